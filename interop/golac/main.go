@@ -86,7 +86,7 @@ func run(local, peer string, tunnels, sessions uint) error {
 		}
 	}
 
-	// Standard input ends when whoever started this program wants it closed.
+	// Standard input ends when the process that started this program wants it closed.
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}

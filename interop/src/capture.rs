@@ -11,17 +11,17 @@ use std::time::Duration;
 
 const START_MAX: Duration = Duration::from_secs(10);
 
-/// dumpcap hands packets over in blocks; this long after the last one, it has them all.
+/// dumpcap hands packets over in blocks; after this delay it has received the last one.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// A capture under way.
+/// A running capture.
 pub(crate) struct Capture {
     process: Process,
     file: PathBuf,
 }
 
 impl Capture {
-    /// Captures L2TP on the wire as `namespace` sees it.
+    /// Captures the L2TP packets of a namespace's wire.
     ///
     /// # Errors
     /// dumpcap does not start.
@@ -39,7 +39,7 @@ impl Capture {
     /// Ends the capture and decodes it.
     ///
     /// # Errors
-    /// As [`decode`].
+    /// See [`decode`].
     pub(crate) fn finish(mut self) -> Result<Decoded> {
         std::thread::sleep(SETTLE);
         self.process.signal(Signal::INT)?;
@@ -47,10 +47,10 @@ impl Capture {
         decode(&self.file, None)
     }
 
-    /// Ends the capture and decodes it, having tshark compute every version 3 digest with `secret`.
+    /// Ends the capture and decodes it; tshark verifies every version 3 digest with `secret`.
     ///
     /// # Errors
-    /// As [`decode`]; a digest that tshark computes otherwise.
+    /// See [`decode`]; also a digest that tshark computes differently.
     pub(crate) fn finish_with(mut self, secret: &str) -> Result<Decoded> {
         std::thread::sleep(SETTLE);
         self.process.signal(Signal::INT)?;
@@ -65,10 +65,10 @@ impl Capture {
     }
 }
 
-/// The display filter for a digest that is not the one tshark computes.
+/// The display filter for a digest that differs from the one tshark computes.
 pub(crate) const WRONG_DIGEST: &str = "l2tp.incorrect_digest";
 
-/// What tshark made of a capture without a malformed packet.
+/// tshark's decoding of a capture without malformed packets.
 pub(crate) struct Decoded {
     file: PathBuf,
     secret: Option<String>,
@@ -93,10 +93,10 @@ const TYPES: &[(&str, &str)] = &[
     ("ACK", "20"),
 ];
 
-/// Decodes a capture, version 3 digests with `secret` where there is one.
+/// Decodes a capture; verifies version 3 digests if `secret` is given.
 ///
 /// # Errors
-/// A packet that is malformed, that tshark reports an error in, or that is not L2TP at all; no packet at all.
+/// A malformed packet, one that tshark reports an error in, one that is not L2TP; or no packet at all.
 pub(crate) fn decode(file: &Path, secret: Option<&str>) -> Result<Decoded> {
     let decoded = Decoded {
         file: file.to_owned(),
@@ -116,7 +116,7 @@ pub(crate) fn decode(file: &Path, secret: Option<&str>) -> Result<Decoded> {
 }
 
 impl Decoded {
-    /// Checks that each of these control messages is in the capture, in this order, others between them or not.
+    /// Checks that these control messages are in the capture in this order, possibly with others in between.
     ///
     /// # Errors
     /// The first one that is missing.
@@ -138,10 +138,10 @@ impl Decoded {
         Ok(())
     }
 
-    /// The values of tshark's fields, a row for each packet that fits the display filter.
+    /// The values of tshark's fields, one row per packet that matches the display filter.
     ///
     /// # Errors
-    /// tshark knows no such field or filter.
+    /// tshark does not know the field or filter.
     pub(crate) fn fields(&self, filter: &str, names: &[&str]) -> Result<Vec<Vec<String>>> {
         let mut arguments = vec!["-Y", filter, "-T", "fields"];
         names.iter().for_each(|name| arguments.extend(["-e", name]));
@@ -176,8 +176,8 @@ impl Decoded {
     }
 }
 
-/// Writes the golden messages of crate `wire` as a capture file, with their names beside it; what goes wrong is left
-/// there for the test to say.
+/// Writes the golden messages of crate `wire` as a capture file, with a list of their names; errors are written
+/// to a file, for the test to report.
 pub(crate) fn write_goldens(root: &Path, work: &Work) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let example = [
@@ -193,7 +193,7 @@ pub(crate) fn write_goldens(root: &Path, work: &Work) {
         Ok(output) => (output.stderr, Vec::new()),
         Err(error) => (error.to_string().into_bytes(), Vec::new()),
     };
-    // A file that cannot be written is missed by the test.
+    // The test reports a missing file.
     let _ = std::fs::write(work.goldens(), packets);
     let _ = std::fs::write(work.goldens().with_extension("names"), names);
 }

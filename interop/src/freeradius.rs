@@ -1,7 +1,7 @@
-//! Debian's freeradius on loopback: who may come in, and a file of what it is told of them.
+//! Debian's freeradius on loopback: it accepts or rejects users, and records accounting in a file.
 //!
-//! Its configuration is written here and names nothing outside of the test's directory but its modules and dictionaries:
-//! Debian's own may be read by its group only, and listens where it likes.
+//! Its configuration is written here and refers to nothing outside the test's directory except its modules and
+//! dictionaries. Debian's own configuration is readable only by its group, and listens on other addresses.
 
 use crate::net::Namespace;
 use crate::process::Process;
@@ -14,31 +14,31 @@ use std::time::Duration;
 
 const START_MAX: Duration = Duration::from_secs(15);
 
-/// What it shares with headend.
+/// The secret shared with headend.
 pub(crate) const SECRET: &str = "topsecret";
 
 /// A running freeradius, on its ordinary ports of 127.0.0.1.
 pub(crate) struct FreeRadius {
-    /// What it prints of each packet is in its log.
+    /// Its log has its output about each packet.
     pub(crate) process: Process,
     directory: PathBuf,
 }
 
-/// Whether Access-Requests and the replies to them are proven by a Message-Authenticator.
+/// Whether Access-Requests and their replies carry a Message-Authenticator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Replies {
-    /// It wants one in each request, and is told to add one to each reply.
+    /// It requires one in each request, and is configured to add one to each reply.
     Proven,
-    /// It wants none and adds none, as where nobody tells it to.
+    /// It requires none and adds none, which is its default.
     Bare,
 }
 
 impl FreeRadius {
-    /// Starts it with `users`, in the format of users(5), and waits until it serves. In the same directory it goes on
-    /// with the records that it had.
+    /// Starts it with `users`, in the format of users(5), and waits until it serves. In the same directory it
+    /// continues its earlier records.
     ///
     /// # Errors
-    /// It is not there, or does not start.
+    /// It is not installed, or does not start.
     pub(crate) fn start(
         namespace: &Namespace,
         directory: &Path,
@@ -59,7 +59,7 @@ impl FreeRadius {
         command.args(["-f", "-l", "stdout", "-xx", "-d"]);
         command.arg(&settings);
         let mut process = Process::start(command, "freeradius", directory)?;
-        // Its log goes on where that of an earlier one stopped.
+        // Its log continues that of an earlier process.
         process.wait_for_lines(READY, before + 1, START_MAX)?;
         Ok(FreeRadius {
             process,
@@ -75,21 +75,21 @@ impl FreeRadius {
         self.process.stop().map(drop)
     }
 
-    /// The accounting records that it wrote down, in their order.
+    /// Its accounting records, in order.
     pub(crate) fn records(&self) -> Vec<Record> {
         records(&self.directory)
     }
 }
 
-/// The accounting records that the freeradius of a directory wrote down, in their order.
+/// The accounting records of the freeradius in a directory, in order.
 pub(crate) fn records(directory: &Path) -> Vec<Record> {
     let text = std::fs::read_to_string(directory.join("detail")).unwrap_or_default();
-    // The last may be half written.
+    // The last may be incomplete.
     let whole = text.rfind("\n\n").map_or("", |end| &text[..end]);
     whole.split("\n\n").filter_map(Record::parse).collect()
 }
 
-/// An accounting record as freeradius writes it down.
+/// An accounting record in freeradius's format.
 #[derive(Debug, Clone)]
 pub(crate) struct Record(BTreeMap<String, String>);
 
@@ -103,12 +103,12 @@ impl Record {
         (!pairs.is_empty()).then_some(Record(pairs))
     }
 
-    /// The value of an attribute; of none, an empty text.
+    /// The value of an attribute; empty if absent.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// The value of an attribute that is a number; of none, zero.
+    /// The value of a numeric attribute; zero if absent.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.get(name).parse().unwrap_or(0)
     }
@@ -129,10 +129,10 @@ impl Record {
     }
 }
 
-/// Has radclient send a Disconnect-Request with `attributes`, one a line, and gives what it printed.
+/// Makes radclient send a Disconnect-Request with `attributes`, one per line, and returns its output.
 ///
 /// # Errors
-/// It is not there.
+/// radclient is not installed.
 pub(crate) fn disconnect(namespace: &Namespace, attributes: &str, secret: &str) -> Result<String> {
     let mut child = namespace
         .command("radclient")
@@ -153,7 +153,7 @@ pub(crate) fn disconnect(namespace: &Namespace, attributes: &str, secret: &str) 
     Ok(printed)
 }
 
-/// What it prints once it serves.
+/// Its output once it serves.
 const READY: &str = "Ready to process requests";
 
 fn configuration(directory: &Path, replies: Replies) -> String {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Builds it; what goes wrong is left beside it for the test to say.
+/// Builds it; errors are written beside it, for the test to report.
 pub(crate) fn build(root: &Path, work: &Work) {
     let path = path_with_daemons();
     let output = Command::new("sh")
@@ -23,21 +23,21 @@ pub(crate) fn build(root: &Path, work: &Work) {
         Ok(output) => output.stderr,
         Err(error) => error.to_string().into_bytes(),
     };
-    // A file that cannot be written is missed by the test.
+    // The test reports a missing file.
     let _ = std::fs::write(work.golac().with_extension("err"), fault);
 }
 
 /// A running `golac`.
 pub(crate) struct Golac {
-    /// What it prints is in its log.
+    /// Its output is in its log.
     pub(crate) process: Process,
 }
 
 impl Golac {
-    /// Opens tunnels with sessions in each.
+    /// Opens tunnels, and sessions in each.
     ///
     /// # Errors
-    /// It was not built, and why.
+    /// It was not built, and the reason.
     pub(crate) fn start(
         work: &Work,
         namespace: &Namespace,
@@ -60,10 +60,10 @@ impl Golac {
         })
     }
 
-    /// Has it close its tunnels, and waits for its end.
+    /// Makes it close its tunnels, and waits until it exits.
     ///
     /// # Errors
-    /// It does not end, or not well.
+    /// It does not exit, or exits with an error.
     pub(crate) fn close(mut self) -> Result<()> {
         drop(self.process.input());
         self.process.wait_for("closed", Duration::from_secs(10))?;

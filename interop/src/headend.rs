@@ -1,4 +1,4 @@
-//! Our own side: a daemon under test and its command line.
+//! headend itself: a daemon under test and its command line.
 
 use crate::net::Namespace;
 use crate::process::{Process, until};
@@ -13,13 +13,13 @@ const START_MAX: Duration = Duration::from_secs(10);
 
 /// A running `headend run`.
 pub(crate) struct Headend {
-    /// What it prints is in its log.
+    /// Its output is in its log.
     pub(crate) process: Process,
     program: PathBuf,
     socket: PathBuf,
 }
 
-/// The line of a configuration that gives the tunnel secret, where there is one.
+/// The configuration line for the tunnel secret, if there is one.
 pub(crate) fn secret_key(secret: Option<&str>) -> String {
     secret
         .map(|secret| format!("secret = \"{secret}\"\n"))
@@ -27,7 +27,7 @@ pub(crate) fn secret_key(secret: Option<&str>) -> String {
 }
 
 impl Headend {
-    /// An LNS on [`crate::net::LNS`], in the bench's LNS namespace; `keys` are more lines of its section.
+    /// An LNS on [`crate::net::LNS`], in the bench's LNS namespace; `keys` has additional lines of its section.
     ///
     /// # Errors
     /// It does not start.
@@ -35,7 +35,7 @@ impl Headend {
         Headend::start(bench, &bench.wire.lns, "lns", keys)
     }
 
-    /// A LAC on [`crate::net::LAC`], in the bench's LAC namespace; `keys` are more lines of its section.
+    /// A LAC on [`crate::net::LAC`], in the bench's LAC namespace; `keys` has additional lines of its section.
     ///
     /// # Errors
     /// It does not start.
@@ -43,7 +43,8 @@ impl Headend {
         Headend::start(bench, &bench.wire.lac, "lac", keys)
     }
 
-    /// A BGP speaker on [`crate::net::LNS`], in the bench's LNS namespace; `sections` is all but where it is asked.
+    /// A BGP speaker on [`crate::net::LNS`], in the bench's LNS namespace; `sections` is its configuration
+    /// except the control socket.
     ///
     /// # Errors
     /// It does not start.
@@ -64,7 +65,7 @@ impl Headend {
         name: &str,
         sections: &str,
     ) -> Result<Headend> {
-        // The run's own /run is short enough for a socket's path wherever the tree is.
+        // The run's own /run is short enough for a socket's path, wherever the source tree is.
         let test = bench
             .directory
             .file_name()
@@ -75,7 +76,7 @@ impl Headend {
         let config = bench.directory.join(format!("{name}.toml"));
         let settings = format!("[control]\nsocket = \"{}\"\n{sections}", socket.display());
         std::fs::write(&config, settings)?;
-        // There may be secrets in it.
+        // It may contain secrets.
         rustix::fs::chmod(&config, rustix::fs::Mode::from_raw_mode(0o600))?;
 
         let mut command = namespace.command(bench.headend);
@@ -98,10 +99,10 @@ impl Headend {
         })
     }
 
-    /// Runs one of the verbs that talk to the daemon, and gives what it printed.
+    /// Runs a command that talks to the daemon, and returns its output.
     ///
     /// # Errors
-    /// It exits with another code than 0; what it printed is the error.
+    /// Its exit code is not 0; the error holds its output.
     pub(crate) fn verb(&self, words: &[&str]) -> Result<String> {
         let output = Command::new(&self.program)
             .args(words)
@@ -123,7 +124,7 @@ impl Headend {
     /// The rows of `headend show WHAT --json`.
     ///
     /// # Errors
-    /// The verb fails, or a line is no JSON, or names no schema.
+    /// The command fails, or a line is not JSON, or has no schema.
     pub(crate) fn show(&self, what: &[&str]) -> Result<Vec<Value>> {
         let words = [&["show"], what, &["--json"]].concat();
         self.verb(&words)?
@@ -136,10 +137,10 @@ impl Headend {
             .collect()
     }
 
-    /// Waits until `show WHAT --json` has exactly `count` rows in state `state`, and gives them.
+    /// Waits until `show WHAT --json` has exactly `count` rows in state `state`, and returns them.
     ///
     /// # Errors
-    /// `limit` passed; what was shown last is the error.
+    /// `limit` passed; the error holds the last output.
     pub(crate) fn wait_for(
         &self,
         what: &str,
@@ -167,10 +168,10 @@ impl Headend {
         })
     }
 
-    /// Ends it as an operator does, which has to close every tunnel and exit with 0.
+    /// Stops it as an operator does; it must close every tunnel and exit with 0.
     ///
     /// # Errors
-    /// It does not end, or with another code.
+    /// It does not exit, or exits with another code.
     pub(crate) fn stop(self) -> Result<()> {
         let status = self.process.stop()?;
         ensure!(

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// l2tpns waits for other members of its cluster before it serves, 1.9 s at the least.
+/// l2tpns waits for other members of its cluster before it serves, at least 1.9 s.
 const START_MAX: Duration = Duration::from_secs(15);
 
 const ANSWER_MAX: Duration = Duration::from_secs(5);
@@ -17,7 +17,7 @@ const PROMPT: &str = "l2tpns.test> ";
 
 /// A running l2tpns.
 pub(crate) struct L2tpns<'a> {
-    /// What it prints is in its log.
+    /// Its output is in its log.
     pub(crate) process: Process,
     namespace: &'a Namespace,
 }
@@ -26,7 +26,7 @@ impl<'a> L2tpns<'a> {
     /// Starts it on `address` and waits until it serves.
     ///
     /// # Errors
-    /// It is not there, or does not start.
+    /// It is not installed, or does not start.
     pub(crate) fn start(
         namespace: &'a Namespace,
         directory: &Path,
@@ -36,10 +36,10 @@ impl<'a> L2tpns<'a> {
         L2tpns::start_with(namespace, directory, address, secret, "")
     }
 
-    /// The same, with more settings or other ones.
+    /// The same, with additional or changed settings.
     ///
     /// # Errors
-    /// As [`L2tpns::start`].
+    /// See [`L2tpns::start`].
     pub(crate) fn start_with(
         namespace: &'a Namespace,
         directory: &Path,
@@ -64,12 +64,12 @@ impl<'a> L2tpns<'a> {
         Ok(L2tpns { process, namespace })
     }
 
-    /// Asks its command line, and gives what it answers.
+    /// Runs a command in its command line, and returns the output.
     ///
     /// # Errors
     /// It does not answer.
     pub(crate) fn ask(&self, command: &str) -> Result<String> {
-        // The connection has to be made inside the namespace, by a process of its own.
+        // The connection must be made inside the namespace, by a separate process.
         let program = std::env::current_exe().context("our own path")?;
         let output = self
             .namespace
@@ -83,7 +83,7 @@ impl<'a> L2tpns<'a> {
     }
 }
 
-/// Connects to a command line, gives one command, and prints the answer.
+/// Connects to a command line, runs one command, and prints the output.
 ///
 /// # Errors
 /// No connection, or no prompt within a few seconds.

@@ -1,16 +1,16 @@
-//! headend against other people's L2TP: Debian's xl2tpd and l2tpns, Katalix's Go module, and tshark's decoder; against
-//! other people's BGP: Debian's FRR, BIRD 2 and GoBGP ([`bgp`]); and its capture analyser against tshark's.
+//! Tests headend against other projects' software: for L2TP, Debian's xl2tpd and l2tpns, Katalix's Go module,
+//! and tshark's decoder; for BGP, Debian's FRR, BIRD 2 and GoBGP ([`bgp`]); for the capture analyser, tshark.
 //!
-//! A third kind of peer is the Linux kernel itself: guests with Debian's kernel, in virtual time ([`kernel`]), whose
-//! queues and classifier get the same packets as ours.
+//! A third kind of peer is the Linux kernel itself: guests with Debian's kernel, in virtual time ([`kernel`]),
+//! whose queues and classifier get the same packets as ours.
 //!
-//! The program is started once by `cargo xtask` and starts itself again in fresh mount, network and process
-//! namespaces ([`sandbox`]), so that nothing it does outlives it or reaches the machine's own network. Each test
-//! ([`cases`]) has two network namespaces joined by a virtual wire ([`net`]), starts a peer in one and headend in the
-//! other, and asserts what the peer printed and what headend shows.
+//! `cargo xtask` starts the program, which restarts itself in new mount, network and process namespaces
+//! ([`sandbox`]), so that nothing it starts outlives it or reaches the machine's own network. Each test
+//! ([`cases`]) has two network namespaces joined by a virtual wire ([`net`]). It starts a peer in one and
+//! headend in the other, and checks the peer's output and what headend shows.
 //!
-//! Peers speak RFC 2661. No foreign implementation of RFC 3931's control connection is to be had; its bytes are
-//! checked by tshark's decoder instead.
+//! Peers implement RFC 2661. No other implementation of RFC 3931's control connection is available; tshark's
+//! decoder checks its bytes instead.
 #![forbid(unsafe_code)]
 
 mod bgp;
@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "interop --headend BINARY --root WORKSPACE --kernel DIRECTORY [NAME ...]";
 
-/// What the command line says.
+/// The command line's options.
 struct Options {
     /// The headend to test.
     headend: PathBuf,
@@ -43,7 +43,7 @@ struct Options {
     root: PathBuf,
     /// An unpacked kernel package, for guests.
     kernel: PathBuf,
-    /// Parts of the names of the tests to run; none means all.
+    /// Substrings of the names of the tests to run; none means all.
     names: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         .collect::<Vec<_>>()
         .as_slice()
     {
-        // Our own errands inside the namespaces, and inside a guest.
+        // Internal subcommands, run inside the namespaces or a guest.
         ["cli", address, command] => l2tpns::talk(address, command).map(|()| true),
         ["play", manner, address, asn, file] => {
             bgp::player::play(manner, address, asn, file).map(|()| true)

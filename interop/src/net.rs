@@ -3,10 +3,10 @@
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// The access concentrator's address on every wire.
+/// The LAC's address on every wire.
 pub(crate) const LAC: &str = "10.9.0.1";
 
-/// The network server's address on every wire.
+/// The LNS's address on every wire.
 pub(crate) const LNS: &str = "10.9.0.2";
 
 /// [`LAC`] over IPv6.
@@ -15,16 +15,16 @@ pub(crate) const LAC_V6: &str = "fd09::1";
 /// [`LNS`] over IPv6.
 pub(crate) const LNS_V6: &str = "fd09::2";
 
-/// A network namespace; it goes when this does.
+/// A network namespace, deleted when dropped.
 pub(crate) struct Namespace {
     name: String,
 }
 
 impl Namespace {
-    /// Makes one, `name` being unique in this run.
+    /// Creates a namespace; `name` must be unique in this run.
     ///
     /// # Errors
-    /// What `ip` printed.
+    /// The output of `ip`.
     pub(crate) fn new(name: String) -> Result<Namespace> {
         ip(&["netns", "add", &name])?;
         let namespace = Namespace { name };
@@ -35,12 +35,12 @@ impl Namespace {
     /// Runs `ip` on this namespace.
     ///
     /// # Errors
-    /// What `ip` printed.
+    /// The output of `ip`.
     pub(crate) fn ip(&self, arguments: &[&str]) -> Result<()> {
         ip(&[&["-n", self.name.as_str()], arguments].concat())
     }
 
-    /// A command that will run in this namespace, in the process that is started: no wrapper stays around it.
+    /// A command that will run in this namespace, as the started process itself: no wrapper process remains.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("nsenter");
         command
@@ -52,15 +52,15 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // One that cannot be deleted now goes with the run's own namespaces.
+        // A namespace that cannot be deleted now disappears with the run's own namespaces.
         let _ = ip(&["netns", "delete", &self.name]);
     }
 }
 
-/// Joins two namespaces by a virtual wire, each end by its name there. Both are down.
+/// Joins two namespaces by a virtual wire, each end with its interface name. Both interfaces are down.
 ///
 /// # Errors
-/// What `ip` printed.
+/// The output of `ip`.
 pub(crate) fn join(one: (&Namespace, &str), other: (&Namespace, &str)) -> Result<()> {
     let ((here, name), (there, peer)) = (one, other);
     ip(&[
@@ -81,24 +81,24 @@ pub(crate) fn join(one: (&Namespace, &str), other: (&Namespace, &str)) -> Result
 
 /// A LAC's namespace at [`LAC`] and an LNS's at [`LNS`], joined by an interface called `wire` in each.
 pub(crate) struct Wire {
-    /// The access concentrator's side.
+    /// The LAC's side.
     pub(crate) lac: Namespace,
-    /// The network server's side.
+    /// The LNS's side.
     pub(crate) lns: Namespace,
 }
 
 impl Wire {
-    /// Makes both namespaces, `name` being unique in this run.
+    /// Creates both namespaces; `name` must be unique in this run.
     ///
     /// # Errors
-    /// What `ip` printed.
+    /// The output of `ip`.
     pub(crate) fn new(name: &str) -> Result<Wire> {
         let lac = Namespace::new(format!("{name}-lac"))?;
         let lns = Namespace::new(format!("{name}-lns"))?;
         join((&lac, "wire"), (&lns, "wire"))?;
         for (namespace, v4, v6) in [(&lac, LAC, LAC_V6), (&lns, LNS, LNS_V6)] {
             namespace.ip(&["address", "add", &format!("{v4}/24"), "dev", "wire"])?;
-            // Without duplicate address detection it can be used at once.
+            // Without duplicate address detection it is usable at once.
             namespace.ip(&[
                 "address",
                 "add",

@@ -1,4 +1,4 @@
-//! A process under test: what it prints goes to a file, and it ends when its handle does.
+//! A process under test: its output goes to a file, and it ends when its handle is dropped.
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often a condition is looked at while waiting for it.
+/// How often a condition is checked while waiting for it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How long a process may take to end after it was asked to.
+/// How long a process may take to exit after SIGTERM.
 const END_MAX: Duration = Duration::from_secs(8);
 
-/// A running process, asked to end and then killed when dropped.
+/// A running process; when dropped, it gets SIGTERM and then SIGKILL.
 pub(crate) struct Process {
     name: String,
     child: Child,
@@ -21,10 +21,10 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `command`, with both its outputs going to `directory/NAME.log`.
+    /// Starts `command`, with both its outputs written to `directory/NAME.log`.
     ///
     /// # Errors
-    /// The program is not there, or the log cannot be written.
+    /// The program is not installed, or the log cannot be written.
     pub(crate) fn start(mut command: Command, name: &str, directory: &Path) -> Result<Process> {
         let log = directory.join(format!("{name}.log"));
         let file = File::options()
@@ -45,19 +45,19 @@ impl Process {
         })
     }
 
-    /// Its standard input, which ends when the answer is dropped.
+    /// Its standard input, which is closed when the result is dropped.
     pub(crate) fn input(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// All it has printed so far.
+    /// Its output so far.
     pub(crate) fn printed(&self) -> String {
         std::fs::read(&self.log)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     }
 
-    /// How many lines with `text` in them it has printed so far.
+    /// How many lines of its output contain `text`.
     pub(crate) fn lines_with(&self, text: &str) -> usize {
         self.printed()
             .lines()
@@ -65,18 +65,18 @@ impl Process {
             .count()
     }
 
-    /// Waits until it has printed a line with `text` in it, and gives the first such line.
+    /// Waits until its output has a line with `text`, and returns the first such line.
     ///
     /// # Errors
-    /// It ended without, or `limit` passed.
+    /// It exited without one, or `limit` passed.
     pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) -> Result<String> {
         self.wait_for_lines(text, 1, limit)
     }
 
-    /// Waits until it has printed `count` lines with `text` in them, and gives the last of those.
+    /// Waits until its output has `count` lines with `text`, and returns the last of those.
     ///
     /// # Errors
-    /// It ended without, or `limit` passed.
+    /// It exited without them, or `limit` passed.
     pub(crate) fn wait_for_lines(
         &mut self,
         text: &str,
@@ -109,19 +109,19 @@ impl Process {
         }
     }
 
-    /// Sends SIGTERM and waits for the end.
+    /// Sends SIGTERM and waits for its exit.
     ///
     /// # Errors
-    /// It has not ended in time; it is killed then.
+    /// It has not exited in time and was killed.
     pub(crate) fn stop(mut self) -> Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         self.wait_for_end(END_MAX)
     }
 
-    /// Waits for the end without asking for it.
+    /// Waits for its exit without sending a signal.
     ///
     /// # Errors
-    /// It has not ended in time; it is killed then.
+    /// It has not exited in time and was killed.
     pub(crate) fn wait_for_end(&mut self, limit: Duration) -> Result<ExitStatus> {
         match until(limit, || Ok(self.child.try_wait()?))? {
             Some(status) => Ok(status),
@@ -132,7 +132,7 @@ impl Process {
     /// Sends it a signal.
     ///
     /// # Errors
-    /// It has ended already.
+    /// It has exited already.
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
         let pid = i32::try_from(self.child.id())
             .ok()
@@ -152,7 +152,7 @@ impl Drop for Process {
     }
 }
 
-/// Looks until `look` finds something or `limit` has passed, which gives `None`.
+/// Calls `look` until it returns something, or returns `None` after `limit`.
 ///
 /// # Errors
 /// The first error of `look`.

@@ -1,4 +1,4 @@
-//! Runs the tests side by side and prints as `cargo test` does.
+//! Runs the tests in parallel and prints results as `cargo test` does.
 
 use crate::Options;
 use crate::cases::{self, Case};
@@ -11,16 +11,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Tests at a time: they mostly wait, and have nothing in common.
+/// Tests run at a time: they mostly wait, and share nothing.
 const AT_A_TIME: usize = 3;
 
 /// Last lines of each log that a failed test shows.
 const TAIL: usize = 25;
 
-/// Logs that a failed test shows: the rest of many alike say the same.
+/// Logs that a failed test shows, since further ones rarely differ.
 const LOGS: usize = 6;
 
-/// What a test is given.
+/// The environment of a test.
 pub(crate) struct Bench<'a> {
     /// Its two namespaces.
     pub(crate) wire: Wire,
@@ -36,7 +36,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) kernel: &'a Path,
 }
 
-/// Runs all tests, or those whose name has one of the options' names in it. True when all passed.
+/// Runs all tests, or those whose name contains one of the options' names. True if all passed.
 ///
 /// # Errors
 /// No test has such a name.
@@ -122,7 +122,7 @@ fn print_logs(directory: &Path) {
         .filter(|path| path.extension().is_some_and(|end| end == "log"))
         .collect();
     logs.sort();
-    // Ours is shown whatever the number.
+    // headend's log is always shown.
     logs.sort_by_key(|log| !is_ours(log));
     for log in logs.into_iter().take(LOGS) {
         let text = std::fs::read(&log)

@@ -1,4 +1,5 @@
-//! The namespaces that hold a whole run: whatever is started, mounted or configured in them goes when it ends.
+//! The namespaces that hold a whole run: everything started, mounted or configured in them disappears when it
+//! ends.
 
 use crate::{Options, capture, golac, runner};
 use anyhow::{Context, Result, bail};
@@ -7,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Longest a whole run may take before it is cut off.
+/// The longest a whole run may take before it is aborted.
 const RUN_MAX: Duration = Duration::from_secs(900);
 
-/// Exit code of a run that was cut off, as a shell gives for an interrupt.
+/// Exit code of an aborted run, as a shell returns after an interrupt.
 const CUT_OFF: i32 = 130;
 
-/// Where the work directory is found inside the namespaces. xl2tpd cuts names of files at 79 characters and l2tpns ends
-/// on a long one, so neither may depend on where the workspace lies.
+/// The path of the work directory inside the namespaces. xl2tpd truncates file names at 79 characters and
+/// l2tpns exits on a long one, so the path must not depend on where the workspace is.
 const SHORT: &str = "/run/w";
 
 const PPPD: &str = "/usr/sbin/pppd";
 
-/// Where a run keeps its files: configurations, logs and captures, left for reading after it.
+/// Where a run keeps its files: configurations, logs and captures, kept for inspection afterwards.
 pub(crate) struct Work {
     /// The directory itself.
     pub(crate) directory: PathBuf,
@@ -31,7 +32,7 @@ impl Work {
         self.directory.join("golac")
     }
 
-    /// Debian's pppd, which is hidden in its own place.
+    /// Debian's pppd, which is hidden at its usual path.
     pub(crate) fn pppd(&self) -> PathBuf {
         self.directory.join("pppd-of-debian")
     }
@@ -42,10 +43,11 @@ impl Work {
     }
 }
 
-/// Builds what needs the machine's own network, then runs the tests in namespaces. True when all passed.
+/// Builds everything that needs the machine's own network, then runs the tests in namespaces. True if all
+/// passed.
 ///
 /// # Errors
-/// The namespaces cannot be made, or the work directory cannot be written.
+/// The namespaces cannot be created, or the work directory cannot be written.
 pub(crate) fn outside(options: &Options, arguments: &[String]) -> Result<bool> {
     let program = std::env::current_exe().context("our own path")?;
     let work = Work {
@@ -71,7 +73,7 @@ pub(crate) fn outside(options: &Options, arguments: &[String]) -> Result<bool> {
         .arg(&work.directory)
         .args(arguments)
         .env("PATH", path_with_daemons())
-        // The inside watches this pipe: it ends when we do, however we end.
+        // The inside process watches this pipe, so it exits when we do, for whatever reason.
         .stdin(Stdio::piped())
         .spawn()
         .context("cannot start unshare")?;
@@ -84,16 +86,16 @@ pub(crate) fn outside(options: &Options, arguments: &[String]) -> Result<bool> {
     }
 }
 
-/// Daemons live where an ordinary user's path does not lead, and Go where it installs itself.
+/// The usual paths of daemons and of Go's installer, which an ordinary user's PATH lacks.
 pub(crate) fn path_with_daemons() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{path}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin")
 }
 
-/// The first process inside the new namespaces: readies the mounts and runs the tests. True when all passed.
+/// The first process inside the new namespaces: prepares the mounts and runs the tests. True if all passed.
 ///
 /// # Errors
-/// A mount that is refused.
+/// A mount is refused.
 pub(crate) fn inside(directory: &Path, options: &Options) -> Result<bool> {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
@@ -115,7 +117,7 @@ pub(crate) fn inside(directory: &Path, options: &Options) -> Result<bool> {
     passed
 }
 
-/// A private /run for `ip netns` and xl2tpd, and files of ours where the peers look for theirs.
+/// Mounts a private /run for `ip netns` and xl2tpd, and our files where the peers look for theirs.
 fn ready_mounts(directory: &Path, work: &Work) -> Result<()> {
     mount(&["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"])?;
     std::fs::create_dir_all(SHORT)?;
@@ -123,9 +125,9 @@ fn ready_mounts(directory: &Path, work: &Work) -> Result<()> {
     std::fs::create_dir_all("/run/netns")?;
     std::fs::create_dir_all("/run/xl2tpd")?;
 
-    // No kernel here need have PPP, without which pppd ends at once and takes the session with it. One that keeps its
-    // terminal open and says nothing leaves the session as L2TP left it.
-    // One that is not there, or may not be read, is missed by its own test.
+    // The kernel may lack PPP, without which pppd exits at once and ends the session. A replacement that keeps
+    // its terminal open and sends nothing leaves the session as L2TP established it. If pppd is not installed
+    // or not readable, its own test reports that.
     let _ = std::fs::copy(PPPD, work.pppd());
     let pppd = work.directory.join("pppd");
     std::fs::write(
@@ -142,7 +144,7 @@ fn ready_mounts(directory: &Path, work: &Work) -> Result<()> {
     bind(&l2tpns, "/etc/l2tpns")
 }
 
-/// Puts `from` in the place of `to`; a `to` that is not there belongs to a missing peer, whose tests will fail.
+/// Mounts `from` over `to`; a missing `to` belongs to a missing peer, whose tests will fail.
 fn bind(from: &Path, to: &str) -> Result<()> {
     if !Path::new(to).exists() {
         return Ok(());

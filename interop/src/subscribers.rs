@@ -1,5 +1,5 @@
-//! An LNS of ours with subscribers, and a LAC of ours that is their client: `[ppp]` on one side of the wire, `[client]`
-//! on the other, a TUN device on both.
+//! An LNS of ours with subscribers, and a LAC of ours that is their client: `[ppp]` on one side of the wire,
+//! `[client]` on the other, a TUN device on both.
 
 use crate::headend::Headend;
 use crate::net::Namespace;
@@ -15,11 +15,11 @@ pub(crate) const OWN: &str = "10.64.255.1";
 /// A host beyond the LNS.
 pub(crate) const BEYOND: &str = "10.99.0.1";
 
-/// How long something may take that idle daemons do at once.
+/// How long an action may take that idle daemons do at once.
 const SOON: Duration = Duration::from_secs(15);
 
-/// Lines for an LNS: an address of its own, a pool of addresses, and the device `inside`. `ppp` are more keys of its
-/// `[ppp]`, `tun` of its `[tun]`, `sections` more sections.
+/// Configuration of an LNS: its own address, a pool, and the device `inside`. `ppp` has additional keys of its
+/// `[ppp]`, `tun` of its `[tun]`, `sections` additional sections.
 pub(crate) fn lns_settings(ppp: &str, tun: &str, sections: &str) -> String {
     format!(
         "[log]\nlevel = \"debug\"\n[ppp]\naddress = \"{OWN}\"\ndns = [\"9.9.9.9\"]\n{ppp}\n\
@@ -28,8 +28,8 @@ pub(crate) fn lns_settings(ppp: &str, tun: &str, sections: &str) -> String {
     )
 }
 
-/// Sections for an LNS that asks the freeradius of its namespace, writes what waits into a store, and lets itself be told to
-/// disconnect.
+/// Sections for an LNS that uses the freeradius in its namespace, stores waiting records, and accepts
+/// Disconnect-Requests.
 pub(crate) fn radius_settings() -> String {
     let secret = crate::freeradius::SECRET;
     format!(
@@ -39,14 +39,15 @@ pub(crate) fn radius_settings() -> String {
     )
 }
 
-/// Lines for a LAC whose sessions are `user1`, `user2` and so on, with the device `outside` towards the LNS.
+/// Configuration of a LAC whose sessions are `user1`, `user2` and so on, with the device `outside` towards the
+/// LNS.
 pub(crate) fn client_settings() -> String {
     "[log]\nlevel = \"debug\"\n[client]\nname = \"user{n}\"\nsecret = \"sesame\"\n\
      [tun]\nname = \"outside\"\nroutes = [\"10.64.0.0/10\"]\n"
         .to_owned()
 }
 
-/// The text of a users file with `count` of them, each as the client names them.
+/// The text of a users file with `count` users, named as by the client.
 pub(crate) fn users(count: usize) -> String {
     let user = |n| format!("[[user]]\nname = \"user{n}\"\npassword = \"sesame\"\n");
     (1..=count).map(user).collect()
@@ -64,30 +65,30 @@ pub(crate) fn private_file(bench: &Bench<'_>, name: &str, text: &str) -> Result<
 }
 
 impl Headend {
-    /// Opens a tunnel to the LNS on the wire, and gives its id.
+    /// Opens a tunnel to the LNS on the wire, and returns its id.
     ///
     /// # Errors
-    /// It does not come up.
+    /// The tunnel is not established.
     pub(crate) fn dial_tunnel(&self) -> Result<String> {
         self.verb(&["tunnel", "create", "--peer", "10.9.0.2", "--version", "2"])?;
         let tunnel = self.wait_for("tunnels", "established", 1, SOON)?.remove(0);
         Ok(tunnel["id"].to_string())
     }
 
-    /// Begins so many sessions in a tunnel, each a subscriber's; whether it gets in is to be seen.
+    /// Opens that many sessions in a tunnel, one per subscriber; they may still be rejected.
     ///
     /// # Errors
-    /// None can be begun.
+    /// No session can be opened.
     pub(crate) fn dial(&self, tunnel: &str, count: usize) -> Result<()> {
         let count = count.to_string();
         let create = ["session", "create", "--tunnel", tunnel, "--count", &count];
         self.verb(&[&create[..], &["--no-wait"]].concat()).map(drop)
     }
 
-    /// Waits until a subscriber is on line, and gives its row.
+    /// Waits until a subscriber is connected, and returns its row.
     ///
     /// # Errors
-    /// It does not come; the rows that there are instead are the error.
+    /// It does not connect; the error holds the existing rows.
     pub(crate) fn on_line(&self, name: &str) -> Result<Value> {
         let mut rows = Vec::new();
         let found = until(SOON, || {
@@ -100,7 +101,7 @@ impl Headend {
         found.with_context(|| format!("{name} is not on line: {rows:?}"))
     }
 
-    /// Waits until so many subscribers are on line, and gives their rows.
+    /// Waits until exactly that many subscribers are connected, and returns their rows.
     ///
     /// # Errors
     /// There are more or fewer.
@@ -108,10 +109,10 @@ impl Headend {
         self.wait_for("subscribers", "up", count, SOON)
     }
 
-    /// Waits until a subscriber is not on line any more, and gives what is kept of its end.
+    /// Waits until a subscriber is disconnected, and returns its history entry.
     ///
     /// # Errors
-    /// It stays, or nothing is kept.
+    /// It stays connected, or has no history entry.
     pub(crate) fn gone(&self, name: &str) -> Result<Value> {
         let found = until(SOON, || {
             let rows = self.show(&["subscribers", "--ended"])?;
@@ -123,7 +124,7 @@ impl Headend {
     /// The value of a counter.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// There is no counter of this name.
     pub(crate) fn counter(&self, name: &str) -> Result<u64> {
         let rows = self.show(&["counters"])?;
         let row = rows.iter().find(|row| row["name"] == name);
@@ -132,7 +133,7 @@ impl Headend {
     }
 }
 
-/// The address in a row of a subscriber.
+/// The address in a subscriber's row.
 ///
 /// # Errors
 /// There is none.
@@ -141,10 +142,10 @@ pub(crate) fn address(row: &Value) -> Result<String> {
     address.with_context(|| format!("no address in {row}"))
 }
 
-/// Gives a subscriber's address to its side of the wire, as one who dials in would.
+/// Assigns a subscriber's address to its side of the wire, as a dial-in client would.
 ///
 /// # Errors
-/// What `ip` printed.
+/// The output of `ip`.
 pub(crate) fn move_in(client: &Namespace, address: &str) -> Result<()> {
     client.ip(&[
         "address",
@@ -155,10 +156,10 @@ pub(crate) fn move_in(client: &Namespace, address: &str) -> Result<()> {
     ])
 }
 
-/// Pings from `from`, and gives what ping printed, whether it was answered or not.
+/// Pings from `namespace`, and returns ping's output, whether there were replies or not.
 ///
 /// # Errors
-/// ping is not there, or cannot do what is asked.
+/// ping is not installed, or fails.
 pub(crate) fn ping(namespace: &Namespace, to: &str, more: &[&str]) -> Result<String> {
     let output = namespace
         .command("ping")
@@ -173,10 +174,10 @@ pub(crate) fn ping(namespace: &Namespace, to: &str, more: &[&str]) -> Result<Str
     Ok(printed)
 }
 
-/// Pings, and wants every reply.
+/// Pings, and requires every reply.
 ///
 /// # Errors
-/// One is missing.
+/// A reply is missing.
 pub(crate) fn ping_answered(namespace: &Namespace, to: &str, more: &[&str]) -> Result<()> {
     let printed = ping(namespace, to, more)?;
     ensure!(printed.contains(" 0% packet loss"), "{printed}");

@@ -1,4 +1,4 @@
-//! What tshark's analysis makes of the TCP streams of a capture.
+//! tshark's analysis of the TCP streams of a capture.
 
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ pub(crate) type End = (IpAddr, u16);
 pub(crate) struct Stream {
     /// tshark's number.
     pub(crate) number: u64,
-    /// Who sent its first packet, and the other end.
+    /// The sender of its first packet, and the other end.
     pub(crate) ends: [End; 2],
     /// Time of its first packet and of its last, in nanoseconds since 1970.
     pub(crate) times: [i64; 2],
-    /// What each end did, by the names of headend's columns.
+    /// Each end's counters, by the names of headend's columns.
     pub(crate) counts: [BTreeMap<&'static str, u64>; 2],
 }
 
-/// Fragments and segments as they are in the capture, whatever their checksums.
+/// Fragments and segments are analysed as captured, whatever their checksums.
 const PREFERENCES: &[&str] = &[
     "ip.defragment:FALSE",
     "ipv6.defragment:FALSE",
@@ -60,19 +60,19 @@ const ANALYSIS: &[(&str, &str)] = &[
     ("tcp.analysis.duplicate_ack", DUPLICATES),
 ];
 
-/// Counted where the other end sent them.
+/// Counted for the direction opposite to the packet's.
 const DUPLICATES: &str = "duplicate_acks";
 
 /// Between the fields of a packet; tshark writes a tab as `\t` within one.
 const TAB: char = '\t';
 
-/// Between the values of a field that is in a packet several times.
+/// Separates the values of a field that occurs several times in a packet.
 const SEVERAL: char = ';';
 
-/// All streams of a capture, by their first packets; `None` when tshark cannot read it.
+/// All streams of a capture, ordered by their first packets; `None` if tshark cannot read it.
 ///
 /// # Errors
-/// tshark cannot be started, or writes what it never does.
+/// tshark cannot be started, or its output has an unexpected form.
 pub(crate) fn streams(file: &Path) -> Result<Option<Vec<Stream>>> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-Y", "tcp.stream", "-T", "fields"]);
@@ -109,14 +109,15 @@ struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// `None` for a segment that an ICMP message quotes.
+    /// `None` for a segment quoted in an ICMP message.
     fn new(line: &'a str) -> Result<Option<Packet<'a>>> {
         let names = FIELDS
             .iter()
             .copied()
             .chain(ANALYSIS.iter().map(|(field, _)| *field));
         let fields: BTreeMap<&str, &str> = names.zip(line.split(TAB)).collect();
-        // What stands before the first TCP is what carries it; after it may come what is carried, down to IP and TCP.
+        // The protocols before the first TCP encapsulate it; after it may come its content, even another IP and
+        // TCP.
         let protocols = fields["frame.protocols"].split(':');
         let before: Vec<&str> = protocols.take_while(|name| *name != "tcp").collect();
         if before.contains(&"icmp") || before.contains(&"icmpv6") {
@@ -188,7 +189,7 @@ impl<'a> Packet<'a> {
             let to = if column == DUPLICATES { 1 - side } else { side };
             add(to, column, u64::from(!self.fields[field].is_empty()));
         }
-        // The factor of a packet without SYN: -1 and -2 say that there is none.
+        // The window factor of a packet without SYN: -1 and -2 mean that there is none.
         if flags & 2 == 0 {
             let factor = self.number("tcp.window_size_scalefactor");
             counts[side].insert("window_scale", u64::from(factor.max(1).ilog2()));
@@ -196,12 +197,12 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The value of the outermost of several.
+/// The value of the outermost occurrence.
 fn first(values: &str) -> &str {
     values.split(SEVERAL).next().unwrap_or_default()
 }
 
-/// From seconds with a fraction: of up to nine digits, or as many as a fraction that is too large has.
+/// Parses seconds with a fraction of up to nine digits, or more for an invalid fraction.
 fn nanoseconds(text: &str) -> Result<i64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let fraction: i64 = format!("{fraction:0<9}").parse()?;

@@ -10,17 +10,17 @@ use std::time::Duration;
 
 const START_MAX: Duration = Duration::from_secs(10);
 
-/// Has it print what it makes of each message.
+/// Makes it print each message's contents.
 pub(crate) const VERBOSE: &str = "debug avp = yes\ndebug state = yes\ndebug tunnel = yes\n";
 
 /// A running xl2tpd.
 pub(crate) struct Xl2tpd {
-    /// What it prints is in its log.
+    /// Its output is in its log.
     pub(crate) process: Process,
     control: PathBuf,
 }
 
-/// What differs from one xl2tpd to another.
+/// The settings that differ between instances of xl2tpd.
 pub(crate) struct Setup<'a> {
     /// Unique in its directory.
     pub(crate) name: &'a str,
@@ -28,7 +28,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) address: &'a str,
     /// The tunnel secret it shares with every peer.
     pub(crate) secret: Option<&'a str>,
-    /// More lines of its `[global]` section.
+    /// Additional lines of its `[global]` section.
     pub(crate) global: &'a str,
     /// Its `[lac ...]` and `[lns ...]` sections.
     pub(crate) sections: String,
@@ -38,7 +38,7 @@ impl Xl2tpd {
     /// Starts it and waits until it listens.
     ///
     /// # Errors
-    /// It is not there, or does not start.
+    /// It is not installed, or does not start.
     pub(crate) fn start(
         namespace: &Namespace,
         directory: &Path,
@@ -75,25 +75,25 @@ impl Xl2tpd {
         })
     }
 
-    /// Writes one command to its control pipe. It takes one command from each read, and what came with it is lost:
-    /// leave it 8 ms between two.
+    /// Writes one command to its control pipe. It takes one command from each read and loses the rest: leave 8
+    /// ms between two commands.
     ///
     /// # Errors
-    /// It has ended.
+    /// It has exited.
     pub(crate) fn command(&self, command: &str) -> Result<()> {
-        // Opening a pipe that nobody reads would wait for ever; opened for both, it does not.
+        // Opening a pipe without a reader would block; opening it for reading and writing does not.
         let mut pipe = File::options()
             .read(true)
             .write(true)
             .open(&self.control)
             .context("xl2tpd's control pipe")?;
-        // The zero ends the command for it, whatever else it may read with it.
+        // The zero byte ends the command, whatever else is read with it.
         pipe.write_all(format!("{command}\0").as_bytes())
             .context("xl2tpd's control pipe")
     }
 }
 
-/// A section that makes xl2tpd an LNS for anyone.
+/// A section that makes xl2tpd an LNS for any LAC.
 pub(crate) fn lns_section(challenge: bool) -> String {
     let challenge = if challenge { "yes" } else { "no" };
     format!(
@@ -102,7 +102,7 @@ pub(crate) fn lns_section(challenge: bool) -> String {
     )
 }
 
-/// A section that calls `lns`; it dials by itself only where `more` says so.
+/// A section that calls `lns`; it dials by itself only if `more` says so.
 pub(crate) fn lac_section(name: &str, lns: &str, challenge: bool, more: &str) -> String {
     let challenge = if challenge { "yes" } else { "no" };
     format!(

@@ -1,5 +1,5 @@
-//! Other people's BGP daemons: Debian's FRR, BIRD 2 and GoBGP, each asked by its own command line; and a peer played by
-//! hand ([`player`]).
+//! Other projects' BGP daemons: Debian's FRR, BIRD 2 and GoBGP, each queried through its own command line; and
+//! a peer played by hand ([`player`]).
 
 pub(crate) mod player;
 mod setup;
@@ -18,10 +18,10 @@ use std::time::Duration;
 /// How long a daemon may take until its command line answers.
 const START_MAX: Duration = Duration::from_secs(15);
 
-/// Where Debian has FRR's daemons.
+/// Debian's path of FRR's daemons.
 const BGPD: &str = "/usr/lib/frr/bgpd";
 
-/// Whose daemon it is.
+/// Which daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Frr,
@@ -42,19 +42,19 @@ impl Kind {
 
 /// A running daemon.
 pub(crate) struct Router<'a> {
-    /// What it prints is in its log.
+    /// Its output is in its log.
     pub(crate) process: Process,
     kind: Kind,
     namespace: &'a Namespace,
-    /// Its sockets.
+    /// The directory of its sockets.
     place: PathBuf,
 }
 
 impl<'a> Router<'a> {
-    /// Starts one in the bench's LAC namespace, and waits until it answers.
+    /// Starts a daemon in the bench's LAC namespace, and waits until it answers.
     ///
     /// # Errors
-    /// It is not there, or does not start.
+    /// It is not installed, or does not start.
     pub(crate) fn start(bench: &'a Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<Router<'a>> {
         let namespace = &bench.wire.lac;
         let test = bench.directory.file_name().context("a test's name")?;
@@ -66,7 +66,8 @@ impl<'a> Router<'a> {
         let mut command = match kind {
             Kind::Frr => {
                 let mut command = namespace.command(BGPD);
-                // No zebra: no route reaches the kernel. No rights are given up: there may be none to give.
+                // No zebra, so no route reaches the kernel. No privileges are dropped, because there may be
+                // none to drop.
                 command.args([
                     "-Z",
                     "-S",
@@ -134,10 +135,10 @@ impl<'a> Router<'a> {
         Ok(router)
     }
 
-    /// Gives its command line a command, and gives back what it printed.
+    /// Runs a command in its command line, and returns the output.
     ///
     /// # Errors
-    /// It does not answer, or says that it went wrong.
+    /// It does not answer, or reports a failure.
     pub(crate) fn ask(&self, command: &str) -> Result<String> {
         let output = match self.kind {
             Kind::Frr => Command::new("vtysh")
@@ -165,10 +166,10 @@ impl<'a> Router<'a> {
         Ok(printed)
     }
 
-    /// Asks until `is_there` is content with the answer, which it gives.
+    /// Repeats a command until `is_there` accepts the output, which is returned.
     ///
     /// # Errors
-    /// `limit` passed; the last answer is the error.
+    /// `limit` passed; the error holds the last output.
     pub(crate) fn wait(
         &self,
         command: &str,
@@ -185,10 +186,10 @@ impl<'a> Router<'a> {
         found.with_context(|| format!("{} still says to {command}: {last}", self.kind.name()))
     }
 
-    /// Asks until every one of `words` is in the answer, which it gives.
+    /// Repeats a command until the output, which is returned, contains every one of `words`.
     ///
     /// # Errors
-    /// As [`Router::wait`].
+    /// Like [`Router::wait`].
     pub(crate) fn wait_for(
         &self,
         command: &str,

@@ -1,4 +1,4 @@
-//! A peer that is played by hand: it sends what a file has, in its own manner, and prints what it gets.
+//! A peer played by hand: it sends the contents of a file in a chosen manner, and prints what it receives.
 
 use crate::net::LNS;
 use crate::process::Process;
@@ -11,22 +11,23 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
 use std::time::Duration;
 use wire::bgp::{Capability, FamilyId, KEEPALIVE, Kind, MESSAGE_MAX, Open, PORT, frame};
 
-/// Between its KEEPALIVEs.
+/// The interval of its KEEPALIVEs.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Octets that it reads at a time.
+/// Bytes that it reads at a time.
 const BLOCK: usize = 65_536;
 
-/// How it behaves.
+/// How the player behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
     /// It sends the file once, and keeps the session.
     Once,
-    /// It sends the file again and again, as fast as it is taken.
+    /// It sends the file repeatedly, as fast as the peer reads.
     Again,
-    /// It sends the file once, and reads nothing any more.
+    /// It sends the file once, and then stops reading.
     Deaf,
-    /// It sends the beginning of a session and of the file up to an octet and closes, for each octet; then as `Once`.
+    /// For each octet of an OPEN and the file, it connects, sends everything before that octet and closes; then
+    /// it continues as `Once`.
     Cut,
 }
 
@@ -39,12 +40,12 @@ const MANNERS: [(Manner, &str); 4] = [
 
 /// A running player.
 pub(crate) struct Player {
-    /// What it got is in its log: a line for each message but KEEPALIVEs, its type and its octets.
+    /// Its log has a line with type and octets for each received message except KEEPALIVEs.
     pub(crate) process: Process,
 }
 
 impl Player {
-    /// Starts one in the bench's LAC namespace, which connects from `address`.
+    /// Starts a player in the bench's LAC namespace, which connects from `address`.
     ///
     /// # Errors
     /// It cannot be started.
@@ -71,16 +72,16 @@ impl Player {
         Ok(Player { process })
     }
 
-    /// Waits until it has a session.
+    /// Waits until its session is established.
     ///
     /// # Errors
-    /// It gets none.
+    /// The session is not established.
     pub(crate) fn established(&mut self, limit: Duration) -> Result<()> {
         self.process.wait_for("established", limit).map(drop)
     }
 }
 
-/// Plays the peer; ends when the session does.
+/// Plays the peer until the session ends.
 ///
 /// # Errors
 /// No session.
@@ -122,12 +123,12 @@ pub(crate) fn play(manner: &str, address: &str, asn: &str, file: &str) -> Result
         while input.take(&mut stream).is_ok() {}
         println!("closed");
     }
-    // A session that has ended ends the writing, too.
+    // When the session has ended, the writer ends too.
     let _ = writer.join();
     Ok(())
 }
 
-/// An OPEN of both families, and the KEEPALIVE that answers the other's.
+/// An OPEN with both families, and the KEEPALIVE that answers the other side's OPEN.
 fn opening(address: Ipv4Addr, asn: u32) -> Result<Vec<u8>> {
     let mut open = Open::new(asn, 3, address.to_bits());
     open.capabilities.extend([
@@ -151,29 +152,29 @@ fn connect(from: Ipv4Addr) -> Result<TcpStream> {
     Ok(TcpStream::from(socket))
 }
 
-/// One connection that ends early: with a FIN, or with a RST.
+/// One connection that is closed early, with a FIN or with a RST.
 fn cut(from: Ipv4Addr, octets: &[u8], resets: bool) -> Result<()> {
     let mut stream = connect(from)?;
-    // Who is no longer wanted on the other side cannot write.
+    // Writing fails if the other side has closed.
     let _ = stream.write_all(octets);
     if resets {
         sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
     } else {
         let _ = stream.shutdown(Shutdown::Write);
         stream.set_read_timeout(Some(INTERVAL))?;
-        // What it says to that is read, so that this end is no reset.
+        // Read its answer, so that closing this end sends no RST.
         let mut block = [0; 4096];
         while stream.read(&mut block).is_ok_and(|length| length > 0) {}
     }
     Ok(())
 }
 
-/// What has come, and is no whole message yet.
+/// Received bytes that do not form a complete message yet.
 #[derive(Default)]
 struct Input(Vec<u8>);
 
 impl Input {
-    /// Reads some, prints the messages but KEEPALIVEs, and gives their types.
+    /// Reads some bytes, prints the messages except KEEPALIVEs, and returns their types.
     fn take(&mut self, stream: &mut TcpStream) -> Result<Vec<Kind>> {
         let mut block = vec![0; BLOCK];
         let length = stream.read(&mut block)?;

@@ -1,5 +1,5 @@
-//! What the daemons are told, each in its own language: the same session, and the same routes of their own, one of each family
-//! with all that a route can carry.
+//! The daemons' configurations, each in its own language: the same session, and the same routes, one of each
+//! family with every attribute that a route can carry.
 
 use super::Kind;
 use crate::net::LNS;
@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Our autonomous system: a number that two octets do not hold.
+/// Our autonomous system: a number that does not fit two octets.
 pub(crate) const OUR_ASN: u32 = 4_200_000_000;
 
-/// Theirs.
+/// Their autonomous system.
 pub(crate) const THEIR_ASN: u32 = 65_001;
 
-/// What GoBGP learns from its command line only.
+/// Routes that GoBGP accepts only through its command line.
 pub(super) const GOBGP_ROUTES: &[&str] = &[
     "global rib add 192.0.2.128/25 nexthop 10.9.0.1",
     "global rib add 198.51.100.0/24 nexthop 10.9.0.1 origin igp aspath 4200000001 med 77 community 65001:1,65001:2 rt 65001:3 \
@@ -30,15 +30,15 @@ pub(crate) struct Setup<'s> {
     pub(crate) asn: u32,
     /// It waits for us to connect.
     pub(crate) is_passive: bool,
-    /// More lines of the session.
+    /// Additional lines of the session.
     pub(crate) session: &'s str,
-    /// More lines of each family in it.
+    /// Additional lines of each family in it.
     pub(crate) family: &'s str,
-    /// More lines of the speaker.
+    /// Additional lines of the speaker.
     pub(crate) global: &'s str,
-    /// More lines of the whole file.
+    /// Additional lines of the whole file.
     pub(crate) file: &'s str,
-    /// It writes down only what goes wrong.
+    /// It logs only errors.
     pub(crate) is_quiet: bool,
 }
 

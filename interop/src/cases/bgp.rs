@@ -1,4 +1,4 @@
-//! What the tests of BGP share: our speaker's settings, and what it shows.
+//! Shared code of the BGP tests: our speaker's settings, and what it shows.
 
 use crate::bgp::{OUR_ASN, THEIR_ASN};
 use crate::headend::Headend;
@@ -7,11 +7,11 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long it may take until daemons that wait for each other have a session, and know each other's routes.
+/// How long daemons that wait for each other may take to establish a session and exchange routes.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// A speaker with one peer, networks and what it says of them. `speaker` are more keys of the speaker, `peer` of the
-/// peer, `sections` more sections.
+/// The settings of a speaker with one peer and networks to announce. `speaker` has additional keys of the
+/// speaker, `peer` of the peer; `sections` has additional sections.
 pub(crate) fn settings(speaker: &str, peer: &str, sections: &str) -> String {
     let marks = "add_community = [\"65010:1\", \"65010:2\"]\nadd_ext_community = \"RT:65010:3\"\n\
                  add_large_community = \"65010:4:5\"\nset_med = 66\nprepend = 2\n";
@@ -29,20 +29,20 @@ pub(crate) fn settings(speaker: &str, peer: &str, sections: &str) -> String {
 }
 
 impl Headend {
-    /// All about a peer.
+    /// Everything shown about a peer.
     ///
     /// # Errors
-    /// It is not known.
+    /// The peer is unknown.
     pub(crate) fn neighbor(&self, address: &str) -> Result<Value> {
         let mut rows = self.show(&["bgp", "neighbors", address])?;
         ensure!(rows.len() == 1, "{address}: {rows:?}");
         Ok(rows.remove(0))
     }
 
-    /// Waits until a peer is as `is_so` wants it, and gives all about it.
+    /// Waits until a peer's state satisfies `is_so`, and returns everything shown about it.
     ///
     /// # Errors
-    /// It does not get so; how it is instead is the error.
+    /// It never does; the error holds the last state.
     pub(crate) fn neighbor_is(
         &self,
         address: &str,
@@ -57,15 +57,15 @@ impl Headend {
         found.with_context(|| format!("the peer is like this: {last}"))
     }
 
-    /// Waits until a session is Established, and gives all about the peer.
+    /// Waits until a session is Established, and returns everything shown about the peer.
     ///
     /// # Errors
-    /// It does not get so.
+    /// It is not established in time.
     pub(crate) fn established(&self, address: &str) -> Result<Value> {
         self.neighbor_is(address, SOON, |row| row["state"] == "Established")
     }
 
-    /// Waits until there are so many routes to a prefix, and gives them, the best first.
+    /// Waits until there are exactly `count` routes to a prefix, and returns them, best first.
     ///
     /// # Errors
     /// There are more or fewer.
@@ -78,7 +78,7 @@ impl Headend {
         found.with_context(|| format!("the routes to {prefix} are {last:?}"))
     }
 
-    /// The routes to a prefix, of which there may be none: the exit status says so, too.
+    /// The routes to a prefix; none is not an error, although the exit status reports it.
     pub(crate) fn routes_to(&self, prefix: &str) -> Result<Vec<Value>> {
         match self.show(&["bgp", "route", prefix]) {
             Err(error) if format!("{error:#}").contains("there is no route of") => Ok(Vec::new()),
@@ -86,10 +86,10 @@ impl Headend {
         }
     }
 
-    /// Waits until something is so that happened to a peer, and gives it.
+    /// Waits until an event of a peer is shown, and returns it.
     ///
     /// # Errors
-    /// It has not happened; what has is the error.
+    /// It has not occurred; the error lists the events that have.
     pub(crate) fn happened(&self, address: &str, kind: &str, text: &str) -> Result<String> {
         let mut last = Vec::new();
         let found = until(SOON, || {
@@ -103,10 +103,10 @@ impl Headend {
     }
 }
 
-/// Every one of `words` is in what a peer printed.
+/// Checks that a peer's output contains every one of `words`.
 ///
 /// # Errors
-/// One is not.
+/// One is missing.
 pub(crate) fn has_all(printed: &str, words: &[&str]) -> Result<()> {
     for word in words {
         ensure!(printed.contains(word), "no {word:?} in {printed}");

@@ -1,5 +1,5 @@
-//! The edge's routes: subscribers' addresses are announced to FRR and withdrawn, BIRD's routes are in the kernel as long
-//! as they last.
+//! The edge's routes: subscribers' addresses are announced to FRR and withdrawn; BIRD's routes are in the
+//! kernel while the session lasts.
 
 use super::bgp::{SOON, settings};
 use crate::bgp::{Kind, OUR_ASN, Router, Setup, THEIR_ASN};
@@ -10,7 +10,7 @@ use crate::runner::Bench;
 use crate::subscribers::{address, client_settings, lns_settings, private_file, users};
 use anyhow::{Context, Result, ensure};
 
-/// Addresses of two subscribers, and then an aggregate in their place.
+/// The addresses of two subscribers, and then an aggregate instead of them.
 pub(crate) fn announces_subscribers(bench: &Bench<'_>) -> Result<()> {
     private_file(bench, "users.toml", &users(2))?;
     let peer = Router::start(bench, Kind::Frr, &Setup::default())?;
@@ -62,7 +62,7 @@ pub(crate) fn announces_subscribers(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// BIRD's two routes, of both families.
+/// BIRD's two routes, one of each family.
 pub(crate) fn tells_the_kernel(bench: &Bench<'_>) -> Result<()> {
     let peer = Router::start(bench, Kind::Bird, &Setup::default())?;
     let keys = "install = true\ninstall_metric = 77\n";
@@ -83,19 +83,19 @@ pub(crate) fn tells_the_kernel(bench: &Bench<'_>) -> Result<()> {
     kernel_has(lns, "-4", &[])?;
     peer.ask("enable own4")?;
     kernel_has(lns, "-4", &["198.51.100.0/24"])?;
-    // They go with the session,
+    // The routes are removed when the session ends,
     peer.ask("disable headend")?;
     kernel_has(lns, "-4", &[])?;
     kernel_has(lns, "-6", &[])?;
     peer.ask("enable headend")?;
     kernel_has(lns, "-6", &["2001:db8:1::/48"])?;
-    // and with the daemon.
+    // and when the daemon stops.
     us.stop()?;
     kernel_has(lns, "-4", &[])?;
     kernel_has(lns, "-6", &[])
 }
 
-/// Waits until the kernel's routes of BGP have all of `words` in them; without words, there is to be none.
+/// Waits until the kernel's BGP routes contain all of `words`; without words, until there are none.
 fn kernel_has(namespace: &Namespace, family: &str, words: &[&str]) -> Result<()> {
     let mut last = String::new();
     until(SOON, || {

@@ -1,4 +1,5 @@
-//! How sessions end, and what the other side is told: by an operator's word, by too many prefixes, by silence.
+//! How sessions end and which NOTIFICATION the other side gets: by an operator, by too many prefixes, by
+//! silence.
 
 use super::bgp::{SOON, settings};
 use crate::bgp::{Kind, Router, Setup};
@@ -22,7 +23,7 @@ pub(crate) fn with_frr(bench: &Bench<'_>) -> Result<()> {
         kind: Kind::Frr,
         stop: &stop,
         limit: "maximum-prefix 1",
-        // It prints octets beyond ASCII as numbers.
+        // FRR prints non-ASCII bytes as numbers.
         told_stop: "moving to rack 12 \\xc3\\xbc",
         told_limit: "6/1 (Cease/Maximum Number of Prefixes Reached)",
         told_hold: "4/0 (Hold Timer Expired)",
@@ -36,7 +37,7 @@ pub(crate) fn with_bird(bench: &Bench<'_>) -> Result<()> {
     let end = Ways {
         kind: Kind::Bird,
         stop: &stop,
-        // One more route behind the first that is too many, and it says nothing any more.
+        // With one route more than the first excess one, it sends no NOTIFICATION.
         limit: "import limit 2 action disable;",
         told_stop: OUR_TEXT,
         told_limit: "Received: Maximum number of prefixes reached",
@@ -59,18 +60,18 @@ pub(crate) fn with_gobgp(bench: &Bench<'_>) -> Result<()> {
     end.all(bench)
 }
 
-/// What is said to a daemon, and what it says.
+/// The commands for a daemon, and its output.
 struct Ways<'w> {
     kind: Kind,
-    /// Its operator stops us.
+    /// Its operator stops the session.
     stop: &'w str,
-    /// Fewer IPv4 prefixes than ours.
+    /// A limit below our number of IPv4 prefixes.
     limit: &'w str,
     /// It prints our operator's text,
     told_stop: &'w str,
-    /// that it sent too many prefixes,
+    /// our NOTIFICATION about too many prefixes,
     told_limit: &'w str,
-    /// that it was silent for too long.
+    /// and our NOTIFICATION about the expired hold timer.
     told_hold: &'w str,
 }
 
@@ -91,7 +92,7 @@ impl Ways<'_> {
         us.verb(&["bgp", "start", LAC])?;
         us.established(LAC)?;
 
-        // Silence: theirs, then ours.
+        // Silence: first theirs, then ours.
         peer.process.signal(Signal::STOP)?;
         us.happened(LAC, "sent", "Hold Timer Expired")?;
         peer.process.signal(Signal::CONT)?;
@@ -124,7 +125,7 @@ impl Ways<'_> {
 
     fn by_our_limit(&self, bench: &Bench<'_>) -> Result<()> {
         let mut peer = Router::start(bench, self.kind, &Setup::default())?;
-        // They have two of IPv4; we have three, since FRR counts those before.
+        // They have two IPv4 prefixes; we have three, since FRR counts those received before the limit.
         let us = Headend::speaker(bench, &settings("", "prefixes_max = 1\n", ""))?;
         us.happened(LAC, "sent", "Maximum Number of Prefixes Reached")?;
         peer.process.wait_for(self.told_limit, SOON)?;
@@ -141,7 +142,8 @@ impl Ways<'_> {
         let _peer = Router::start(bench, self.kind, &setup)?;
         let us = Headend::speaker(bench, &settings("", "", ""))?;
         match self.kind {
-            // Whether BIRD tells it depends on what it has still to read: it may close without a word, or only stop.
+            // Whether BIRD sends a NOTIFICATION depends on what it has left to read: it may close silently, or
+            // only stop.
             Kind::Bird => us.happened(LAC, "ended", "")?,
             Kind::Frr | Kind::Gobgp => {
                 us.happened(LAC, "received", "Maximum Number of Prefixes Reached")?

@@ -1,5 +1,5 @@
-//! Peers that flood, that read nothing, that close at any octet, and whose UPDATEs are malformed: what that costs the
-//! session of another at 1 s and 3 s.
+//! Peers that flood, that do not read, that close at any octet, and that send malformed UPDATEs: the effect on
+//! another peer's session with hold times of 1 s and 3 s.
 
 use super::bgp::{SOON, settings};
 use super::bgp_tables::{announcements, withdrawals};
@@ -19,15 +19,15 @@ const CUT: &str = "10.9.0.5";
 const WRONG: &str = "10.9.0.6";
 const ALL: [&str; 4] = [FLOOD, DEAF, CUT, WRONG];
 
-/// How long they have their way.
+/// How long they run.
 const LAST: Duration = Duration::from_secs(8);
 
-/// Whoever comes from the wire, and who reads nothing is given up after a while.
+/// Accepts any address on the wire, and ends the session of a peer that does not read for a while.
 const OTHERS: &str =
     "[[bgp.dynamic]]\nprefix = \"10.9.0.0/24\"\nremote_asn = \"any\"\nsend_hold_s = 6\n";
 
-/// First those whose octets are wrong or missing, then those who send too much and read nothing; beside a BIRD that does
-/// nothing wrong.
+/// First the peers with wrong or missing octets, then those that send too much and do not read; beside a
+/// well-behaved BIRD.
 pub(crate) fn cost_only_themselves(bench: &Bench<'_>) -> Result<()> {
     for address in ALL {
         let address = format!("{address}/24");
@@ -70,7 +70,7 @@ pub(crate) fn cost_only_themselves(bench: &Bench<'_>) -> Result<()> {
     us.stop()
 }
 
-/// Since when BIRD has its session, as it says.
+/// When BIRD's session was established, as BIRD reports it.
 fn up_since(good: &Router<'_>) -> Result<String> {
     let printed = good.wait_for("show protocols headend", &["Established"], SOON)?;
     let line = printed.lines().find(|line| line.starts_with("headend"));
@@ -78,8 +78,8 @@ fn up_since(good: &Router<'_>) -> Result<String> {
     words.nth(4).map(str::to_owned).context("a time")
 }
 
-/// UPDATEs of one route each that RFC 7606 has treated as withdrawn, or cut down: an origin that there is not, an
-/// aggregator of three octets.
+/// UPDATEs of one route each: one that RFC 7606 treats as withdrawn because of an undefined origin, one that
+/// loses an attribute because of a three-octet aggregator.
 fn malformed() -> Result<[Vec<u8>; 2]> {
     let mut both = [Vec::new(), Vec::new()];
     for (number, out) in both.iter_mut().enumerate() {
@@ -111,7 +111,7 @@ fn malformed() -> Result<[Vec<u8>; 2]> {
     Ok(both)
 }
 
-/// Counted, shown with the octets of the last one, and the session stays.
+/// They are counted, shown with the octets of the last one, and the session stays established.
 fn are_counted(us: &Headend, malformed: &[Vec<u8>; 2]) -> Result<()> {
     let row = us.neighbor_is(WRONG, SOON, |row| row["malformed"] == 2)?;
     let octets: String = malformed[1]
@@ -126,7 +126,7 @@ fn are_counted(us: &Headend, malformed: &[Vec<u8>; 2]) -> Result<()> {
     let why = row["malformed_because"].as_str().unwrap_or_default();
     ensure!(why.contains("attribute 7"), "{row}");
     ensure!(row["state"] == "Established" && row["ups"] == 1, "{row}");
-    // The route of the second is taken without the attribute; that of the first is not there.
+    // The second route is accepted without the attribute; the first is absent.
     let is_there = |prefix: &str| -> Result<bool> {
         let paths: Vec<Value> = us.routes_to(prefix)?;
         Ok(paths.iter().any(|path| path["peer"] == WRONG))

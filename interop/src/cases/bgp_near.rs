@@ -1,4 +1,5 @@
-//! Sessions that only neighbours and friends get: GTSM (RFC 5082), and TCP's signatures (RFC 2385).
+//! Sessions restricted to neighbours with a low hop count or a shared secret: GTSM (RFC 5082), and TCP's
+//! signatures (RFC 2385).
 
 use super::bgp::settings;
 use crate::bgp::{Kind, Router, Setup};
@@ -9,23 +10,23 @@ use crate::runner::Bench;
 use anyhow::{Result, ensure};
 use std::time::Duration;
 
-/// How long a session is waited for that shall not come.
+/// How long to wait for a session that must not be established.
 const NEVER: Duration = Duration::from_secs(4);
 
-/// What FRR sends from further away than a link is dropped, both ways of connecting.
+/// FRR's packets from beyond the link are dropped, whichever side connects.
 pub(crate) fn only_from_the_link(bench: &Bench<'_>) -> Result<()> {
     for we_dial in [true, false] {
         let setup = Setup {
             is_passive: we_dial,
             ..Setup::default()
         };
-        // It sends with a TTL of 1, as it does to any external peer.
+        // It sends with a TTL of 1, as to any external peer.
         let peer = Router::start(bench, Kind::Frr, &setup)?;
         let keys = format!("ttl_security_hops = 1\npassive = {}\n", !we_dial);
         let us = Headend::speaker(bench, &settings("", &keys, ""))?;
         stays_down(&us)?;
         peer.ask("configure terminal\nrouter bgp 65001\nneighbor 10.9.0.2 ttl-security hops 1")?;
-        // Nothing that it said of the end of what there was has come.
+        // No NOTIFICATION for the previous session has arrived.
         us.verb(&["bgp", "reset", LAC])?;
         let row = us.established(LAC)?;
         ensure!(row["outgoing"] == we_dial, "{row}");
@@ -34,7 +35,7 @@ pub(crate) fn only_from_the_link(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The same secret gives a session, another or none gives none; each dials, or waits.
+/// The same secret on both sides establishes a session, another or none does not, whichever side connects.
 pub(crate) fn only_with_the_secret(bench: &Bench<'_>) -> Result<()> {
     let frr = ["password lantern", "password torch", ""];
     let bird = ["password \"lantern\";", "password \"torch\";", ""];

@@ -1,4 +1,4 @@
-//! Routes asked for again, by them and by us (RFC 2918).
+//! Route refresh, requested by them and by us (RFC 2918).
 
 use super::bgp::{SOON, settings};
 use crate::bgp::{Kind, Router, Setup};
@@ -18,7 +18,7 @@ pub(crate) fn with_bird(bench: &Bench<'_>) -> Result<()> {
     ask_and_answer(bench, Kind::Bird, Some("reload in headend"))
 }
 
-/// GoBGP, which does not ask: it keeps all that it was told.
+/// GoBGP, which sends no request because it keeps every received route.
 pub(crate) fn with_gobgp(bench: &Bench<'_>) -> Result<()> {
     ask_and_answer(bench, Kind::Gobgp, None)
 }
@@ -54,7 +54,7 @@ fn ask_and_answer(bench: &Bench<'_>, kind: Kind, ask: Option<&str>) -> Result<()
     ensure!(last["ups"] == 1 && last["malformed"] == 0, "{last}");
     us.paths("198.51.100.0/24", 1)?;
     if kind != Kind::Bird {
-        // Messages of that type, sent and received, as they count them.
+        // The numbers of messages of that type, sent and received, as they count them.
         let command = match kind {
             Kind::Gobgp => "neighbor 10.9.0.2",
             Kind::Frr | Kind::Bird => "show bgp neighbors 10.9.0.2",
@@ -74,7 +74,7 @@ fn ask_and_answer(bench: &Bench<'_>, kind: Kind, ask: Option<&str>) -> Result<()
     us.stop()
 }
 
-/// More messages of a type than before.
+/// Whether there are more messages of a type than before.
 fn more(before: &Value, after: &Value, way: &str, kind: &str) -> bool {
     let count = |row: &Value| row[format!("messages_{way}")][kind].as_u64();
     count(after) > count(before)

@@ -1,4 +1,5 @@
-//! Graceful restart (RFC 4724): one side is killed, the other keeps its routes until they come again or do not.
+//! Graceful restart (RFC 4724): one side is killed, the other keeps its routes until they are sent again or the
+//! timer expires.
 
 use super::bgp::{SOON, settings};
 use crate::bgp::{Kind, Router, Setup};
@@ -36,7 +37,7 @@ fn ours_stay(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<()> {
     let peer = Router::start(bench, kind, setup)?;
     let us = Headend::speaker(bench, &settings("", PRESERVES, ""))?;
     us.established(LAC)?;
-    // FRR marks the route; BIRD says that it waits for us.
+    // FRR marks the route as stale; BIRD reports that it waits for us.
     let (show, waits) = match kind {
         Kind::Bird => (
             "show protocols all headend",
@@ -67,7 +68,7 @@ fn theirs_stay(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<()> {
     let row = us.established(LAC)?;
     ensure!(row["graceful_restart_s"] == 6, "{row}");
     ensure!(us.paths("198.51.100.0/24", 1)?[0]["stale"] == false);
-    // Its routes are there, and End-of-RIB behind them, before it goes.
+    // Its routes and End-of-RIB have arrived before it is killed.
     peer.process.signal(Signal::KILL)?;
     drop(peer);
     goes_stale(&us)?;
@@ -83,7 +84,7 @@ fn theirs_stay(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<()> {
     .context("the route does not come again")?;
     us.neighbor_is(LAC, SOON, |row| row["stale_left_s"].is_null())?;
 
-    // It does not come back.
+    // It does not return.
     peer.process.signal(Signal::KILL)?;
     drop(peer);
     goes_stale(&us)?;

@@ -1,5 +1,5 @@
-//! A session with each of the others, dialled by them and by us: what is agreed on, and routes of both families with
-//! everything that they carry, both ways.
+//! A session with each daemon, dialled by them and by us: the negotiated options, and routes of both families
+//! with all their attributes, in both directions.
 
 use super::bgp::{SOON, has_all, settings};
 use crate::bgp::{Kind, Router, Setup};
@@ -27,7 +27,7 @@ pub(crate) fn with_frr(bench: &Bench<'_>) -> Result<()> {
     )
 }
 
-/// BIRD's, which has roles, too.
+/// BIRD, which also supports roles.
 pub(crate) fn with_bird(bench: &Bench<'_>) -> Result<()> {
     let setup = Setup {
         session: "enable extended messages; local role customer;",
@@ -130,7 +130,7 @@ fn we_see_theirs(path: &Value, next_hop: &str) -> Result<()> {
     Ok(())
 }
 
-/// Our path, as all of them write it.
+/// Our path, as all of them print it.
 const OUR_PATH: &str = "4200000000 4200000000 4200000000";
 
 fn frr_sees_ours(peer: &Router<'_>) -> Result<()> {

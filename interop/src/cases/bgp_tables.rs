@@ -1,5 +1,5 @@
-//! A hundred thousand routes through us, compared prefix by prefix with everything that they carry: what one daemon
-//! announces (or a peer played by hand), against the table that another writes down (RFC 6396).
+//! 100,000 routes through our speaker, compared prefix by prefix with all their attributes: the routes that one
+//! daemon (or a peer played by hand) announces, and the table that another daemon dumps (RFC 6396).
 
 use super::bgp::{SOON, has_all, settings};
 use crate::bgp::{Kind, Manner, OUR_ASN, Player, Router, Setup, THEIR_ASN};
@@ -21,14 +21,14 @@ use wire::bgp::{FamilyId, NextHop, Nlri, Prefix, UpdateWriter};
 const ROUTES: u32 = 100_000;
 const SETS: u32 = 1_000;
 
-/// Where they go.
+/// The receiver's address.
 const SINK: &str = "10.9.0.3";
 const SINK_ASN: u32 = 65_003;
 
-/// How long a table may be under way.
+/// How long a table may take to arrive.
 const PASS_MAX: Duration = Duration::from_secs(60);
 
-/// What a route carries.
+/// A route's attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Carried {
     path: Vec<u32>,
@@ -41,16 +41,16 @@ struct Carried {
 
 type Table = BTreeMap<Prefix, Carried>;
 
-/// The prefix of that number: 20.0.0.0/24 and so on.
+/// The prefix with that number: 20.0.0.0/24 and so on.
 fn prefix(number: u32) -> Prefix {
     Prefix::v4((20 << 24) + (number << 8), 24)
 }
 
-/// What it carries behind `before` in its path.
+/// Its attributes, with `before` prepended to its path.
 fn carried(number: u32, before: &[u32], next_hop: &str) -> Result<Carried> {
     let set = number % SETS;
     let mut path = before.to_vec();
-    // A route target: its kind, the AS, and a number.
+    // A route target: its type, the AS, and a number.
     let target = (2 << 48) | (u64::from(THEIR_ASN) << 32) | u64::from(set);
     path.extend([4_200_001_000 + set, 64_512 + set % 400]);
     Ok(Carried {
@@ -63,7 +63,7 @@ fn carried(number: u32, before: &[u32], next_hop: &str) -> Result<Carried> {
     })
 }
 
-/// What a sink is to have of us.
+/// The table that a receiver should have.
 fn expected() -> Result<Table> {
     (0..ROUTES)
         .map(|number| {
@@ -90,7 +90,7 @@ fn second_address(bench: &Bench<'_>) -> Result<()> {
         .ip(&["address", "add", &address, "dev", "wire"])
 }
 
-/// BIRD's static routes, through us, in FRR's table; and none of them when BIRD takes them back.
+/// BIRD's static routes, through us, in FRR's table; and none of them after BIRD withdraws them.
 pub(crate) fn from_bird_to_frr(bench: &Bench<'_>) -> Result<()> {
     second_address(bench)?;
     let us = Headend::speaker(bench, &two_peers())?;
@@ -99,9 +99,9 @@ pub(crate) fn from_bird_to_frr(bench: &Bench<'_>) -> Result<()> {
         address: SINK,
         asn: SINK_ASN,
         is_passive: false,
-        // Its table every four seconds: it does nothing else meanwhile, and a file that is half written says nothing.
+        // It dumps its table every four seconds; dumping blocks it, and a partial file is ignored.
         file: &format!("dump bgp routes-mrt {} 4\n", dump.display()),
-        // It has a line for each route whose next hop no zebra knows.
+        // It would log a line for each route whose next hop no zebra knows.
         is_quiet: true,
         ..Setup::default()
     };
@@ -116,7 +116,7 @@ pub(crate) fn from_bird_to_frr(bench: &Bench<'_>) -> Result<()> {
     us.established(SINK)?;
     we_have(&us, ROUTES)?;
     let mut expected = expected()?;
-    // Its dumps have no extended communities, so it is asked for some.
+    // Its dumps omit extended communities, so these are queried for some routes.
     for carried in expected.values_mut() {
         carried.ext_communities.clear();
     }
@@ -140,7 +140,7 @@ pub(crate) fn from_bird_to_frr(bench: &Bench<'_>) -> Result<()> {
     us.stop()
 }
 
-/// A peer's that is played by hand, through us, in BIRD's table.
+/// Routes of a peer played by hand, through us, in BIRD's table.
 pub(crate) fn from_us_to_bird(bench: &Bench<'_>) -> Result<()> {
     second_address(bench)?;
     let us = Headend::speaker(bench, &two_peers())?;
@@ -158,13 +158,13 @@ pub(crate) fn from_us_to_bird(bench: &Bench<'_>) -> Result<()> {
     let dump = bench.directory.join("bird.mrt");
     let ask = format!("mrt dump table \"master4\" to \"{}\"", dump.display());
     let write = || {
-        // It writes behind what there is.
+        // It appends to an existing file.
         let _ = std::fs::remove_file(&dump);
         sink.ask(&ask).map(drop)
     };
     is_table(&dump, &expected()?, write)?;
 
-    // They go with the session.
+    // The routes are withdrawn when the session ends.
     drop(source);
     we_have(&us, 0)?;
     is_table(&dump, &Table::new(), write)?;
@@ -215,7 +215,7 @@ pub(crate) fn from_us_to_gobgp(bench: &Bench<'_>) -> Result<()> {
     us.stop()
 }
 
-/// The attributes as GoBGP prints them.
+/// The attributes, as GoBGP prints them.
 fn gobgp_carried(attributes: &Value) -> Result<Carried> {
     let find = |code: u8| {
         let all = attributes.as_array().into_iter().flatten();
@@ -253,7 +253,7 @@ fn gobgp_carried(attributes: &Value) -> Result<Carried> {
     })
 }
 
-/// Lines for BIRD.
+/// Configuration lines for BIRD.
 fn statics() -> Result<String> {
     let mut text = String::from("protocol static big {\n ipv4;\n");
     for number in 0..ROUTES {
@@ -271,7 +271,7 @@ fn statics() -> Result<String> {
     Ok(text)
 }
 
-/// The messages that take them back.
+/// The messages that withdraw the routes.
 pub(super) fn withdrawals() -> Vec<u8> {
     let mut out = Vec::new();
     let routes = (0..ROUTES).map(|number| Nlri {
@@ -282,7 +282,7 @@ pub(super) fn withdrawals() -> Vec<u8> {
     out
 }
 
-/// The same as messages.
+/// The messages that announce the routes.
 pub(super) fn announcements() -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for set in 0..SETS {
@@ -330,13 +330,13 @@ pub(super) fn announcements() -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Waits until so many of the routes are ours to pass on.
+/// Waits until our speaker has that many of the routes.
 fn we_have(us: &Headend, routes: u32) -> Result<()> {
     let mut last = Value::Null;
     until(PASS_MAX, || {
         last = us.show(&["bgp", "rib"])?.remove(0);
         let count = last["prefixes"]["ipv4"].as_u64().unwrap_or(0);
-        // Beside ours and theirs of each test.
+        // In addition to each test's own routes.
         Ok(count
             .checked_sub(u64::from(routes))
             .filter(|rest| *rest <= 5))
@@ -345,12 +345,12 @@ fn we_have(us: &Headend, routes: u32) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a dump of a table, which `write` makes, has the routes that it is to have.
+/// Waits until a dump, which `write` requests, has the expected routes.
 fn is_table(dump: &Path, expected: &Table, write: impl Fn() -> Result<()>) -> Result<()> {
     let mut why = String::new();
     let found = until(PASS_MAX, || {
         write()?;
-        // It may be half written.
+        // It may be incomplete.
         let Ok(table) = read_table(dump) else {
             return Ok(None);
         };

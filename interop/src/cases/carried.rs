@@ -1,4 +1,5 @@
-//! What a LAC and an LNS of ours carry: iperf3's streams through two TUN devices and a tunnel between them.
+//! Traffic between a LAC and an LNS of ours: iperf3's streams through two TUN devices and a tunnel between
+//! them.
 //!
 //! ```text
 //! (LAC) iperf3 -- outside -- headend ==== wire ==== headend -- inside -- iperf3 (LNS)
@@ -16,24 +17,26 @@ use crate::subscribers::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// What each TCP connection carries, and each UDP stream at which rate for how long.
+/// Bytes per TCP connection; rate and duration of each UDP stream.
 const TCP_OCTETS: u64 = 20_000_000;
 const UDP_BPS: u64 = 10_000_000;
 const UDP_S: u64 = 2;
 
-/// Segments that TCP may send again, of some 14,000: where a processor is busy, its timer now and then runs out.
+/// TCP segments that may be retransmitted, of about 14,000: on a busy processor TCP's timer occasionally
+/// expires.
 const AGAIN_MAX: u64 = 50;
 
-/// Of a UDP stream, in percent: the wire has no loss, a busy machine's sockets may have.
+/// Tolerated loss of a UDP stream in percent: the wire loses nothing, but a busy machine's sockets may.
 const LOST_MAX: f64 = 1.0;
 
-/// TCP and UDP both ways, nothing lost on the way, and packets that are too large.
+/// TCP and UDP in both directions without loss, and packets that are too large.
 pub(crate) fn carries_iperf3(bench: &Bench<'_>) -> Result<()> {
     let (lns, _lac) = carries(bench, 1, "")?;
     lns.stop()
 }
 
-/// The same on two cores, over which sessions are spread by their ids, and the counters of both know of all packets.
+/// The same on two cores, over which sessions are spread by their ids; the counters of both include every
+/// packet.
 pub(crate) fn carries_iperf3_on_two_cores(bench: &Bench<'_>) -> Result<()> {
     let (lns, lac) = carries(bench, 8, "[event]\nshards = 2\n")?;
     let mut expected = [0; 2];
@@ -51,7 +54,7 @@ pub(crate) fn carries_iperf3_on_two_cores(bench: &Bench<'_>) -> Result<()> {
         passed.iter().sum::<u64>() == expected.iter().sum::<u64>(),
         "{shards:?} of {expected:?}"
     );
-    // The first one takes what came before the second had heard of a subscriber.
+    // The first core handles packets that arrive before the second has learned of a subscriber.
     ensure!(
         passed[1] <= expected[1] && passed[1] + 50 > expected[1],
         "{shards:?} of {expected:?}"
@@ -60,7 +63,7 @@ pub(crate) fn carries_iperf3_on_two_cores(bench: &Bench<'_>) -> Result<()> {
         shards.iter().all(|row| row["left_dropped"] == 0),
         "{shards:?}"
     );
-    // What ends has all that passed, wherever it did.
+    // A session's final counters include its packets on both cores.
     lac.stop()?;
     for row in &rows {
         let name = row["name"].as_str().context("a name")?;
@@ -105,7 +108,7 @@ fn carries(bench: &Bench<'_>, subscribers: usize, event: &str) -> Result<(Headen
         (udp, true),
     ];
     for (number, (stream, reverse)) in streams.into_iter().enumerate() {
-        // It serves one at a time, and turns away who comes sooner.
+        // It serves one client at a time, and rejects one that connects too early.
         server.wait_for_lines("Server listening", number + 1, SOON)?;
         stream(bench, &home, reverse)?;
     }
@@ -125,7 +128,7 @@ fn carries(bench: &Bench<'_>, subscribers: usize, event: &str) -> Result<(Headen
     Ok((lns, lac))
 }
 
-/// One stream of iperf3's, judged: from the LAC's side with an address of there, or with `true` to it.
+/// A check of one iperf3 stream: from the LAC's side to an address beyond the LNS, or with `true` the reverse.
 type Stream = fn(&Bench<'_>, &str, bool) -> Result<()>;
 
 fn tcp(bench: &Bench<'_>, home: &str, reverse: bool) -> Result<()> {
@@ -136,7 +139,7 @@ fn tcp(bench: &Bench<'_>, home: &str, reverse: bool) -> Result<()> {
     let again = end["sum_sent"]["retransmits"]
         .as_u64()
         .context("retransmits")?;
-    // What the kernel holds when the sender is done is on its way still.
+    // Data in the kernel's buffers when the sender finishes is still in flight.
     ensure!(
         received >= TCP_OCTETS / 2 && again <= AGAIN_MAX,
         "{received} octets: {end}"
@@ -163,7 +166,7 @@ fn udp(bench: &Bench<'_>, home: &str, reverse: bool) -> Result<()> {
     Ok(())
 }
 
-/// What iperf3 says of a stream from the LAC's side, or with `reverse` to it.
+/// iperf3's report on a stream from the LAC's side, or with `reverse` to it.
 fn iperf3(bench: &Bench<'_>, home: &str, how: &[&str], reverse: bool) -> Result<Value> {
     let mut command = bench.wire.lac.command("iperf3");
     command.args(["-J", "-c", BEYOND, "-B", home]).args(how);
@@ -180,7 +183,7 @@ fn iperf3(bench: &Bench<'_>, home: &str, how: &[&str], reverse: bool) -> Result<
     Ok(result)
 }
 
-/// All that was discarded on the way of packets, by its names.
+/// All discard counters of the data path, by name.
 fn discards(ends: &[&Headend]) -> Result<Vec<(String, u64)>> {
     let mut found = Vec::new();
     for end in ends {
@@ -189,7 +192,7 @@ fn discards(ends: &[&Headend]) -> Result<Vec<(String, u64)>> {
             let counts = name.starts_with("edge_")
                 || name.starts_with("discard_data")
                 || ["tun_refused", "tun_missing", "udp_send_dropped"].contains(&name);
-            // What a kernel sends by itself on a new device is for nobody.
+            // Packets that a kernel sends by itself on a new device have no receiver.
             if counts && name != "edge_no_route" {
                 found.push((name.to_owned(), row["value"].as_u64().unwrap_or(0)));
             }
@@ -212,7 +215,7 @@ impl Handshakes {
         Ok(Handshakes(process))
     }
 
-    /// What came out of the tunnel there has an MSS that fits the subscriber; what went in was larger.
+    /// The MSS is lowered to fit the subscriber when a packet leaves the tunnel; before that it was larger.
     fn are_clamped(self, mtu: u64) -> Result<()> {
         let printed = until(SOON, || {
             let printed = self.0.printed();
@@ -238,7 +241,7 @@ impl Handshakes {
     }
 }
 
-/// What may be cut is cut and arrives; of what may not, the sender is told.
+/// A packet that may be fragmented arrives in fragments; for one that may not, the sender receives an error.
 fn too_large(bench: &Bench<'_>, home: &str, mtu: u64) -> Result<()> {
     let (near, far) = (&bench.wire.lac, &bench.wire.lns);
     ping_answered(far, home, &["-c", "3", "-s", "4000", "-M", "dont"])?;

@@ -1,4 +1,4 @@
-//! radclient has our LNS disconnect a subscriber (RFC 5176).
+//! radclient makes our LNS disconnect a subscriber (RFC 5176).
 
 use super::SOON;
 use crate::freeradius::{FreeRadius, Replies, SECRET, disconnect};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 const USERS: &str =
     "user1 Cleartext-Password := \"sesame\"\nuser2 Cleartext-Password := \"sesame\"\n";
 
-/// One of two ends, and both ends and the server know why; requests that are wrong do nothing.
+/// One of two subscribers ends, and both ends and the server know the reason; invalid requests change nothing.
 pub(crate) fn ends_one_of_two(bench: &Bench<'_>) -> Result<()> {
     let outside = &bench.wire.lns;
     let server = FreeRadius::start(outside, &bench.directory, USERS, Replies::Proven)?;
@@ -54,7 +54,7 @@ pub(crate) fn ends_one_of_two(bench: &Bench<'_>) -> Result<()> {
         "{stop:?}"
     );
 
-    // By the name of its account, the other one.
+    // The other one, selected by its accounting session id.
     let account = lns.show(&["subscriber", "user2"])?.remove(0)["account"].clone();
     let account = account.as_str().context("an account")?;
     let printed = disconnect(

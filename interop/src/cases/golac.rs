@@ -1,4 +1,4 @@
-//! Katalix's Go module calls our LNS, from a port of its own for each tunnel.
+//! Katalix's Go module calls our LNS, from a separate port for each tunnel.
 
 use super::{SOON, number_after};
 use crate::capture::Capture;
@@ -22,7 +22,7 @@ pub(crate) fn calls_our_lns_over_ipv6(bench: &Bench<'_>) -> Result<()> {
     call(bench, &format!("[{LAC_V6}]"), &format!("[{LNS_V6}]"))
 }
 
-/// Tunnels and sessions come up, answer two HELLOs, and go.
+/// Tunnels and sessions are established, answer two HELLOs, and close.
 fn call(bench: &Bench<'_>, local: &str, peer: &str) -> Result<()> {
     let lns = Headend::lns(bench, "hello_interval_s = 1.0\n")?;
     let capture = Capture::start(&bench.wire.lns, &bench.directory)?;
@@ -68,7 +68,8 @@ fn call(bench: &Bench<'_>, local: &str, peer: &str) -> Result<()> {
         );
     }
 
-    // We ask after a second of silence, and again after another; it acknowledges, so that all stays up.
+    // We send a HELLO after a second of silence, and another a second later; the peer acknowledges, so
+    // everything stays established.
     let hellos = 2 * TUNNELS;
     golac
         .process

@@ -1,18 +1,18 @@
-//! The golden messages, which no foreign L2TPv3 peer can confirm, before tshark's decoder.
+//! The golden messages, which no other L2TPv3 implementation could confirm, decoded by tshark.
 
 use crate::capture::{self, Decoded, WRONG_DIGEST};
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
 
-/// The secret that the golden messages share.
+/// The shared secret of the golden messages.
 const SECRET: &str = "lantern";
 
-/// Golden messages whose digest tshark cannot confirm: it knows one secret only, and of the first of these one digest is
-/// made with the next secret; and it always takes a secret, where RFC 3931 section 5.4.1 has an integrity check
-/// without any.
+/// Golden messages whose digest tshark cannot verify. It knows only one secret, and one digest of the first
+/// message uses the next secret. It also always uses a secret, where RFC 3931 section 5.4.1 allows an integrity
+/// check without one.
 const UNCONFIRMED: &[&str] = &["v3-16-hello-two-digests", "v3-22-hello-integrity"];
 
-/// No message is malformed, and what only version 3 has is where tshark looks for it.
+/// No message is malformed, and tshark finds the fields that only version 3 has.
 pub(crate) fn decode(bench: &Bench<'_>) -> Result<()> {
     let names =
         std::fs::read_to_string(bench.work.goldens().with_extension("names")).unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn decode(bench: &Bench<'_>) -> Result<()> {
     cookies(&decoded)
 }
 
-/// The first reply is addressed to the id that the request before it assigned.
+/// The first reply is addressed to the id that the preceding request assigned.
 fn connection_ids(decoded: &Decoded) -> Result<()> {
     let of = |message: &str| format!("l2tp.version == 3 && l2tp.avp.message_type == {message}");
     let requests = decoded.fields(&of("1"), &["l2tp.avp.assigned_control_conn_id"])?;
@@ -61,7 +61,7 @@ fn connection_ids(decoded: &Decoded) -> Result<()> {
     Ok(())
 }
 
-/// Every data message has the cookie that its receiver assigned to that session, four octets or eight.
+/// Every data message carries the cookie that its receiver assigned to that session, of four octets or eight.
 fn cookies(decoded: &Decoded) -> Result<()> {
     let assigned = decoded.fields(
         "l2tp.avp.assigned_cookie",
@@ -85,7 +85,7 @@ fn cookies(decoded: &Decoded) -> Result<()> {
     Ok(())
 }
 
-/// The name of the golden message with this number; the writer lists them a line each.
+/// The name of the golden message with this number; the list has one name per line.
 fn name<'a>(names: &'a str, number: &str) -> &'a str {
     let prefix = format!("{number} ");
     names

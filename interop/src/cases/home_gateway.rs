@@ -1,4 +1,4 @@
-//! The home gateway's rows through namespaces, from the command line to the files.
+//! The home gateway's rows, run in namespaces, from the command line to the result files.
 
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
@@ -18,7 +18,7 @@ fn command(bench: &Bench<'_>, directory: &Path) -> Command {
     command
 }
 
-/// Row 1 through the kernel's stack: its files, and what is in them.
+/// Row 1 through the kernel's stack: its files and their contents.
 pub(crate) fn measures_a_row(bench: &Bench<'_>) -> Result<()> {
     let directory = bench.directory.join("results");
     let output = command(bench, &directory).arg("--json").output()?;
@@ -34,7 +34,7 @@ pub(crate) fn measures_a_row(bench: &Bench<'_>) -> Result<()> {
     let run = &printed["rows"][0]["runs"][0];
     let pings = run["pings"].as_array().context("pings")?;
     ensure!((10..=20).contains(&pings.len()), "{} pings", pings.len());
-    // Both ways are 10 ms long.
+    // Each direction has a delay of 10 ms.
     let trips = pings.iter().filter_map(|ping| ping[1].as_f64());
     ensure!(
         trips.clone().count() > 0 && trips.clone().all(|ms| ms >= 20.0),
@@ -50,8 +50,9 @@ pub(crate) fn measures_a_row(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Namespaces that the process whose files go to `directory` is in or has open, but our own. It is found by what was
-/// typed: `/proc` has other numbers than we, who are in a namespace of processes.
+/// The namespaces that the process writing to `directory` is in or has open, except our own. The process is
+/// identified by its command line, because `/proc` shows other process ids than those of our own process
+/// namespace.
 fn namespaces(directory: &Path) -> Result<BTreeSet<PathBuf>> {
     let ours = std::fs::read_link("/proc/self/ns/net")?;
     let mut found = BTreeSet::new();
@@ -66,19 +67,19 @@ fn namespaces(directory: &Path) -> Result<BTreeSet<PathBuf>> {
     Ok(found)
 }
 
-/// What the threads of a process are in and its descriptors point to, as far as it is a network namespace.
+/// The network namespaces that the threads and descriptors of a process refer to.
 fn links(process: &Path) -> Vec<PathBuf> {
     let entries = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
     let threads = entries(process.join("task")).map(|thread| thread.path().join("ns/net"));
     let descriptors = entries(process.join("fd")).map(|descriptor| descriptor.path());
-    // Processes come and go.
+    // Processes start and end meanwhile.
     let links = threads.chain(descriptors).flat_map(std::fs::read_link);
     links
         .filter(|link| link.to_string_lossy().starts_with("net:["))
         .collect()
 }
 
-/// Who is in one of them or has it open, and where it is mounted.
+/// The processes that are in one of them or have it open, and where it is mounted.
 fn holders(namespaces: &BTreeSet<PathBuf>) -> Result<Vec<String>> {
     let mut holders = Vec::new();
     for process in std::fs::read_dir("/proc")?.flatten() {
@@ -98,7 +99,7 @@ fn holders(namespaces: &BTreeSet<PathBuf>) -> Result<Vec<String>> {
     Ok(holders)
 }
 
-/// Tries for some seconds.
+/// Retries for some seconds.
 fn eventually(what: &str, is_so: impl Fn() -> Result<bool>) -> Result<()> {
     let end = Instant::now() + Duration::from_secs(90);
     while !is_so()? {
@@ -108,9 +109,9 @@ fn eventually(what: &str, is_so: impl Fn() -> Result<bool>) -> Result<()> {
     Ok(())
 }
 
-/// Killed while a browser runs, it leaves no namespace, no process and no file of the browser's.
+/// Killed while a browser runs, it leaves no namespace, no process and no file of the browser.
 pub(crate) fn leaves_nothing_when_killed(bench: &Bench<'_>) -> Result<()> {
-    // One that loads nothing and writes on in its profile until it is ended.
+    // A browser that loads nothing and keeps writing to its profile until it is ended.
     let browser = bench.directory.join("browser");
     let script = "#!/bin/sh\nfor word; do case $word in --user-data-dir=*) cd \"${word#*=}\";; esac; done\n\
                   while :; do date > page; sleep 0.1; done\n";
@@ -138,7 +139,7 @@ pub(crate) fn leaves_nothing_when_killed(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Stopped in the middle of a row, it says what it has of that row, and leaves no namespace.
+/// Stopped in the middle of a row, it prints the results so far, and leaves no namespace.
 pub(crate) fn keeps_a_partial_row_when_stopped(bench: &Bench<'_>) -> Result<()> {
     let directory = bench.directory.join("stopped");
     let child = Command::new(bench.headend)
@@ -148,7 +149,7 @@ pub(crate) fn keeps_a_partial_row_when_stopped(bench: &Bench<'_>) -> Result<()> 
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    // Three seconds settle, and some are measured.
+    // Settling takes three seconds; the rest is measured.
     std::thread::sleep(Duration::from_secs(12));
     let namespaces = namespaces(&directory)?;
     let pid = child.id().to_string();

@@ -1,4 +1,4 @@
-//! Subscribers and peers that lie: datagrams made by hand, from where our LAC sends its own.
+//! Malicious subscribers and peers: hand-made datagrams from the LAC's own address.
 
 use super::SOON;
 use crate::headend::Headend;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::net::Ipv4Addr;
 
-/// Another peer's address on the wire, and one of nobody.
+/// Another peer's address on the wire, and an unassigned one.
 const OTHER: &str = "10.9.0.3";
 const NOBODY: &str = "10.9.0.4";
 
@@ -21,10 +21,10 @@ const NOBODY: &str = "10.9.0.4";
 const FEW: u64 = 10;
 const FLOOD: u64 = 20_000;
 
-/// What a flood may add to the LNS's memory.
+/// How much the LNS's memory may grow in a flood.
 const GROWTH_MAX: u64 = 2 << 20;
 
-/// Where a subscriber is in a tunnel.
+/// A subscriber's place in a tunnel.
 #[derive(Clone, Copy)]
 struct Place {
     tunnel: u16,
@@ -36,7 +36,7 @@ struct Hostile<'b> {
     bench: &'b Bench<'b>,
     lns: Headend,
     lac: Headend,
-    /// `user1` in a tunnel of the LAC's first address, `user2` in one of its other.
+    /// `user1` in a tunnel from the LAC's first address, `user2` in one from its second.
     places: [Place; 2],
 }
 
@@ -80,7 +80,7 @@ impl<'b> Hostile<'b> {
         })
     }
 
-    /// Sends datagrams from an address to the LNS, `count` times all of `payloads`.
+    /// Sends datagrams from an address to the LNS: all of `payloads`, `count` times.
     fn inject(&self, from: &str, payloads: &[Vec<u8>], count: u64) -> Result<()> {
         let directory = &self.bench.directory;
         let packets: Vec<Timed> = (0..count)
@@ -102,7 +102,7 @@ impl<'b> Hostile<'b> {
         Ok(())
     }
 
-    /// Injects a few, and waits until a counter has them all; nothing of it reaches the inside.
+    /// Injects a few, and waits until a counter includes all of them; none reaches the inside.
     fn is_discarded(&self, from: &str, payload: Vec<u8>, counter: &str) -> Result<()> {
         let inside = || -> Result<u64> {
             let rows = self.lns.show(&["subscribers"])?;
@@ -124,12 +124,13 @@ impl<'b> Hostile<'b> {
     }
 }
 
-/// Only what a subscriber sends from its own address, in its own session, from its own peer, goes on.
+/// A packet is forwarded only if the subscriber sends it from its own address, in its own session, from its own
+/// peer.
 pub(crate) fn reach_nobody_else(bench: &Bench<'_>) -> Result<()> {
     let hostile = Hostile::new(bench)?;
     let [own, other] = hostile.places;
     let mut expected = 0;
-    // That the way is right: this one is as the LAC would send it.
+    // This one is exactly what the LAC would send, to check the set-up.
     hostile.inject(crate::net::LAC, &[data(own, own, own.address)], FEW)?;
     expected += FEW;
     let came = until(SOON, || {
@@ -143,7 +144,7 @@ pub(crate) fn reach_nobody_else(bench: &Bench<'_>) -> Result<()> {
     for source in [other.address, elsewhere, BEYOND.parse()?] {
         hostile.is_discarded(lac, data(own, own, source), "edge_spoofed")?;
     }
-    // Another tunnel's session, in our own tunnel and in its own.
+    // Another tunnel's session id, in our own tunnel and in that tunnel.
     if other.session != own.session {
         let crossed = data(own, other, other.address);
         hostile.is_discarded(lac, crossed, "discard_unknown_session")?;
@@ -156,7 +157,8 @@ pub(crate) fn reach_nobody_else(bench: &Bench<'_>) -> Result<()> {
     hostile.lns.stop()
 }
 
-/// A subscriber that floods its link costs the LNS no memory, gets few answers, and disturbs nobody.
+/// A subscriber that floods its link costs the LNS no memory, gets few answers, and affects no other
+/// subscriber.
 pub(crate) fn floods_are_bounded(bench: &Bench<'_>) -> Result<()> {
     let hostile = Hostile::new(bench)?;
     let [own, other] = hostile.places;
@@ -170,7 +172,7 @@ pub(crate) fn floods_are_bounded(bench: &Bench<'_>) -> Result<()> {
     let payloads: Vec<Vec<u8>> = frames.iter().map(|frame| l2tp(own, own, frame)).collect();
     let server = || -> Result<Value> { Ok(hostile.lns.show(&["server"])?.remove(0)) };
     let number = |row: &Value, name: &str| row[name].as_u64().unwrap_or(0);
-    // The first has every buffer made that is needed for so many at once.
+    // The first flood makes the LNS allocate every buffer that so many datagrams need.
     hostile.inject(crate::net::LAC, &payloads, FLOOD / 4)?;
     let (before, sent) = (server()?, hostile.lns.counter("udp_sent")?);
     let received = hostile.lns.counter("udp_received")?;
@@ -208,14 +210,15 @@ fn id(value: &Value) -> Result<u16> {
     id.with_context(|| format!("an id of version 2 in {value}"))
 }
 
-/// A packet of UDP from `source` to a host beyond, in the tunnel of one and the session of the other.
+/// A UDP packet from `source` to a host beyond, with the tunnel of one subscriber and the session of the other.
 fn data(tunnel: Place, session: Place, source: Ipv4Addr) -> Vec<u8> {
     let beyond: Ipv4Addr = BEYOND.parse().expect("an address");
     let packet = ipv4(source, beyond, &udp(4_000, 9, b"hello"));
     l2tp(tunnel, session, &[&[0x00, 0x21], &packet[..]].concat())
 }
 
-/// L2TP's data header (RFC 2661, section 3.1), PPP's address and control, a frame, and room for the sender's number.
+/// L2TP's data header (RFC 2661, section 3.1), PPP's address and control, a frame, and space for the sender's
+/// number.
 fn l2tp(tunnel: Place, session: Place, frame: &[u8]) -> Vec<u8> {
     let mut out = vec![0x00, 0x02];
     out.extend(tunnel.tunnel.to_be_bytes());
@@ -226,7 +229,7 @@ fn l2tp(tunnel: Place, session: Place, frame: &[u8]) -> Vec<u8> {
     out
 }
 
-/// An L2TP datagram from the port that the LAC has.
+/// An L2TP datagram from the LAC's port.
 fn datagram(from: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
     let lns: Ipv4Addr = crate::net::LNS.parse().expect("an address");
     ipv4(from, lns, &udp(1_701, 1_701, payload))

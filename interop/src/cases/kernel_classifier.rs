@@ -8,21 +8,21 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use wire::flow::Keys;
 
-/// Classes in the guest; a packet's delay says which one had it.
+/// Classes in the guest; a packet's delay identifies its class.
 const CLASSES: u32 = 16;
 
-/// How much longer each class keeps a packet than the one before.
+/// How much longer each class delays a packet than the previous one.
 const STEP_MS: u32 = 4;
 
 /// Packets of each kind for each filter.
 const EACH: usize = 8;
 
-/// Numbers by chance, the same in each run.
+/// Random numbers, the same in each run.
 struct Chance(u64);
 
 impl Chance {
     fn next(&mut self) -> u32 {
-        // Knuth's MMIX generator; its upper half.
+        // Knuth's MMIX generator; the upper half of its state.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -70,13 +70,14 @@ const KINDS: [Kind; 13] = [
 ];
 
 impl Kind {
-    /// Linux takes the address of a socket or a route for the ports of what has none: another one after each start.
+    /// For a protocol without ports, Linux uses the address of a socket or a route instead, which changes with
+    /// each boot.
     fn has_ports(self) -> bool {
         !matches!(self, Kind::Icmp | Kind::Protocol200 | Kind::Fragment)
     }
 
-    /// The keys of a packet as the kernel should have them. It does not look into L2TP, also not behind a tunnel that it
-    /// looks into, where [`Keys::as_kernel`] has what is in L2TP.
+    /// The keys that the kernel should find. It does not look into L2TP, even inside a tunnel that it does look
+    /// into, where [`Keys::as_kernel`] uses the L2TP content.
     fn kernel_keys(self, packet: &[u8]) -> Keys {
         match self {
             Kind::L2tpInIpIp => Keys::read(&packet[20..]).as_kernel(),
@@ -92,7 +93,7 @@ impl Kind {
             Kind::Udp6 => ipv6(chance, 17, &transport),
             Kind::Icmp => ipv4(chance, 1, 0, &[8, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0]),
             Kind::Protocol200 => ipv4(chance, 200, 0, &transport),
-            // More to come, and itself the second piece.
+            // The second fragment of several.
             Kind::Fragment => ipv4(chance, 17, 0x2010, &transport),
             Kind::IpIp => {
                 let inner = Kind::Udp.packet(chance);
@@ -131,11 +132,11 @@ impl Kind {
     }
 }
 
-/// Ports by chance, and what else a transport header needs to be taken for one.
+/// Random ports, and the other fields that a valid transport header needs.
 fn ports(chance: &mut Chance) -> Vec<u8> {
     let mut header = vec![0; 36];
     header[..4].copy_from_slice(&chance.octets::<4>());
-    // UDP's length; within TCP's sequence number.
+    // UDP's length; in TCP, part of the sequence number.
     header[5] = 36;
     // TCP's header length and ACK.
     header[12] = 0x50;
@@ -175,7 +176,8 @@ fn ipv6(chance: &mut Chance, protocol: u8, content: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Some of each kind. Their payload ends in zeros, the last four of which become a number on the way.
+/// Some packets of each kind. Each payload ends in zeros, the last four of which the sender replaces by a
+/// number.
 fn packets(chance: &mut Chance) -> (Vec<Kind>, Vec<Timed>) {
     let kinds: Vec<Kind> = KINDS.iter().flat_map(|&kind| [kind; EACH]).collect();
     let packets = (0..)
@@ -188,7 +190,7 @@ fn packets(chance: &mut Chance) -> (Vec<Kind>, Vec<Timed>) {
     (kinds, packets)
 }
 
-/// Sixteen classes, each with a delay of its own, behind one filter.
+/// Sixteen classes with different delays, behind one filter.
 fn classes(filter: &str) -> String {
     let mut setup =
         String::from("tc -batch - <<END\nqdisc add dev a0 root handle 1: htb default 30\n");
@@ -203,7 +205,7 @@ fn classes(filter: &str) -> String {
     setup + &format!("filter add dev a0 parent 1: handle 1 flow {filter}\nEND")
 }
 
-/// The class that each packet was in; 0 for none of the sixteen.
+/// The class of each packet; 0 for none of the sixteen.
 fn seen(outcome: &Outcome) -> Result<Vec<u32>> {
     let delay = |fate: &kernel::Fate| fate.arrived_ns.map(|at| at - fate.sent_ns);
     outcome
@@ -217,7 +219,7 @@ fn seen(outcome: &Outcome) -> Result<Vec<u32>> {
         .collect()
 }
 
-/// `map` with every key and numbers by chance, and `hash`.
+/// `map` with every key and random numbers, and `hash`.
 pub(crate) fn classify_alike(bench: &Bench<'_>) -> Result<()> {
     let mut chance = Chance(1);
     let keys = [Key::Src, Key::Dst, Key::Proto, Key::ProtoSrc, Key::ProtoDst];
@@ -281,11 +283,11 @@ pub(crate) fn classify_alike(bench: &Bench<'_>) -> Result<()> {
     compare_hashes(&experiments[hashing].packets, &outcomes[hashing], flows)
 }
 
-/// `hash`: what is one flow to the kernel is one to us, and the other way round.
+/// `hash`: packets of one flow to the kernel are one flow to us, and vice versa.
 fn hash_experiment() -> (Experiment, usize) {
     let mut chance = Chance(2);
     let flows: Vec<Vec<u8>> = (0..40).map(|_| Kind::Udp.packet(&mut chance)).collect();
-    // Each flow five times; other lengths, since those are no keys.
+    // Each flow five times, with different lengths, since those are not keys.
     let packets = (0..200_usize)
         .map(|number| Timed {
             at_us: 1_000 * number as u64,
@@ -327,7 +329,8 @@ fn compare_hashes(packets: &[Timed], outcome: &Outcome, flows: usize) -> Result<
         let used = (1..=CLASSES)
             .filter(|class| classes.contains(class))
             .count();
-        // Forty flows by chance leave more than seven of sixteen empty in fewer than one of a million cases.
+        // Forty random flows leave more than seven of sixteen classes empty in fewer than one of a million
+        // cases.
         ensure!(used >= 9, "{who}: forty flows are in {used} classes");
     }
     Ok(())
@@ -337,7 +340,7 @@ fn compare_hashes(packets: &[Timed], outcome: &Outcome, flows: usize) -> Result<
 mod tests {
     use super::*;
 
-    /// The difference that is listed: when it goes, [`Kind::kernel_keys`] has one line too many.
+    /// The known difference: once it disappears, [`Kind::kernel_keys`] has a superfluous line.
     #[test]
     fn ours_goes_on_into_l2tp_behind_a_tunnel() {
         let packet = Kind::L2tpInIpIp.packet(&mut Chance(3));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Interfaces of the guest, each with a tree of its own.
+/// Interfaces of the guest, each with a different tree.
 const INTERFACES: [&str; 7] = ["q0", "q1", "q2", "q3", "q4", "q5", "i0"];
 
 /// q0: htb, its leaves, hashed u32 tables, filters of each kind, clsact with chains. q1: mq, of whose queues two are the
@@ -79,9 +79,10 @@ qdisc add dev i0 parent 9:1 handle 91: choke limit 100 min 10 max 30 bandwidth 1
 END
 ";
 
-/// What tc prints of an interface, with the filters at each place, and what is drawn. tc does not repeat the place; `at`
-/// says it. Once for nothing, so that the programs are read, and then in memory: time leaps while the guest waits for
-/// files. Twenty datagrams go to each port of each interface, more than one queue takes; two seconds later nothing moves.
+/// tc's output for an interface, with the filters at each attachment point, and the drawn graph. tc does not
+/// repeat the attachment point, so `at` prints it. The first pass only loads the programs; the second writes to
+/// memory, because the clock jumps while the guest waits for files. Twenty datagrams go to each port of each
+/// interface, more than one queue holds; two seconds later everything is idle.
 const TRAFFIC_AND_PICTURES: &str = r#"
 work=$PWD; cd /tmp
 pictures() {
@@ -101,7 +102,7 @@ for i in q0 q1 q2 q3 q4 q5 i0; do pictures $i; done
 cp q?.* i0.* $work
 "#;
 
-/// What went through a queue or a class: octets, packets, dropped, overlimits, octets and packets that wait.
+/// The counters of a queue or a class: bytes, packets, dropped, overlimits, backlog in bytes and packets.
 type Counts = [u64; 6];
 
 /// A qdisc, class or filter.
@@ -112,14 +113,14 @@ struct Thing {
     /// "htb 1:10", "u32 800::800 pref 5 ip".
     title: String,
     handle: String,
-    /// What it stands at: a handle, "ingress", "egress", or nothing.
+    /// Its parent: a handle, "ingress", "egress", or nothing.
     parent: String,
     counts: Counts,
     /// A filter's class.
     class: Option<String>,
 }
 
-/// Boots once, and holds what is drawn of each interface against what tc printed.
+/// Boots once, and compares the graph of each interface with tc's output.
 pub(crate) fn draws_what_tc_prints(bench: &Bench<'_>) -> Result<()> {
     kernel::bring_headend(bench)?;
     kernel::boot(bench, &[CONFIGURATION, TRAFFIC_AND_PICTURES].concat())?;
@@ -156,13 +157,13 @@ fn text(directory: &Path, interface: &str, what: &str) -> Result<String> {
     std::fs::read_to_string(directory.join(&name)).context(name)
 }
 
-/// The word behind `key`.
+/// The word after `key`.
 fn after<'w>(words: &[&'w str], key: &str) -> Option<&'w str> {
     let at = words.iter().position(|word| *word == key)?;
     words.get(at + 1).copied()
 }
 
-/// What tc printed, read by its words alone.
+/// Parses tc's output, without headend's code.
 fn printed(directory: &Path, interface: &str) -> Result<Vec<Thing>> {
     let mut things: Vec<Thing> = Vec::new();
     for what in ["qdisc", "class", "filter"] {
@@ -190,7 +191,7 @@ fn printed(directory: &Path, interface: &str) -> Result<Vec<Thing>> {
                     kind,
                     ..,
                 ] => {
-                    // A line without a handle only announces those that follow.
+                    // A line without a handle only announces the following ones.
                     let handle = after(&words, "fh").or_else(|| after(&words, "handle"));
                     things.extend(handle.map(|handle| Thing {
                         what: what.to_owned(),
@@ -252,10 +253,10 @@ fn count(words: &[&str], counts: &mut Counts) -> Result<()> {
     Ok(())
 }
 
-/// The same things out of the graph's JSON.
+/// The same objects from the graph's JSON.
 struct Graph {
     nodes: Vec<Value>,
-    /// Who holds each node.
+    /// The parent of each node.
     holders: BTreeMap<u64, u64>,
     /// (filter, class) pairs.
     sends: Vec<(u64, u64)>,
@@ -289,7 +290,7 @@ impl Graph {
         node.and_then(|node| node[key].as_str()).unwrap_or_default()
     }
 
-    /// The handle of what holds `id`, tables and chains left out; a filter's may be a side of clsact.
+    /// The handle of the parent of `id`, skipping tables and chains; a filter's parent may be a side of clsact.
     fn parent(&self, id: u64) -> &str {
         let is_filter = self.word(id, "kind") == "filter";
         let mut at = id;
@@ -338,8 +339,8 @@ impl Graph {
     }
 }
 
-/// What the graph can only say otherwise: a class stands below its qdisc also where tc says `root`, and a filter that
-/// names a class that is not there has no arrow.
+/// The differences that the graph cannot avoid: a class is below its qdisc even if tc says `root`, and a filter
+/// that names a missing class has no arrow.
 fn as_drawn(printed: &[Thing]) -> Vec<Thing> {
     let is_class = |handle: &str| {
         let mut things = printed.iter();

@@ -1,4 +1,4 @@
-//! Pings through a guest's wires: what headend says of them, and what tcpdump, ping and fping say.
+//! Pings over a guest's wires: headend's measurements compared with those of tcpdump, ping and fping.
 //!
 //! ```text
 //! (namespace "s")  s0 ==== r0 (the guest forwards) a0 ==== b0  (namespace "b")
@@ -14,7 +14,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Programs are read into memory before anything is timed; `capture` ends when tcpdump has got the kernel's last block.
+/// Programs are read into memory before anything is timed; `capture` ends once tcpdump has received the
+/// kernel's last block.
 const GUEST: &str = r#"set -e
 work=$PWD
 ip netns add s; ip netns add b
@@ -48,7 +49,7 @@ for again in 1 2; do
 done
 "#;
 
-/// Three programs at the same time, told apart by size.
+/// Three programs at the same time, distinguished by packet size.
 const ROUND_TRIPS: &str = "capture s trip.pcap
 s headend ping -c 200 -i 0.05 -s 56 -o trip.json 10.0.0.6 > trip.headend & h=$!
 s ping -c 200 -i 0.05 -s 57 10.0.0.6 > trip.ping & p=$!
@@ -56,7 +57,7 @@ s fping -c 200 -p 50 -b 58 10.0.0.6 > trip.fping 2>&1 & f=$!
 wait $h; wait $p; wait $f; captured trip.pcap; cp trip.* $work
 ";
 
-/// Classes, two of them with ECN's bits, and sizes.
+/// Classes, two of them with ECN bits, and sizes.
 const SPACING: &str = "capture b four.pcap
 s headend ping -q -c 200 -i 0.01 -Q 0x02,ef,0x27 -s 16,56,1472 -o four.json 10.0.0.6 > four.headend
 captured four.pcap; capture b six.pcap
@@ -68,8 +69,9 @@ s headend ping -q -c 200 -i 0.01 --udp 7007 -Q ef -s 100,1472 -o udp.json 10.0.0
 captured udp.pcap; kill -INT $responder; wait $responder || true; cp four.* six.* udp.* $work
 ";
 
-/// Of each sixteen packets, by the last bits of the sequence number: 1 comes after the wait, 10 after the next; 3 is
-/// lost on the way there, 5 on the way back; 7 is doubled on the way there, 8 on the way back.
+/// Of each sixteen packets, by the low bits of the sequence number: 1 arrives after its timeout, 10 after the
+/// next packet's; 3 is lost on the way out, 5 on the way back; 7 is duplicated on the way out, 8 on the way
+/// back.
 const PATTERN: &str = "delay 5ms 5ms; tc qdisc del dev a0 root
 tc qdisc add dev a0 root handle 1: prio bands 3 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
 tc qdisc add dev a0 parent 1:1 netem delay 5ms limit 9999
@@ -90,7 +92,8 @@ wait $h; wait $p; captured pattern.pcap; cp pattern.* $work
 tc qdisc del dev r0 ingress; tc qdisc del dev a0 ingress; tc qdisc del dev a0 root
 ";
 
-/// By chance, both ways. The second stream stays in the namespace: it keeps headend there for what comes last.
+/// At random, in both directions. The second stream stays in the namespace and keeps headend running for late
+/// packets.
 const CHANCE: &str = "tc qdisc add dev a0 root netem delay 10ms loss 5% duplicate 5% reorder 80% limit 9999
 tc qdisc replace dev r0 root netem delay 10ms loss 5% duplicate 5% limit 9999
 capture s chance.pcap
@@ -98,20 +101,21 @@ s headend ping -o chance.json 10.0.0.6,count=1000,interval=0.002 10.0.0.2,count=
 captured chance.pcap; cp chance.* $work
 ";
 
-/// The round trip that the guest's wires have.
+/// The round-trip time of the guest's wires.
 const TRIP_MS: f64 = 20.0;
 
-/// How far from it a round trip may be measured.
+/// Tolerance of a measured round-trip time.
 const TRIP_ERROR_MS: f64 = 0.05;
 
-/// How far a round trip may be from tcpdump's, which stamps a step earlier on the way out and later on the way in.
+/// Tolerance between a round-trip time and tcpdump's, which takes its timestamps one step earlier on the way
+/// out and later on the way in.
 const STAMP_ERROR_NS: u64 = 10_000;
 
-/// How far a packet may pass from its turn: most of the packets, and any.
+/// Tolerance of a packet's send time: for most packets, and for any.
 const SPACING_MOST_NS: u64 = 30_000;
 const SPACING_WORST_NS: u64 = 150_000;
 
-/// Boots once, and holds each part against what tcpdump saw.
+/// Boots once, and compares each part with tcpdump's capture.
 pub(crate) fn measures_what_the_wire_does(bench: &Bench<'_>) -> Result<()> {
     kernel::bring_headend(bench)?;
     let script = [GUEST, ROUND_TRIPS, SPACING, PATTERN, CHANCE].concat();
@@ -120,7 +124,7 @@ pub(crate) fn measures_what_the_wire_does(bench: &Bench<'_>) -> Result<()> {
     let compared = [round_trips, spacing, each_way, pattern, chance]
         .into_iter()
         .try_for_each(|part| part(&bench.directory, &mut notes));
-    // What was found is kept beside the logs, also when it is good.
+    // The results are kept beside the logs, even after a success.
     std::fs::write(bench.directory.join("compared.txt"), &notes)?;
     compared.with_context(|| notes)
 }
@@ -129,7 +133,7 @@ fn text(directory: &Path, name: &str) -> Result<String> {
     std::fs::read_to_string(directory.join(name)).with_context(|| name.to_owned())
 }
 
-/// The streams of a result file.
+/// The streams in a result file.
 fn streams(directory: &Path, name: &str) -> Result<Vec<Value>> {
     let mut result: Value = serde_json::from_str(&text(directory, name)?).context("a result")?;
     match result["streams"].take() {
@@ -156,7 +160,7 @@ fn printed_rtt(text: &str, before: &str) -> Result<[f64; 3]> {
     numbers.try_into().ok().context("three numbers")
 }
 
-/// The round trip of each request of `length` octets, as it was on the wire.
+/// The round-trip time of each request of `length` bytes, as seen on the wire.
 fn wire_trips(seen: &[Seen], length: usize) -> Vec<u64> {
     let mut sent = HashMap::new();
     let mut trips = Vec::new();
@@ -202,14 +206,14 @@ fn round_trips(directory: &Path, notes: &mut String) -> Result<()> {
     for measured in [median, p99, ours[0], ours[1]] {
         ensure!((measured - TRIP_MS).abs() <= TRIP_ERROR_MS, "{measured} ms");
     }
-    // They count what their own process takes, too.
+    // Their times include processing in their own process.
     ensure!((ours[1] - TRIP_MS).abs() <= (ping[1] - TRIP_MS).abs());
     ensure!((fping[1] - TRIP_MS).abs() <= 0.1, "{fping:?}");
     ensure!(apart <= STAMP_ERROR_NS, "{apart} ns from tcpdump's");
     Ok(())
 }
 
-/// Each stream's class and length as ordered, each packet at its turn, on the far side.
+/// On the far side, each stream has its class and length, and each packet its send time.
 fn spacing(directory: &Path, notes: &mut String) -> Result<()> {
     for (name, headers) in [("four", 28), ("six", 48), ("udp", 28)] {
         let seen = captured::read(&directory.join(format!("{name}.pcap")))?;
@@ -232,7 +236,7 @@ fn spacing(directory: &Path, notes: &mut String) -> Result<()> {
                 "{name}: {} of class {class}, length {length}",
                 times.len()
             );
-            // The median packet's schedule, so that a first one that is late is not everybody's fault.
+            // The schedule is based on the median packet, so that a late first one does not shift all others.
             let interval = plan("interval_ns")?;
             let mut begins: Vec<u64> = (0..)
                 .zip(&times)
@@ -265,12 +269,12 @@ fn spacing(directory: &Path, notes: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Whether it is from headend to who replies.
+/// Whether it goes from headend to the responder.
 fn is_asking(packet: &Seen) -> bool {
     matches!(packet.echo(), Some(Echo::Request(_))) || packet.udp_to() == Some(7_007)
 }
 
-/// 5 ms there and 15 ms back, by the responder's times.
+/// 5 ms out and 15 ms back, by the responder's timestamps.
 fn each_way(directory: &Path, notes: &mut String) -> Result<()> {
     for stream in streams(directory, "udp.json")? {
         let (trips, turns) = (column(&stream, "rtt_ns")?, column(&stream, "turn_ns")?);
@@ -287,13 +291,13 @@ fn each_way(directory: &Path, notes: &mut String) -> Result<()> {
             "  {}: 5 ms there: {up_ms:.3}, 15 ms back: {down_ms:.3}",
             stream["plan"]["name"]
         )?;
-        // The responder's own time of sending is before its system call.
+        // The responder takes its send time before its system call.
         ensure!((up_ms - 5.0).abs() <= 0.05 && (down_ms - 15.0).abs() <= 0.1);
     }
     Ok(())
 }
 
-/// What became of a stream's packets.
+/// The outcome of a stream's packets.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Account {
     transmitted: u64,
@@ -305,7 +309,7 @@ struct Account {
 }
 
 impl Account {
-    /// Of a result file.
+    /// From a result file.
     fn of(stream: &Value) -> Result<Account> {
         let number = |key: &str| {
             stream["summary"][key]
@@ -322,7 +326,7 @@ impl Account {
         })
     }
 
-    /// Of the packets of `length` octets on a wire, late after `wait_ns`.
+    /// Of the packets of `length` bytes on a wire, counted as late after `wait_ns`.
     fn seen(seen: &[Seen], length: usize, wait_ns: u64) -> Account {
         let mut account = Account::default();
         let (mut sent, mut answered, mut highest) = (HashMap::new(), HashSet::new(), 0);
@@ -385,7 +389,7 @@ fn chance(directory: &Path, notes: &mut String) -> Result<()> {
         "by chance: on the wire {wire:?}\n           headend's {ours:?}"
     )?;
     ensure!(ours == wire, "on the wire {wire:?}, headend's {ours:?}");
-    // Each in fewer than one of a million runs.
+    // Each fails by chance in fewer than one of a million runs.
     ensure!(
         wire.lost > 30 && wire.duplicates > 30 && wire.reordered > 30,
         "{wire:?}"

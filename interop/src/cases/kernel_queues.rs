@@ -17,10 +17,10 @@ use qos::tbf::{self, Tbf};
 use qos::{Classify, Discipline};
 use std::fmt::Write as _;
 
-/// All queues here are served at this rate.
+/// The rate of all queues here.
 const RATE_BPS: u64 = 1_000_000;
 
-/// Octets of the longest packet, with Ethernet's header.
+/// The longest packet in bytes, with Ethernet's header.
 const MTU: u32 = 1_514;
 
 /// A host's evenly spaced datagrams.
@@ -69,7 +69,7 @@ fn mixed(flows: &[Flow], seconds: u64) -> Vec<Timed> {
         .iter()
         .flat_map(|flow| {
             let every_us = u64::from(flow.length) * 8 * 1_000_000 / flow.rate_bps;
-            // Each begins at a time of its own.
+            // Each flow starts at a different time.
             let first = u64::from(flow.host) * 1_371;
             (0..seconds * 1_000_000 / every_us).map(move |number| Timed {
                 at_us: first + number * every_us,
@@ -81,7 +81,7 @@ fn mixed(flows: &[Flow], seconds: u64) -> Vec<Timed> {
     packets
 }
 
-/// A thing to compare.
+/// One queue to compare.
 struct Comparison {
     name: &'static str,
     experiment: Experiment,
@@ -117,8 +117,8 @@ fn shaped(leaf: Box<dyn Discipline>) -> Box<dyn Discipline> {
     Box::new(htb.expect("one class"))
 }
 
-/// One of htb's, with the guest's bursts: a packet begun with an octet's leave goes whole in Linux, beyond the burst; ours
-/// counts it in.
+/// An htb class with the guest's bursts. If one byte of burst is left, Linux sends a whole packet beyond the
+/// burst; ours counts it.
 const fn class(minor: u16, parent: Option<u16>, rate_bps: u64, ceil_bps: u64) -> ClassOptions {
     ClassOptions {
         minor,
@@ -132,7 +132,7 @@ const fn class(minor: u16, parent: Option<u16>, rate_bps: u64, ceil_bps: u64) ->
     }
 }
 
-/// Linux's own queues in a guest, and ours.
+/// Linux's own queues in a guest, compared with ours.
 pub(crate) fn serve_alike(bench: &Bench<'_>) -> Result<()> {
     let comparisons = [
         pfifo_fast(),
@@ -165,7 +165,7 @@ pub(crate) fn serve_alike(bench: &Bench<'_>) -> Result<()> {
             ours.len()
         )?;
         let compared = compare(&mut notes, &experiment.packets, outcome, &ours);
-        // What was found is kept beside the logs, also when it is good.
+        // The results are kept beside the logs, even after a success.
         std::fs::write(bench.directory.join("compared.txt"), &notes)?;
         compared.with_context(|| {
             format!(
@@ -177,7 +177,7 @@ pub(crate) fn serve_alike(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How much of a flow's data left, as a share of all that did, over the time when all send.
+/// Each flow's share of all data sent, over the time when all flows send.
 fn shares(packets: &[Timed], fates: &[Fate], hosts: &[u8]) -> Vec<f64> {
     let (first, last) = (fates[0].sent_ns, fates[fates.len() - 1].sent_ns);
     let counted = first + (last - first) / 10..last;
@@ -203,7 +203,7 @@ fn lost(fates: &[Fate]) -> usize {
         .count()
 }
 
-/// Whether `a` and `b` differ by at most a share `by`, or by `least`.
+/// Whether `a` and `b` differ by at most a fraction `by`, or by `least`.
 fn near(a: f64, b: f64, by: f64, least: f64) -> bool {
     (a - b).abs() <= (by * a.max(b)).max(least)
 }
@@ -250,12 +250,12 @@ fn compare_losses(
     Ok(())
 }
 
-/// How far apart a packet may leave: an eighth of a packet's time at the rate. A guest's timers are late by that much now
-/// and then, where its host is busy.
+/// Tolerance of a packet's departure: an eighth of its transmission time. A guest's timers are occasionally
+/// that late on a busy host.
 const WORST_MS: f64 = 0.5;
 
-/// Packet by packet: how many were lost by one and not by the other, and how far apart the others left, of whom 99 %
-/// and the worst.
+/// Packet by packet: how many were lost by only one of the two, and by how much the departures of the others
+/// differ: the 99th percentile and the maximum.
 fn apart(kernel: &[Fate], ours: &[Fate]) -> (usize, f64, f64) {
     let arrivals = || {
         let both = kernel.iter().zip(ours);
@@ -271,7 +271,7 @@ fn apart(kernel: &[Fate], ours: &[Fate]) -> (usize, f64, f64) {
     (otherwise.count(), ms(last * 99 / 100), ms(last))
 }
 
-/// The numbers of the packets in the order in which they arrived.
+/// The numbers of the packets in order of arrival.
 fn order(fates: &[Fate]) -> Vec<usize> {
     let mut arrived: Vec<(u64, usize)> = fates
         .iter()
@@ -282,7 +282,7 @@ fn order(fates: &[Fate]) -> Vec<usize> {
     arrived.into_iter().map(|(_, number)| number).collect()
 }
 
-/// One packet of each TOS value at once: the bands show in the order in which they leave.
+/// One packet of each TOS value at once: their order of departure shows the bands.
 fn pfifo_fast() -> Comparison {
     let packets = (0..=255u8)
         .map(|class| Timed {
@@ -326,7 +326,7 @@ fn pfifo_fast() -> Comparison {
     }
 }
 
-/// Twice the rate for a while: when each packet leaves, and which do not.
+/// Twice the rate for a while: when each packet leaves, and which are dropped.
 fn tbf() -> Comparison {
     Comparison {
         name: "tbf",
@@ -349,7 +349,8 @@ fn tbf() -> Comparison {
             compare_losses(notes, kernel, ours, 0.0, 1.0)?;
             let (theirs, own) = (order(&kernel.fates), order(ours));
             let at = |fates: &[Fate], number: usize| fates[number].arrived_ns.unwrap_or(0);
-            // The n-th packet of both: one that is not there moves all that follow by one packet's time.
+            // The n-th departed packet of both: a single missing packet shifts all later ones by one
+            // transmission time.
             let worst = theirs
                 .iter()
                 .zip(&own)
@@ -363,7 +364,7 @@ fn tbf() -> Comparison {
     }
 }
 
-/// Two classes below one: 300 and 700 kbit/s that may both borrow, three times the rate offered by each.
+/// Two classes below one parent: 300 and 700 kbit/s that may both borrow, each offered three times its rate.
 fn htb_borrows() -> Comparison {
     let options = htb::Options {
         major: 1,
@@ -403,8 +404,8 @@ fn htb_borrows() -> Comparison {
     }
 }
 
-/// Three classes that all want more: one that comes first but has a ceiling, one that gets what is left over, and one
-/// that gets no more than its own rate.
+/// Three classes with excess traffic: one of high priority with a ceiling, one that gets the remaining rate,
+/// and one limited to its own rate.
 fn htb_prefers() -> Comparison {
     let leaf = || -> Box<dyn Discipline> { Box::new(Fifo::new(Limit::Packets(50))) };
     let mut classes = vec![class(1, None, RATE_BPS, RATE_BPS)];
@@ -463,7 +464,7 @@ fn htb_prefers() -> Comparison {
     }
 }
 
-/// Three bands by host, the first two of which leave the third little.
+/// Three bands by host; the first two leave little for the third.
 fn prio_by_filter() -> Comparison {
     let band = |number| prio::Band {
         name: format!("2:{number}"),
@@ -490,7 +491,7 @@ fn prio_by_filter() -> Comparison {
         ours: shaped(Box::new(prio)),
         compare: |notes, packets, kernel, ours| {
             let (otherwise, most_ms, _) = apart(&kernel.fates, ours);
-            // Which packet finds a queue full by one is a matter of microseconds.
+            // Which packet finds the queue full by one depends on microseconds.
             ensure!(
                 otherwise <= 8 && most_ms <= WORST_MS,
                 "{otherwise}, {most_ms} ms"
@@ -501,7 +502,7 @@ fn prio_by_filter() -> Comparison {
     }
 }
 
-/// The last octet of the source address, counted from `baseclass` for 1.
+/// Classifies by the last octet of the source address; `baseclass` is the class of 1.
 fn by_host(baseclass: u32) -> Box<dyn Classify> {
     Box::new(Map {
         addend: u32::MAX,
@@ -597,7 +598,7 @@ fn codel_alone() -> Comparison {
     }
 }
 
-/// Three flows that do not yield, one of them at twice its share, and a thin one; with ECN's `ecn` bits.
+/// Three unresponsive flows, one of them at twice its share, and a thin one; with `ecn` as ECN bits.
 fn fq_codel_flows(ecn: u8) -> Comparison {
     let flow = |host, rate_bps| Flow {
         traffic_class: ecn,

@@ -1,4 +1,4 @@
-//! Our LNS is killed with accounting records waiting, and started again: what freeradius has of them then.
+//! Our LNS is killed while accounting records wait, and restarted: which records freeradius receives.
 
 use super::SOON;
 use crate::freeradius::{FreeRadius, Record, Replies};
@@ -11,20 +11,19 @@ use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Subscribers whose accounts are told before the server goes, while it is away, and whose account begins as the LNS is
-/// killed.
+/// Subscribers whose accounting starts before the server stops, while it is down, and as the LNS is killed.
 const BEFORE: usize = 40;
 const AWAY: usize = 40;
 const LAST: usize = 40;
 
-/// What a SIGKILL may lose is younger than the commit interval and the time of two commits (docs/accounting-records.md);
-/// a busy machine has a second more.
+/// A SIGKILL may lose only records younger than the commit interval plus the time of two commits
+/// (docs/accounting-records.md); a busy machine gets one second more.
 const BOUND: Duration = Duration::from_millis(1_070);
 
-/// Accounts by their ids, and whose they are.
+/// User names by accounting session id.
 type Accounts = BTreeMap<String, String>;
 
-/// Records that are older than the bound are there in their order; which came twice is told.
+/// Records older than the bound arrive in order; duplicates are reported.
 pub(crate) fn loses_no_record_that_is_older_than_the_bound(bench: &Bench<'_>) -> Result<()> {
     private_file(bench, "users.toml", &users(BEFORE + AWAY + LAST))?;
     let sections = format!("[users]\nfile = \"users.toml\"\n{}", radius_settings());
@@ -47,7 +46,7 @@ pub(crate) fn loses_no_record_that_is_older_than_the_bound(bench: &Bench<'_>) ->
     .context("freeradius was not told of the first")?;
     server.stop()?;
 
-    // Nobody takes records now: those of the first go on, others begin, and half of all end.
+    // No server accepts records now: the first subscribers continue, others start, and half of all end.
     lac.dial(&tunnel, AWAY)?;
     lns.all_on_line(BEFORE + AWAY)?;
     let leaving: Vec<String> = (1..=BEFORE + AWAY)
@@ -70,7 +69,7 @@ pub(crate) fn loses_no_record_that_is_older_than_the_bound(bench: &Bench<'_>) ->
     }
     ensure!(ended.len() == leaving.len() && begun.len() == BEFORE + AWAY);
     std::thread::sleep(BOUND);
-    // These are too young to be safe.
+    // Records that are too young to be safe.
     lac.verb(&[
         "session",
         "create",
@@ -85,7 +84,7 @@ pub(crate) fn loses_no_record_that_is_older_than_the_bound(bench: &Bench<'_>) ->
     drop(lns);
     drop(lac);
 
-    // It is killed again while freeradius takes them, and what that acknowledged last may come twice.
+    // It is killed again while freeradius receives them; the last ones acknowledged may be sent twice.
     let server = start_server()?;
     let had = server.records().len();
     let lns = Headend::lns(bench, &settings)?;
@@ -94,7 +93,7 @@ pub(crate) fn loses_no_record_that_is_older_than_the_bound(bench: &Bench<'_>) ->
     lns.process.signal(Signal::KILL)?;
     drop(lns);
     let lns = Headend::lns(bench, &settings)?;
-    // What is still missing when the time is over is told below.
+    // Records still missing after that time are reported below.
     until(SOON, || {
         let records = server.records();
         let count = |status: &str, of: &Accounts| {
@@ -121,7 +120,7 @@ fn accounts(lns: &Headend, what: &[&str]) -> Result<Accounts> {
         .collect()
 }
 
-/// Holds what freeradius has against what there was.
+/// Compares freeradius's records with the expected ones.
 fn judge(bench: &Bench<'_>, records: &[Record], begun: &Accounts, ended: &Accounts) -> Result<()> {
     let mut by_account: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|one| !one.user().is_empty()) {
@@ -156,7 +155,7 @@ fn judge(bench: &Bench<'_>, records: &[Record], begun: &Accounts, ended: &Accoun
         if is("Stop") != stops {
             missing.push(format!("{} Stop of {name}", is("Stop")));
         }
-        // Session times grow from record to record, Start being first and Stop last.
+        // Session times grow from record to record, starting with Start and ending with Stop.
         let times: Vec<u64> = own
             .iter()
             .map(|one| one.number("Acct-Session-Time"))

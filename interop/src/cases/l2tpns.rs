@@ -9,12 +9,12 @@ use crate::process::until;
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
 
-/// Neither side challenges: l2tpns does not of its own accord.
+/// Neither side sends a challenge: l2tpns never does by itself.
 pub(crate) fn without_a_secret(bench: &Bench<'_>) -> Result<()> {
     call(bench, None)
 }
 
-/// We challenge, and l2tpns answers.
+/// We send a challenge, and l2tpns answers.
 pub(crate) fn with_a_secret(bench: &Bench<'_>) -> Result<()> {
     call(bench, Some("lantern"))
 }

@@ -1,4 +1,4 @@
-//! Sessions that we open as a client, with l2tpns at the other end of PPP.
+//! Sessions that we open as a client; l2tpns terminates PPP.
 
 use super::SOON;
 use crate::freeradius::{FreeRadius, Replies, SECRET};
@@ -22,10 +22,10 @@ pub(crate) fn by_pap(bench: &Bench<'_>) -> Result<()> {
     goes_on_line(bench, "pap")
 }
 
-/// Two get addresses and are answered through the tunnel, a third has the wrong password; both sides say so.
+/// Two get addresses and replies through the tunnel, a third has the wrong password; both sides report it.
 fn goes_on_line(bench: &Bench<'_>, way: &str) -> Result<()> {
     let inside = &bench.wire.lns;
-    // l2tpns proves no request of its own.
+    // l2tpns adds no Message-Authenticator to its requests.
     let server = FreeRadius::start(inside, &bench.directory, USERS, Replies::Bare)?;
     let settings = format!("set radius_secret \"{SECRET}\"\nset radius_authtypes \"{way}\"\n");
     let mut peer = L2tpns::start_with(inside, &bench.directory, LNS, "lantern", &settings)?;

@@ -1,4 +1,4 @@
-//! Many tunnels, and many clients at once.
+//! A thousand tunnels, and thirty clients at once.
 
 use super::{SOON, number_after};
 use crate::headend::Headend;
@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 
 const TUNNELS: usize = 1_000;
 
-/// xl2tpd reads one command in about 8 ms, and loses one that comes sooner.
+/// xl2tpd reads one command in about 8 ms, and loses one that arrives sooner.
 const COMMAND_EVERY: Duration = Duration::from_millis(10);
 
-/// All thousand: ten seconds of commands, and what xl2tpd needs besides.
+/// Limit for all thousand: ten seconds of commands, and xl2tpd's own delays.
 const THOUSAND_MAX: Duration = Duration::from_secs(90);
 
 const CLIENTS: usize = 30;
 
-/// xl2tpd says HELLO after a minute, and gives up after some retries.
+/// xl2tpd sends a HELLO after a minute, and gives up after some retries.
 const NOTICE_MAX: Duration = Duration::from_secs(120);
 
-/// A client that is refused or unheard dials again each second; each has this long.
+/// A client that is refused or unanswered redials each second; each has this long.
 const RECOVER_MAX: Duration = Duration::from_secs(60);
 
 /// One xl2tpd opens a thousand tunnels; both sides show the same ones.
@@ -44,7 +44,7 @@ pub(crate) fn a_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
             break;
         }
         ensure!(Instant::now() < end, "{up} tunnels are up at the peer");
-        // Some commands are lost: as many again as are missing, once those under way have had their time.
+        // Some commands are lost: repeat as many as are missing, after those in progress have had their time.
         for _ in up..TUNNELS {
             peer.command(&format!("t {LNS}"))?;
             std::thread::sleep(COMMAND_EVERY);
@@ -52,7 +52,7 @@ pub(crate) fn a_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
         std::thread::sleep(Duration::from_secs(1));
     }
 
-    // Stragglers may still come up on both sides: it is over once both show the same.
+    // Late tunnels may still be established on both sides: done once both show the same.
     let mut last = (0, 0);
     let same = until(SOON, || {
         let mut ours = HashMap::new();
@@ -77,8 +77,8 @@ pub(crate) fn a_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
     lns.stop()
 }
 
-/// The tunnels that an xl2tpd has printed as up: its own ids and the LNS's. It draws its ids at random and may draw one
-/// twice; the LNS takes that as a restart of that tunnel, so the later one counts.
+/// The tunnels that an xl2tpd has printed as established: its own ids and the LNS's. It draws its ids at random
+/// and may draw one twice; the LNS treats that as a restart of that tunnel, so the later one counts.
 fn tunnels_of(peer: &Xl2tpd) -> Result<HashMap<u64, u64>> {
     let printed = peer.process.printed();
     let up = printed
@@ -93,7 +93,7 @@ fn tunnels_of(peer: &Xl2tpd) -> Result<HashMap<u64, u64>> {
     .collect()
 }
 
-/// Thirty clients are told that their LNS ends, and all have a tunnel and a session with the next one.
+/// Thirty clients are notified that their LNS ends, and all get a tunnel and a session with the next one.
 pub(crate) fn recover_after_a_restart(bench: &Bench<'_>) -> Result<()> {
     let first = Headend::lns(bench, "")?;
     let mut clients = start_clients(bench)?;
@@ -107,12 +107,12 @@ pub(crate) fn recover_after_a_restart(bench: &Bench<'_>) -> Result<()> {
     second.stop()
 }
 
-/// Thirty clients find out by themselves that their LNS forgot them, all within moments, and recover.
+/// Thirty clients detect, all at about the same time, that their LNS has lost its state, and recover.
 pub(crate) fn recover_after_a_crash(bench: &Bench<'_>) -> Result<()> {
     let first = Headend::lns(bench, "")?;
     let mut clients = start_clients(bench)?;
     all_up(&first, &mut clients, 1).context("before the crash")?;
-    // Dropped, it is killed and tells nobody; the next one gets HELLOs for tunnels that it never had.
+    // Dropping it kills it without notice; the next one gets HELLOs for unknown tunnels.
     drop(first);
     let second = Headend::lns(bench, "")?;
     for client in &mut clients {
@@ -124,14 +124,14 @@ pub(crate) fn recover_after_a_crash(bench: &Bench<'_>) -> Result<()> {
     second.stop()
 }
 
-/// Thirty clients crash and come back from the same addresses and ports while the LNS still has their old tunnels.
+/// Thirty clients crash and return from the same addresses and ports while the LNS still has their old tunnels.
 pub(crate) fn recover_after_their_crash(bench: &Bench<'_>) -> Result<()> {
     let lns = Headend::lns(bench, "hello_interval_s = 1.0\n")?;
     let mut clients = start_clients(bench)?;
     all_up(&lns, &mut clients, 1).context("before the crash")?;
     drop(clients);
     let mut clients = start_clients(bench)?;
-    // Their old tunnels go once HELLOs to them stay unanswered, and only the new ones are left.
+    // Their old tunnels end once HELLOs to them stay unanswered, and only the new ones are left.
     all_up(&lns, &mut clients, 1).context("after the crash")?;
     lns.stop()
 }
@@ -160,7 +160,7 @@ fn start_client(bench: &Bench<'_>, number: usize) -> Result<Xl2tpd> {
     let setup = Setup {
         name: &name,
         address: &address,
-        // It says HELLO each minute, and notices sooner with few retries that nobody answers.
+        // It sends a HELLO each minute, and detects a dead peer sooner with few retries.
         global: "max retries = 2\n",
         secret: None,
         sections: lac_section("one", LNS, false, more),
@@ -168,7 +168,7 @@ fn start_client(bench: &Bench<'_>, number: usize) -> Result<Xl2tpd> {
     Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)
 }
 
-/// Each client has printed its tunnel and call for the `times`-th time, and we show one of each for each of them.
+/// Each client has printed its tunnel and call for the `times`-th time, and we show one of each per client.
 fn all_up(lns: &Headend, clients: &mut [Xl2tpd], times: usize) -> Result<()> {
     for client in clients.iter_mut() {
         client

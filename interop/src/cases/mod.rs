@@ -1,4 +1,4 @@
-//! The tests, each named by what it shows.
+//! The list of tests; each name states what the test shows.
 
 mod bgp;
 mod bgp_edge;
@@ -41,7 +41,7 @@ use std::time::Duration;
 pub(crate) struct Case {
     /// Unique.
     pub(crate) name: &'static str,
-    /// What it does; the peer's and headend's words are compared in it.
+    /// Runs the test, which compares the peer's output with headend's.
     pub(crate) run: fn(&Bench<'_>) -> Result<()>,
 }
 
@@ -49,7 +49,7 @@ const fn case(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
     Case { name, run }
 }
 
-/// Every test; the longest first, so that they do not come last alone.
+/// Every test; the longest first, so that they do not run alone at the end.
 pub(crate) const ALL: &[Case] = &[
     case("queues_serve_as_the_kernels_do", kernel_queues::serve_alike),
     case(
@@ -209,10 +209,10 @@ pub(crate) const ALL: &[Case] = &[
     ),
 ];
 
-/// How long one exchange between two idle daemons may take before it counts as failed.
+/// How long one exchange between two idle daemons may take.
 const SOON: Duration = Duration::from_secs(15);
 
-/// The number that follows `key` in a line that a peer printed.
+/// The number after `key` in a line of a peer's output.
 fn number_after(line: &str, key: &str) -> Result<u64> {
     let rest = line
         .split_once(key)

@@ -1,4 +1,4 @@
-//! A page of charts in headless Chromium, used as hands use it: by mouse, keys and fingers.
+//! A page of charts in headless Chromium, operated by mouse, keys and touch.
 
 mod browser;
 
@@ -9,7 +9,7 @@ use plot::{Axis, Chart, Kind, Page, Series, Thinner};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Counts what the scripts of a page do within each frame: calls that draw, and questions that lay the page out.
+/// Counts a page's script calls within each frame: those that draw, and those that force layout.
 const WATCH: &str = r#"(() => {
   window.most = { draws: 0, layouts: 0 };
   let now = null;
@@ -36,8 +36,8 @@ const WATCH: &str = r#"(() => {
   });
 })()"#;
 
-/// The first chart's ink in blue, the first series' colour: the highest and the lowest row of the picture, and how
-/// many ticks there are above it.
+/// The pixels of the first series' colour, blue, in the first chart: the top and the bottom row, and the number
+/// of loss ticks above.
 const INK: &str = r##"(() => {
   const canvas = document.querySelector("#chart-0 canvas"), { width } = canvas, { top: start } = canvas.getBoundingClientRect();
   const area = document.querySelector("#chart-0 .u-over").getBoundingClientRect(), height = canvas.height;
@@ -68,7 +68,7 @@ fn write(bench: &Bench<'_>, name: &str, chart: Chart) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// All of it in one browser.
+/// All checks in one browser.
 pub(crate) fn zooms_toggles_and_reads(bench: &Bench<'_>) -> Result<()> {
     // Two flat series, so that each value is known wherever the pointer is.
     let flat = |y: f64| (0..100_000).map(move |i| (f64::from(i) / 1000.0, y));
@@ -91,7 +91,7 @@ pub(crate) fn zooms_toggles_and_reads(bench: &Bench<'_>) -> Result<()> {
     without_scripts(&mut browser, &flat).context("without scripts")
 }
 
-/// Where a share of the first chart's width and height is.
+/// The screen position of a fraction of the first chart's width and height.
 fn place(browser: &mut Browser, across: f64, down: f64) -> Result<[f64; 2]> {
     let place = browser.run(&format!(
         "(() => {{ const view = document.querySelector('#chart-0 .view'); view.scrollIntoView();
@@ -101,7 +101,7 @@ fn place(browser: &mut Browser, across: f64, down: f64) -> Result<[f64; 2]> {
     Ok(serde_json::from_value(place)?)
 }
 
-/// The range of x that the chart says it shows; `None` when it shows all.
+/// The range of x that the chart displays; `None` if it displays all.
 fn range(browser: &mut Browser) -> Result<Option<(f64, f64)>> {
     let state = browser.text("#chart-0 .state")?;
     let Some((range, _)) = state.split_once(" s; ") else {
@@ -179,7 +179,7 @@ fn by_fingers(browser: &mut Browser) -> Result<()> {
     browser.touch("touchEnd", &[])?;
     let pinched = shown(browser)?;
     let span = pinched.1 - pinched.0;
-    // From a tenth of the width to a tenth and 240 pixels.
+    // From a tenth of the width to a tenth plus 240 pixels.
     ensure!((25.0..45.0).contains(&span), "{pinched:?}");
     browser.touch("touchStart", &[right])?;
     for step in 1..=10 {
@@ -219,7 +219,7 @@ fn follows_the_colour_scheme(browser: &mut Browser) -> Result<()> {
     Ok(())
 }
 
-/// When something is lost in [`steep`].
+/// The times of losses in [`steep`].
 fn losses() -> impl Iterator<Item = f64> {
     [
         101.0, 203.0, 320.5, 333.1, 327.25, 339.0, 480.0, 640.0, 666.9, 800.0,
@@ -227,7 +227,8 @@ fn losses() -> impl Iterator<Item = f64> {
     .into_iter()
 }
 
-/// A million samples of about 20 ms in 1000 s, with one of 480 and one of 1 a third of the way, and some lost.
+/// A million samples of about 20 ms in 1000 s, with one of 480 and one of 1 a third of the way through, and
+/// some lost.
 fn steep() -> Series {
     let mut thinner = Thinner::new();
     for i in 0..1_000_000_u32 {
@@ -242,7 +243,8 @@ fn steep() -> Series {
     thinner.finish("steep")
 }
 
-/// The highest and the lowest sample are drawn where they were, and each loss in view has its tick, at every zoom.
+/// At every zoom, the highest and the lowest sample are drawn at their positions, and each visible loss has its
+/// tick.
 fn keeps_what_stands_out(browser: &mut Browser) -> Result<()> {
     browser.rest()?;
     let all = browser.run(INK)?;
@@ -271,7 +273,7 @@ fn keeps_what_stands_out(browser: &mut Browser) -> Result<()> {
     Ok(())
 }
 
-/// Where the highest ink is on the screen.
+/// The position of the highest pixel on the screen.
 fn stands_out(browser: &mut Browser) -> Result<[f64; 2]> {
     let ink = browser.run(INK)?;
     let row = ink["top"].as_f64().context("no ink")?;
@@ -286,7 +288,7 @@ fn stands_out(browser: &mut Browser) -> Result<[f64; 2]> {
     Ok([left + column, top + row])
 }
 
-/// Whatever was done to a million samples: a few thousand strokes, and nothing that lays the page out.
+/// For any operation on a million samples: a few thousand strokes, and no forced layout.
 fn draws_little_in_a_frame(browser: &mut Browser) -> Result<()> {
     let most = browser.run("window.most")?;
     let draws = most["draws"].as_u64().unwrap_or(u64::MAX);
@@ -295,7 +297,7 @@ fn draws_little_in_a_frame(browser: &mut Browser) -> Result<()> {
     Ok(())
 }
 
-/// A still picture takes the place of the moving one.
+/// Without scripts, a static picture replaces the interactive one.
 fn without_scripts(browser: &mut Browser, page: &std::path::Path) -> Result<()> {
     browser.call(
         "Emulation.setScriptExecutionDisabled",

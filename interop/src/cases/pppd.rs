@@ -1,4 +1,4 @@
-//! Debian's xl2tpd and pppd are LAC and client of our LNS, in a guest whose kernel has PPP.
+//! Debian's xl2tpd and pppd as LAC and client of our LNS, in a guest whose kernel supports PPP.
 //!
 //! ```text
 //! (namespace "lac") pppd -- xl2tpd ==== wire ==== headend -- inside (namespace "lns")
@@ -10,14 +10,14 @@ use crate::subscribers::{BEYOND, OWN, lns_settings, private_file};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// A network of the subscriber's, and one beyond the LNS.
+/// A network behind the subscriber, and one beyond the LNS.
 const NETWORK_V6: &str = "fd42::/64";
 const HOME_V6: &str = "fd42::1";
 const BEYOND_V6: &str = "fd99::1";
 
 const USERS: &str = "[[user]]\nname = \"ann\"\npassword = \"sesame\"\naddress = \"10.64.0.77\"\nroutes = [\"fd42::/64\"]\n";
 
-/// Two hosts, and headend on one. xl2tpd is started anew for each way in, and each has a log of pppd's own.
+/// Two hosts, with headend on one. xl2tpd is restarted for each method, and each has its own pppd log.
 const GUEST: &str = r#"set -e
 work=$PWD
 mount --bind $work/pppd /usr/sbin/pppd
@@ -63,7 +63,7 @@ kill $headend; wait $headend
 cp *.log *.detail *.ended *.ping *.addresses *.iperf3 $work
 "#;
 
-/// Both ways to prove a name, the first with the kernel's L2TP under pppd, the second with xl2tpd's own.
+/// Both authentication methods, the first with the kernel's L2TP below pppd, the second with xl2tpd's own.
 pub(crate) fn is_our_client(bench: &Bench<'_>) -> Result<()> {
     kernel::bring_headend(bench)?;
     std::fs::copy(bench.work.pppd(), bench.directory.join("pppd"))
@@ -92,7 +92,7 @@ pub(crate) fn is_our_client(bench: &Bench<'_>) -> Result<()> {
         .try_for_each(|way| went_well(bench, way).with_context(|| way.to_owned()))
 }
 
-/// What pppd, ping, iperf3 and headend say of one way in.
+/// The output of pppd, ping, iperf3 and headend for one method.
 fn went_well(bench: &Bench<'_>, way: &str) -> Result<()> {
     let read = |name: &str| {
         let path = bench.directory.join(format!("{way}.{name}"));
@@ -103,7 +103,7 @@ fn went_well(bench: &Bench<'_>, way: &str) -> Result<()> {
         "chap" => "CHAP authentication succeeded",
         _ => "PAP authentication succeeded",
     };
-    // Our CDN follows our Terminate-Ack, and xl2tpd, where it carries the data itself, hangs up before pppd reads that.
+    // Our CDN follows our Terminate-Ack; if xl2tpd carries the data itself, it hangs up before pppd reads that.
     let gone = match way {
         "chap" => "rcvd [LCP TermAck",
         _ => "Connection terminated",
@@ -113,7 +113,7 @@ fn went_well(bench: &Bench<'_>, way: &str) -> Result<()> {
         "local  IP address 10.64.0.77",
         &format!("remote IP address {OWN}"),
         "remote LL address fe80::",
-        // Each end asks, and each end answers.
+        // Each end sends an Echo-Request, and each end replies.
         "rcvd [LCP EchoRep",
         "sent [LCP EchoRep",
         "sent [LCP TermReq",

@@ -1,5 +1,5 @@
-//! `headend qos run` between two hosts: iperf3's streams through it, ethtool's word on the interfaces, its page in
-//! Chromium.
+//! `headend qos run` between two hosts: iperf3's streams through it, ethtool's view of the interfaces, its page
+//! in Chromium.
 
 use crate::net::{Namespace, join};
 use crate::process::{Process, until};
@@ -12,26 +12,26 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// How long a process may take to be there.
+/// How long a process may take to start.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Addresses of the host behind `lan0` and of the one behind `wan0`.
 const NEAR: &str = "10.8.0.1";
 const FAR: &str = "10.8.0.2";
 
-/// Rates that count IP octets.
+/// Rates that count IP bytes.
 const POLICY: &str = "[link]\nup = \"10mbit\"\ndown = \"20mbit\"\noverhead = \"none\"\n";
 const UP_BPS: f64 = 10e6;
 const DOWN_BPS: f64 = 20e6;
 
-/// What a rate may be off by: above, where nothing excuses it, and below, where a busy machine does.
+/// Tolerance of a rate: above, which nothing excuses, and below, which a busy machine may cause.
 const ABOVE: f64 = 0.01;
 const BELOW: f64 = 0.03;
 
-/// The same for one TCP connection, which now and then finds no packet to send.
+/// The same for one TCP connection, which occasionally has no packet to send.
 const BELOW_TCP: f64 = 0.2;
 
-/// Seconds over which octets are counted.
+/// Time over which bytes are counted.
 const COUNTED: Duration = Duration::from_secs(5);
 
 /// Two hosts, the machine between them and the shaper on it.
@@ -69,7 +69,7 @@ impl<'b> Gateway<'b> {
         Ok(gateway)
     }
 
-    /// Starts the shaper; it has said what it does.
+    /// Starts the shaper and waits until it has printed its settings.
     fn start(&self) -> Result<Process> {
         let mut command = self.middle.command(self.bench.headend);
         command
@@ -79,7 +79,7 @@ impl<'b> Gateway<'b> {
             .arg(&self.socket);
         let mut process = Process::start(command, "headend-qos", &self.bench.directory)?;
         process.wait_for("lan0 <-> wan0: up 10Mbit, down 20Mbit", SOON)?;
-        // Both hosts know each other from then on.
+        // From then on, both hosts have resolved each other's address.
         let is_reached = until(SOON, || {
             let mut ping = self.bench.wire.lac.command("ping");
             ping.args(["-c", "1", "-W", "1", FAR]);
@@ -106,7 +106,7 @@ impl<'b> Gateway<'b> {
         serde_json::from_slice(&output.stdout).context("the printed JSON")
     }
 
-    /// iperf3 that waits at the far host, or at the near one for what comes down.
+    /// An iperf3 server on the far host, or on the near one for the downward direction.
     fn server(&self, name: &str, way: &str) -> Result<Process> {
         let mut command = self.host(way == "up").command("iperf3");
         command.args(["-s", "--forceflush"]);
@@ -115,7 +115,7 @@ impl<'b> Gateway<'b> {
         Ok(server)
     }
 
-    /// iperf3 that sends up, or down.
+    /// An iperf3 client that sends up, or down.
     fn client(&self, name: &str, way: &str, words: &[&str]) -> Result<Process> {
         let to = if way == "up" { FAR } else { NEAR };
         let mut command = self.host(way != "up").command("iperf3");
@@ -131,7 +131,7 @@ impl<'b> Gateway<'b> {
         }
     }
 
-    /// What ethtool says of an interface of the middle.
+    /// ethtool's output for an interface of the middle machine.
     fn features(&self, name: &str) -> Result<String> {
         let output = self.middle.command("ethtool").args(["-k", name]).output()?;
         ensure!(output.status.success(), "ethtool -k {name}");
@@ -139,7 +139,7 @@ impl<'b> Gateway<'b> {
     }
 }
 
-/// IP octets that a host has received, without Ethernet headers, and two moments between which that was.
+/// IP bytes that a host has received, without Ethernet headers, and two instants between which they were read.
 fn received(host: &Namespace) -> Result<(u64, [Instant; 2])> {
     let mut command = host.command("ip");
     command.args(["-s", "-j", "link", "show", "dev", "eth0"]);
@@ -152,10 +152,11 @@ fn received(host: &Namespace) -> Result<(u64, [Instant; 2])> {
     Ok((number("bytes")? - 14 * number("packets")?, moments))
 }
 
-/// Twice what may pass, each way, and TCP as fast as it goes: counted where it arrives, and as the shaper tells.
+/// Twice the permitted rate in each direction, and TCP at full speed: measured at the receiver, and as the
+/// shaper reports.
 pub(crate) fn holds_the_rate(bench: &Bench<'_>) -> Result<()> {
     let gateway = Gateway::new(bench)?;
-    // A queue that is never empty, however late iperf3 sends.
+    // A queue that never runs empty, however late iperf3 sends.
     let long = format!("{POLICY}[shape]\ntemplate = \"pfifo\"\nlimit = 1000\n");
     std::fs::write(&gateway.policy, long)?;
     let shaper = gateway.start()?;
@@ -174,14 +175,14 @@ pub(crate) fn holds_the_rate(bench: &Bench<'_>) -> Result<()> {
         let words = [&["-t", "10"], words].concat();
         let mut client = gateway.client(&format!("iperf3-{what}-{way}"), way, &words)?;
         client.wait_for(" connected to ", SOON)?;
-        // Slow start is over then.
+        // Slow start has ended by then.
         std::thread::sleep(Duration::from_secs(2));
         let host = gateway.host(way == "up");
         let (before, begun) = received(host)?;
         std::thread::sleep(COUNTED);
         let (after, ended) = received(host)?;
         let told = gateway.show(&["--interval", "1"])?;
-        // Nobody knows when between two moments ip looked.
+        // The exact time at which `ip` read the counter is unknown.
         let over = |span: Duration| 8.0 * (after - before) as f64 / span.as_secs_f64();
         let least = over(ended[1] - begun[0]);
         let most = over(ended[0] - begun[1]);
@@ -205,7 +206,7 @@ pub(crate) fn holds_the_rate(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A stream below the rate while the policy changes, for better and for worse; then an interface goes.
+/// A stream below the rate while the policy changes, validly and invalidly; then an interface disappears.
 pub(crate) fn reloads_and_restores(bench: &Bench<'_>) -> Result<()> {
     let gateway = Gateway::new(bench)?;
     let before = [gateway.features("lan0")?, gateway.features("wan0")?];
@@ -229,7 +230,7 @@ pub(crate) fn reloads_and_restores(bench: &Bench<'_>) -> Result<()> {
     })?;
     is_through.context("nothing comes through")?;
     for template in ["flows", "sfq", "bands", "gamer"] {
-        // Long enough for all that a sender sends who was kept from it for a while.
+        // Long enough for everything that a delayed sender sends at once.
         let policy = format!("{POLICY}[shape]\ntemplate = \"{template}\"\nlimit = 1000\n");
         std::fs::write(&gateway.policy, policy)?;
         let output = gateway.ask(&["reload"])?;
@@ -277,14 +278,14 @@ pub(crate) fn reloads_and_restores(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The page as a browser has it after it has asked for rates some times.
+/// The page as the browser shows it after several updates of the rates.
 pub(crate) fn shows_rates_in_a_page(bench: &Bench<'_>) -> Result<()> {
     let gateway = Gateway::new(bench)?;
     let _shaper = gateway.start()?;
     let _server = gateway.server("server", "up")?;
     let words = ["-u", "-b", "4M", "-l", "1000", "-t", "60"];
     let _client = gateway.client("iperf3-udp", "up", &words)?;
-    // The page is served where the browser's loopback is.
+    // The page is served on the browser's loopback.
     let mut command = bench.wire.lac.command(bench.headend);
     command
         .args([
@@ -324,13 +325,13 @@ pub(crate) fn shows_rates_in_a_page(bench: &Bench<'_>) -> Result<()> {
         let output = browser.output().context("chromium")?;
         seen = String::from_utf8_lossy(&output.stdout).into_owned();
         std::fs::write(bench.directory.join("page.html"), &seen)?;
-        // The first line leads to the discipline at the top of the way up.
+        // The first line belongs to the upward root queue.
         Ok(text_of(&seen, "r1")
             .and_then(mbit)
             .filter(|rate| *rate > 0.0))
     })?;
     let rate = rate.context("the page has no rate")?;
-    // iperf3 sends 4.1 Mbit/s with the headers that it does not count, in bursts when it comes late.
+    // iperf3 sends 4.1 Mbit/s including the headers that it does not count, in bursts when it is late.
     ensure!((2.0..=8.0).contains(&rate), "{rate} Mbit/s in the page");
     let looks = seen
         .split("data-looks=\"")
@@ -351,7 +352,7 @@ pub(crate) fn shows_rates_in_a_page(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What is written in the element with this id.
+/// The text of the element with this id.
 fn text_of<'p>(page: &'p str, id: &str) -> Option<&'p str> {
     let rest = page.split(&format!("id=\"{id}\"")).nth(1)?;
     rest.split_once('>')?.1.split('<').next()

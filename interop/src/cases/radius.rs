@@ -1,4 +1,4 @@
-//! Debian's freeradius decides on subscribers of our LNS, and gets their accounts.
+//! Debian's freeradius authenticates subscribers of our LNS, and receives their accounting records.
 
 use super::SOON;
 use crate::capture::Capture;
@@ -13,7 +13,7 @@ use crate::subscribers::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// What freeradius knows of those who dial in, in their order.
+/// freeradius's users, in the order in which they dial in.
 const USERS: &str = r#"
 user1 Cleartext-Password := "sesame"
 	Service-Type = Framed-User, Framed-Protocol = PPP, Framed-IP-Address = 10.64.9.9, Class = "gold"
@@ -29,16 +29,16 @@ user6 Cleartext-Password := "another"
 	Reply-Message = "not you"
 "#;
 
-/// Those of [`USERS`] who get in, and two who do not.
+/// The users of [`USERS`] that are accepted, and two that are not.
 const LET_IN: usize = 5;
 const DIALLED: usize = 7;
 
-/// A filter by this name, and a pool besides the first.
+/// A filter by this name, and a second pool.
 const SECTIONS: &str =
     "[[pool]]\nname = \"guests\"\nranges = [\"10.65.0.0/24\"]\n[filter]\nfile = \"filters.txt\"\n";
 const FILTERS: &str = "filter closed\nin\n    deny icmp from any to any\n    default accept\n";
 
-/// Networks beside the pools that the LNS's namespace reaches through it.
+/// Networks outside the pools that the LNS's namespace routes through it.
 const ROUTES: &str = "routes = [\"10.64.9.9/32\", \"10.70.0.0/24\"]";
 
 /// By CHAP.
@@ -61,7 +61,7 @@ fn decides(bench: &Bench<'_>, way: &str) -> Result<()> {
     let capture = Capture::start(&bench.wire.lns, &bench.directory)?;
     let tunnel = lac.dial_tunnel()?;
     for _ in 0..DIALLED {
-        // Each in its turn, so that the numbers are known.
+        // One at a time, so that the numbers are known.
         lac.dial(&tunnel, 1)?;
     }
     lns.on_line("user5")?;
@@ -103,7 +103,7 @@ fn reads_what_is_granted(bench: &Bench<'_>, lns: &Headend) -> Result<()> {
     for home in [&fixed, &pooled, &closed] {
         move_in(outside, home)?;
     }
-    // 100 octets with their headers, both ways: what accounts have to say.
+    // 100 bytes with their headers, in both directions: the amount that accounting must report.
     let hundred = ["-c", "5", "-s", "72", "-I"];
     ping_answered(inside, &fixed, &[&hundred[..], &[OWN]].concat())?;
     ping_answered(inside, &pooled, &["-c", "2"])?;
@@ -115,11 +115,11 @@ fn reads_what_is_granted(bench: &Bench<'_>, lns: &Headend) -> Result<()> {
     );
     let filtered = lns.counter("edge_filtered")? - before;
     ensure!(filtered == 3, "{filtered} packets were filtered");
-    // Nobody there answers: what matters is where they go.
+    // No host answers: only the packets' route matters.
     ping(inside, "10.70.0.9", &["-c", "2"]).map(drop)
 }
 
-/// A wrong password and a name that nobody has, by freeradius's words and by ours.
+/// A wrong password and an unknown name, in freeradius's output and in ours.
 fn refuses_the_others(server: &FreeRadius, lns: &Headend, way: &str) -> Result<()> {
     let wrong = match way {
         "pap" => "Cleartext password does not match",
@@ -145,10 +145,10 @@ fn refuses_the_others(server: &FreeRadius, lns: &Headend, way: &str) -> Result<(
     Ok(())
 }
 
-/// Packets to the framed network went into the session of the one it belongs to.
+/// Packets to the framed network entered the session of its subscriber.
 fn goes_to_the_network(capture: Capture, third: &Value) -> Result<()> {
     let decoded = capture.finish()?;
-    // Our LAC, which has no such network, says so, and quotes them.
+    // Our LAC, which has no such network, sends errors that quote them.
     let sent = "ip.dst == 10.70.0.9 && !(icmp.type == 3)";
     let rows = decoded.fields(sent, &["l2tp.tunnel", "l2tp.session"])?;
     ensure!(rows.len() == 2, "{rows:?}");
@@ -163,7 +163,7 @@ fn goes_to_the_network(capture: Capture, third: &Value) -> Result<()> {
     Ok(())
 }
 
-/// What freeradius wrote down of all who were let in, after they have gone.
+/// freeradius's records of all accepted users, after they have disconnected.
 fn has_accounts(server: &FreeRadius) -> Result<()> {
     let all_there = until(SOON, || {
         let records = server.records();
@@ -210,7 +210,7 @@ fn has_accounts(server: &FreeRadius) -> Result<()> {
                 "{status} {direction}: {record:?}"
             );
         }
-        // "gold", as it was given.
+        // "gold", as granted.
         ensure!(record.get("Class") == "0x676f6c64", "{record:?}");
         ensure!(record.get("Framed-IP-Address") == "10.64.9.9", "{record:?}");
     }
@@ -227,7 +227,7 @@ fn has_accounts(server: &FreeRadius) -> Result<()> {
     Ok(())
 }
 
-/// A server that does not prove its replies is not believed, and that is said.
+/// Replies without Message-Authenticator are rejected, and reported.
 pub(crate) fn must_prove_its_replies(bench: &Bench<'_>) -> Result<()> {
     let users = "user1 Cleartext-Password := \"sesame\"\n";
     let mut server = FreeRadius::start(&bench.wire.lns, &bench.directory, users, Replies::Bare)?;

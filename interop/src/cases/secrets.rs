@@ -1,4 +1,4 @@
-//! Two secrets that differ: who notices refuses, and the other side prints why.
+//! Two different secrets: the side that detects it refuses, and the other side prints the reason.
 
 use super::SOON;
 use crate::capture::Capture;
@@ -14,11 +14,11 @@ use serde_json::Value;
 /// "Requester is not authorized to establish a control channel", RFC 2661 section 4.4.2.
 const NOT_AUTHORISED: u64 = 4;
 
-/// xl2tpd answers our challenge wrongly, and prints the StopCCN that it gets.
+/// xl2tpd answers our challenge wrongly, and prints the StopCCN that it receives.
 pub(crate) fn our_lns_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
     let lns = Headend::lns(bench, &secret_key(Some("lantern")))?;
     let capture = Capture::start(&bench.wire.lns, &bench.directory)?;
-    // It does not challenge, so that we are the ones to notice.
+    // It sends no challenge, so that we detect the mismatch.
     let sections = lac_section("one", LNS, false, "");
     let setup = Setup {
         name: "xl2tpd",
@@ -46,7 +46,7 @@ pub(crate) fn our_lns_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
     lns.stop()
 }
 
-/// xl2tpd answers our challenge wrongly as LNS, and prints the StopCCN that it gets.
+/// xl2tpd answers our challenge wrongly as LNS, and prints the StopCCN that it receives.
 pub(crate) fn our_lac_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
     let sections = lns_section(false);
     let setup = Setup {
@@ -77,7 +77,7 @@ pub(crate) fn our_lac_refuses_xl2tpd(bench: &Bench<'_>) -> Result<()> {
     lac.stop()
 }
 
-/// l2tpns answers our challenge wrongly, and prints the StopCCN that it gets.
+/// l2tpns answers our challenge wrongly, and prints the StopCCN that it receives.
 pub(crate) fn our_lac_refuses_l2tpns(bench: &Bench<'_>) -> Result<()> {
     let mut peer = L2tpns::start(&bench.wire.lns, &bench.directory, LNS, "lamp")?;
     let lac = Headend::lac(bench, &secret_key(Some("lantern")))?;
@@ -93,7 +93,7 @@ pub(crate) fn our_lac_refuses_l2tpns(bench: &Bench<'_>) -> Result<()> {
     lac.stop()
 }
 
-/// The verb that creates a tunnel fails, and says why.
+/// The command that creates a tunnel fails, and prints the reason.
 fn refused_to_the_operator(lac: &Headend) -> Result<()> {
     let outcome = lac.verb(&["tunnel", "create", "--peer", "10.9.0.2", "--version", "2"]);
     let error = outcome
@@ -104,7 +104,7 @@ fn refused_to_the_operator(lac: &Headend) -> Result<()> {
     Ok(())
 }
 
-/// The tunnel is gone, and its end is kept with the code that was sent.
+/// The tunnel is gone, and its history has the result code that was sent.
 fn ended(headend: &Headend, result: u64) -> Result<()> {
     let mut last: Vec<Value> = Vec::new();
     let found = until(SOON, || {

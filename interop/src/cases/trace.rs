@@ -1,5 +1,6 @@
-//! Every TCP stream of real captures, as `headend trace` and as tshark's analysis see it: they agree, or
-//! `testdata/interop-trace/reasons.tsv` has the difference and its reason, which `docs/trace-tshark.md` explains.
+//! Compares every TCP stream of real captures between `headend trace` and tshark's analysis. They agree, or
+//! `testdata/interop-trace/reasons.tsv` lists the difference and its reason, which `docs/trace-tshark.md`
+//! explains.
 
 use crate::runner::Bench;
 use crate::tshark::{self, End, Stream};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where captures are, below the workspace's root; each with what their names end in.
+/// Directories of captures, below the workspace's root, each with the suffixes of its files.
 const CAPTURES: &[(&str, &[&str])] = &[
     ("testdata/interop-trace", &["gz"]),
     ("testdata/trace/tcptrace", &["gz"]),
@@ -23,7 +24,7 @@ const EXPLANATIONS: &str = "docs/trace-tshark.md";
 /// First line of the list of reasons.
 const HEAD: &str = "capture\tstream\tfield\ttshark\theadend\treason";
 
-/// Columns of each direction that are compared.
+/// The compared columns of each direction.
 const COLUMNS: &[&str] = &[
     "packets",
     "data_packets",
@@ -42,13 +43,13 @@ const COLUMNS: &[&str] = &[
     "window_scale",
 ];
 
-/// Lines of what differs: file, stream, field, tshark's value and ours.
+/// Differences: file, stream, field, tshark's value and ours.
 type Lines = BTreeSet<String>;
 
-/// Streams of one pair of ends, in the order of their first packets, on both sides.
+/// The streams between one pair of endpoints, in the order of their first packets, on both sides.
 type Pairs<'a> = BTreeMap<[End; 2], (Vec<&'a Stream>, Vec<&'a Value>)>;
 
-/// Each stream of each capture is compared.
+/// Compares each stream of each capture.
 pub(crate) fn agrees_with_tshark(bench: &Bench<'_>) -> Result<()> {
     let (mut found, mut streams) = (Lines::new(), 0);
     for file in captures(bench.root)? {
@@ -77,7 +78,7 @@ fn captures(root: &Path) -> Result<Vec<PathBuf>> {
         for entry in std::fs::read_dir(root.join(folder)).context(*folder)? {
             let path = entry?.path();
             let ending = path.extension().unwrap_or_default();
-            // Some are in two places.
+            // Some captures are in two directories.
             let known = |file: &PathBuf| file.file_name() == path.file_name();
             if endings.iter().any(|one| *one == ending) && !files.iter().any(known) {
                 files.push(path);
@@ -88,7 +89,7 @@ fn captures(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The differences that have a reason, and that reason an explanation.
+/// The listed differences; each has a reason, and each reason an explanation.
 fn listed(root: &Path) -> Result<Lines> {
     let explanations = std::fs::read_to_string(root.join(EXPLANATIONS)).context(EXPLANATIONS)?;
     let text = std::fs::read_to_string(root.join(REASONS)).context(REASONS)?;
@@ -106,7 +107,7 @@ fn listed(root: &Path) -> Result<Lines> {
     Ok(listed)
 }
 
-/// Adds what differs in one capture. Returns how many streams were compared.
+/// Adds the differences in one capture. Returns how many streams were compared.
 fn compare(bench: &Bench<'_>, file: &Path, name: &str, found: &mut Lines) -> Result<usize> {
     let ours = connections(bench, file)?;
     let Some(theirs) = tshark::streams(file)? else {
@@ -153,7 +154,7 @@ fn compare_stream(name: &str, stream: &Stream, ours: &Value, found: &mut Lines) 
             let column_name = format!("{direction}_{column}");
             let theirs = counts.get(column).copied();
             if *column == "window_scale" && theirs.is_none() {
-                // It sent nothing but SYNs, whose windows are not scaled.
+                // It sent only SYNs, whose windows are not scaled.
                 continue;
             }
             let theirs = theirs.unwrap_or(0) as i64;
@@ -163,14 +164,14 @@ fn compare_stream(name: &str, stream: &Stream, ours: &Value, found: &mut Lines) 
     Ok(())
 }
 
-/// The connections that `headend trace` sees.
+/// The connections that `headend trace` finds.
 fn connections(bench: &Bench<'_>, file: &Path) -> Result<Vec<Value>> {
     let output = Command::new(bench.headend)
         .args(["trace", "--json"])
         .arg(file)
         .output()
         .context("headend trace")?;
-    // Some of the files are faulty: what could be read counts.
+    // Some of the files are damaged: whatever could be read is compared.
     let mut connections = Vec::new();
     for line in output.stdout.split(|octet| *octet == b'\n') {
         if !line.is_empty() {
@@ -190,7 +191,7 @@ fn end(connection: &Value, which: &str) -> Result<End> {
     Ok((address, u16::try_from(port)?))
 }
 
-/// A column; what is absent counts as 0.
+/// A column's value; an absent one is 0.
 fn number(connection: &Value, column: &str) -> Result<i64> {
     let value = connection.get(column).context(column.to_owned())?;
     if value.is_null() {

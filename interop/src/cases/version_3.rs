@@ -1,4 +1,5 @@
-//! Our own LAC and LNS over L2TPv3, before tshark's decoder: no foreign control connection is to be had.
+//! Our own LAC and LNS over L2TPv3, decoded by tshark, because no other implementation's control connection is
+//! available.
 
 use super::SOON;
 use crate::capture::Capture;
@@ -8,7 +9,7 @@ use anyhow::{Result, ensure};
 
 const SECRET: &str = "lantern";
 
-/// tshark computes each digest as we did, over a connection with a session from its start to its end.
+/// tshark computes the same digests as we do, over a connection with a session from start to end.
 pub(crate) fn decodes(bench: &Bench<'_>) -> Result<()> {
     let lns = Headend::lns(bench, &secret_key(Some(SECRET)))?;
     let lac = Headend::lac(bench, &secret_key(Some(SECRET)))?;

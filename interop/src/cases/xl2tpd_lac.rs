@@ -31,7 +31,7 @@ fn call(bench: &Bench<'_>, secret: Option<&str>) -> Result<()> {
     let mut peer = Xl2tpd::start(&bench.wire.lac, &bench.directory, &setup)?;
     peer.command("c one")?;
 
-    // Theirs, then ours, and the ids of both have to agree.
+    // Their ids, then ours; they must agree.
     let line = peer
         .process
         .wait_for("Connection established to 10.9.0.2", SOON)?;
@@ -70,7 +70,7 @@ fn call(bench: &Bench<'_>, secret: Option<&str>) -> Result<()> {
     );
     ensure!(session["tunnel"] == tunnel["id"], "{session}");
 
-    // They hang up; the call and the tunnel go on our side too.
+    // They hang up; the call and the tunnel also end on our side.
     peer.command("d one")?;
     lns.wait_for("sessions", "established", 0, SOON)?;
     lns.wait_for("tunnels", "established", 0, SOON)?;

@@ -1,12 +1,13 @@
-//! What tcpdump wrote down in a guest: IP packets and when they passed, to the nanosecond.
+//! Reads tcpdump's captures from a guest: IP packets with timestamps in nanoseconds.
 
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// The first octets of a file in this machine's order with nanoseconds (`--time-stamp-precision=nano`).
+/// The magic number of a capture file in this machine's byte order with nanoseconds
+/// (`--time-stamp-precision=nano`).
 const NANOSECONDS: [u8; 4] = 0xa1b2_3c4d_u32.to_le_bytes();
 
-/// Octets before the first packet, before each packet, and of Ethernet's header.
+/// Bytes before the first packet, before each packet, and of Ethernet's header.
 const FILE: usize = 24;
 const RECORD: usize = 16;
 const ETHERNET: usize = 14;
@@ -17,10 +18,10 @@ pub(crate) struct Seen {
     pub(crate) at_ns: u64,
     /// TOS octet or traffic class.
     pub(crate) traffic_class: u8,
-    /// What the IP header says, in octets, with that header.
+    /// The length in the IP header, in bytes, including that header.
     pub(crate) length: usize,
     pub(crate) protocol: u8,
-    /// From the transport header on.
+    /// The bytes from the transport header on.
     pub(crate) content: Vec<u8>,
 }
 
@@ -54,7 +55,7 @@ impl Seen {
         })
     }
 
-    /// What echo packet it is, with its sequence number.
+    /// The kind of echo packet, with its sequence number.
     pub(crate) fn echo(&self) -> Option<Echo> {
         let sequence = u16::from_be_bytes([*self.content.get(6)?, *self.content.get(7)?]);
         match (self.protocol, self.content[0]) {
@@ -74,7 +75,7 @@ impl Seen {
 /// Every IP packet in a capture file, in the order of the file.
 ///
 /// # Errors
-/// A file that is not there, of another kind, or cut short.
+/// The file is missing, of another format, or truncated.
 pub(crate) fn read(path: &Path) -> Result<Vec<Seen>> {
     let octets = std::fs::read(path).with_context(|| path.display().to_string())?;
     parse(&octets).with_context(|| path.display().to_string())

@@ -1,4 +1,5 @@
-//! A guest with a real Linux kernel, in virtual time, that gets packets on a schedule and tells what became of each.
+//! A guest with a real Linux kernel, in virtual time. It gets packets on a schedule and reports the outcome of
+//! each.
 //!
 //! ```text
 //! (namespace "s")  s0 ==== r0 (the guest forwards) a0 ==== b0  (namespace "b")
@@ -6,7 +7,7 @@
 //!                                      under test           that arrives
 //! ```
 //!
-//! One guest takes some 15 seconds to boot, so a test gives it all its experiments at once.
+//! A guest takes some 15 seconds to boot, so a test runs all its experiments in one guest.
 
 pub(crate) mod captured;
 pub(crate) mod ours;
@@ -19,16 +20,16 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A packet and when it is to be sent, in microseconds after the experiment's start.
+/// A packet and its send time, in microseconds after the experiment's start.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
     pub(crate) at_us: u64,
-    /// From its IPv4 or IPv6 header on. Its last four octets are overwritten by its number on the way.
+    /// Starts at its IPv4 or IPv6 header. The sender overwrites its last four bytes with its number.
     pub(crate) packet: Vec<u8>,
 }
 
-/// Packets are forwarded rather than made on the router, since that is what turns their TOS into a priority. Both ends
-/// of a wire have the same address, so that nobody has to ask for it.
+/// Packets are forwarded rather than created on the router, because only forwarding turns their TOS into a
+/// priority. Both ends of a wire have the same MAC address, so that no address resolution is needed.
 const HOSTS: &str = "set -e
 ip netns add s; ip netns add b
 ip link add r0 address 02:00:00:00:00:0a type veth peer name s0 address 02:00:00:00:00:0a netns s
@@ -44,8 +45,8 @@ ip route add default dev a0; ip -6 route add default dev a0
 ip -n s route add default dev s0; ip -n s -6 route add default dev s0
 ";
 
-/// Idle time is skipped, also while the guest waits for this machine's files: so the probe and its libraries are read
-/// before anything is timed, and nothing is read or written meanwhile.
+/// The clock skips idle time, even while the guest waits for this machine's files. So the probe and its
+/// libraries are read before anything is timed, and nothing is read or written meanwhile.
 const WARM_UP: &str = "cp probe /tmp/probe; cp warm.schedule /tmp/schedule
 cat $(ldd probe | grep -o '/[^ ]*') > /dev/null
 for again in 1 2; do
@@ -54,46 +55,46 @@ ip netns exec s /tmp/probe send /tmp/schedule /tmp/sent; wait $listener
 done
 ";
 
-/// What a guest is to do.
+/// One experiment in a guest.
 pub(crate) struct Experiment {
-    /// Shell commands before the packets, mostly `tc ... dev a0`. Any that fails fails the test.
+    /// Shell commands before the packets, mostly `tc ... dev a0`. If any fails, the test fails.
     pub(crate) setup: String,
     pub(crate) packets: Vec<Timed>,
     /// How long to listen after the first packet has arrived, in seconds.
     pub(crate) seconds: u32,
 }
 
-/// What became of one packet.
+/// The outcome of one packet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fate {
-    /// When it was handed to the kernel, in nanoseconds of the guest's clock.
+    /// When it was passed to the kernel, in nanoseconds of the guest's clock.
     pub(crate) sent_ns: u64,
-    /// When it arrived; `None` for a packet that did not.
+    /// When it arrived; `None` if it did not.
     pub(crate) arrived_ns: Option<u64>,
     /// Its TOS octet or traffic class on arrival.
     pub(crate) traffic_class: u8,
 }
 
-/// What a guest tells of one experiment.
+/// A guest's results for one experiment.
 pub(crate) struct Outcome {
-    /// One for each packet, in the order they were given.
+    /// One for each packet, in the given order.
     pub(crate) fates: Vec<Fate>,
     /// `tc -s -j qdisc show dev a0`.
     pub(crate) qdiscs: Value,
-    /// `tc -s class show dev a0`: not every kind of class knows JSON.
+    /// `tc -s class show dev a0`: not every kind of class supports JSON.
     pub(crate) classes: String,
 }
 
 /// Boots a guest and runs `experiments` one after the other.
 ///
 /// # Errors
-/// The guest does not come up, a command in it fails, or it prints what cannot be read.
+/// The guest does not boot, a command in it fails, or its output cannot be parsed.
 pub(crate) fn run(bench: &Bench<'_>, experiments: &[Experiment]) -> Result<Vec<Outcome>> {
     let directory = &bench.directory;
-    // A guest's own /tmp hides what is in ours, so the program comes along.
+    // A guest's own /tmp hides the host's, so the program is copied.
     std::fs::copy(std::env::current_exe()?, directory.join("probe"))?;
     let mut script = String::from(HOSTS);
-    // The first packet on a way takes a hundred times as long as the second.
+    // The first packet on a path takes a hundred times as long as the second.
     if let Some(first) = experiments
         .iter()
         .flat_map(|experiment| &experiment.packets)
@@ -136,7 +137,7 @@ pub(crate) fn run(bench: &Bench<'_>, experiments: &[Experiment]) -> Result<Vec<O
 /// Runs a shell script in a guest, in the test's directory.
 ///
 /// # Errors
-/// Any status but 0, with what it printed.
+/// Any exit status but 0, with the output.
 pub(crate) fn boot(bench: &Bench<'_>, script: &str) -> Result<String> {
     std::fs::write(bench.directory.join("script"), script)?;
     let output = Command::new(bench.root.join("interop/kernel-lab/boot"))
@@ -159,8 +160,8 @@ pub(crate) fn boot(bench: &Bench<'_>, script: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Puts the headend under test into the test's directory, without what only debuggers read: that is nine tenths of it,
-/// and a guest reads slowly.
+/// Copies the headend under test to the test's directory without debug information, which is nine tenths of it,
+/// because a guest reads slowly.
 ///
 /// # Errors
 /// It cannot be copied.
@@ -177,10 +178,10 @@ pub(crate) fn bring_headend(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Writes a line for each packet: when, how long it is, and its octets up to the zeros that end it.
+/// Writes a line for each packet: its time, its length, and its bytes without trailing zeros.
 ///
 /// # Errors
-/// A packet without room for its number; a file that cannot be written.
+/// A packet without room for its number, or a file that cannot be written.
 pub(crate) fn write_schedule(path: &Path, packets: &[Timed]) -> Result<()> {
     let mut text = String::new();
     for timed in packets {

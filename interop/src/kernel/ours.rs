@@ -1,14 +1,15 @@
-//! The same packets, at the same times, through a queue of ours.
+//! The same packets, at the same times, through one of our queues.
 
 use super::{Fate, Timed};
 use base::Instant;
 use qos::{Discipline, Packet, Pool};
 use wire::flow::Keys;
 
-/// Octets of Ethernet's header, which the kernel counts too.
+/// Bytes of Ethernet's header, which the kernel counts too.
 const ETHERNET: u32 = 14;
 
-/// Gives `queue` the packets when the kernel got them. The answer is as the kernel's: what left, when, and marked how.
+/// Passes the packets to `queue` at the times when the kernel got them. The result has the kernel's form: which
+/// packets left, when, and how they were marked.
 pub(crate) fn run(mut queue: Box<dyn Discipline>, packets: &[Timed], kernel: &[Fate]) -> Vec<Fate> {
     let mut pool = Pool::new(1 << 20);
     let mut fates: Vec<Fate> = kernel

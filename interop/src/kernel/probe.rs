@@ -1,4 +1,4 @@
-//! The two ends of an experiment inside a guest: packets out on a schedule, and what arrives.
+//! The two ends of an experiment inside a guest: one sends packets on a schedule, one records arrivals.
 
 use anyhow::{Context, Result};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketType};
@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// `IPPROTO_RAW`: the packet comes with its IP header.
+/// `IPPROTO_RAW`: the packet includes its IP header.
 const RAW: u32 = 255;
 
 /// `ETH_P_ALL` in network order: every frame.
@@ -21,10 +21,11 @@ fn now_ns() -> u64 {
         + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// Sends what `schedule` lists, each line a time in microseconds and a packet's octets, and writes down when.
+/// Sends the packets in `schedule`, each line a time in microseconds and a packet's bytes, and logs the send
+/// times.
 ///
 /// # Errors
-/// A file that cannot be read or written, a socket that is refused.
+/// A file that cannot be read or written, or a refused socket.
 pub(crate) fn send(schedule: &str, log: &str) -> Result<()> {
     let text = std::fs::read_to_string(schedule).context("schedule")?;
     let packets: Vec<(u64, Vec<u8>)> = text
@@ -73,7 +74,7 @@ fn send_one(four: &OwnedFd, six: &OwnedFd, packet: &[u8]) -> Result<()> {
         )
     };
     match sent {
-        // A queue that is full says so here; the packet just does not arrive.
+        // A full queue reports an error here; the packet counts as not arrived.
         Ok(_) | Err(rustix::io::Errno::NOBUFS) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -95,10 +96,10 @@ fn parse(number: usize, line: &str) -> Result<(u64, Vec<u8>)> {
 /// Longest wait for the first packet, in nanoseconds.
 const FIRST_MAX_NS: u64 = 60_000_000_000;
 
-/// Writes down each IP packet that arrives within `seconds` from the first on: its number, when, and its traffic class.
+/// Logs each IP packet that arrives within `seconds` of the first: its number, time and traffic class.
 ///
 /// # Errors
-/// A socket that is refused, a log that cannot be written.
+/// A refused socket, or a log that cannot be written.
 pub(crate) fn listen(log: &str, seconds: &str) -> Result<()> {
     let span_ns = seconds.parse::<u64>()? * 1_000_000_000;
     let mut until = now_ns() + FIRST_MAX_NS;

@@ -1,4 +1,4 @@
-//! Headless Chromium under the hand of its devtools protocol, over two named pipes.
+//! Headless Chromium, controlled through its devtools protocol over two named pipes.
 
 use crate::process::Process;
 use crate::runner::Bench;
@@ -48,7 +48,7 @@ impl Browser {
         };
         let (to, from) = (pipe("to")?, pipe("from")?);
         let mut command = Command::new("sh");
-        // It reads its third descriptor and writes its fourth.
+        // It reads from its third descriptor and writes to its fourth.
         command.args(["-c", "exec chromium \"$@\" 3<\"$TO\" 4>\"$FROM\"", "sh"]);
         command.args(FLAGS).arg(format!(
             "--user-data-dir={}",
@@ -109,14 +109,14 @@ impl Browser {
         }
     }
 
-    /// Runs a script in each page before its own.
+    /// Runs a script in each page before the page's own.
     pub(super) fn before_each(&mut self, script: &str) -> Result<()> {
         let parameters = json!({ "source": script });
         self.call("Page.addScriptToEvaluateOnNewDocument", parameters)?;
         Ok(())
     }
 
-    /// Shows a file; its scripts have run then.
+    /// Opens a file; its scripts have run on return.
     pub(super) fn open(&mut self, file: &Path) -> Result<()> {
         let url = format!("file://{}", file.display());
         self.call("Page.navigate", json!({ "url": url }))?;
@@ -126,7 +126,7 @@ impl Browser {
         Ok(())
     }
 
-    /// The value of an expression in the page, waited for.
+    /// The value of an expression in the page; promises are awaited.
     pub(super) fn run(&mut self, expression: &str) -> Result<Value> {
         let parameters = json!({
             "expression": expression,
@@ -140,13 +140,13 @@ impl Browser {
         Ok(answer["result"]["value"].take())
     }
 
-    /// Lets frames be drawn, and words be put into the page.
+    /// Waits for frames to be drawn and texts to be updated.
     pub(super) fn rest(&mut self) -> Result<()> {
         self.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 300)))")?;
         Ok(())
     }
 
-    /// The text of the first element that a selector finds, after a rest.
+    /// The text of the first element that a selector finds, after waiting for updates.
     pub(super) fn text(&mut self, selector: &str) -> Result<String> {
         self.rest()?;
         let text = self.run(&format!("document.querySelector({selector:?}).textContent"))?;
@@ -169,7 +169,7 @@ impl Browser {
         self.mouse("mouseReleased", to, "left")
     }
 
-    /// Turns the wheel away from the hand, which zooms in.
+    /// Turns the wheel up, which zooms in.
     pub(super) fn wheel(&mut self, at: [f64; 2], by: f64) -> Result<()> {
         let parameters = json!({
             "type": "mouseWheel", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": by,
@@ -178,7 +178,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Fingers on the glass; none lifts them.
+    /// A touch event; an empty list lifts all fingers.
     pub(super) fn touch(&mut self, kind: &str, fingers: &[[f64; 2]]) -> Result<()> {
         let finger = |(id, at): (usize, &[f64; 2])| json!({ "x": at[0], "y": at[1], "id": id });
         let fingers: Vec<Value> = fingers.iter().enumerate().map(finger).collect();
