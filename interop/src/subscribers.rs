@@ -98,7 +98,7 @@ impl Headend {
                 .filter(|row| row["name"] == name && row["state"] == "up");
             Ok(is_up.next().cloned())
         })?;
-        found.with_context(|| format!("{name} is not on line: {rows:?}"))
+        found.with_context(|| format!("{name} is not connected: {rows:?}"))
     }
 
     /// Waits until exactly that many subscribers are connected, and returns their rows.

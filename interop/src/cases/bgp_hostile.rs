@@ -64,7 +64,7 @@ pub(crate) fn cost_only_themselves(bench: &Bench<'_>) -> Result<()> {
     ensure!(row["ups"] == 1 && updates > Some(1_000), "no flood: {row}");
     let row = us.neighbor(LAC)?;
     ensure!(row["ups"] == 1 && row["state"] == "Established", "{row}");
-    ensure!(up_since(&good)? == since, "BIRD's session has begun again");
+    ensure!(up_since(&good)? == since, "BIRD's session has restarted");
     drop((flood, deaf, wrong, cut));
     us.paths("203.0.113.0/24", 1)?;
     us.stop()

@@ -157,7 +157,7 @@ pub(crate) fn keeps_a_partial_row_when_stopped(bench: &Bench<'_>) -> Result<()> 
     let output = child.wait_with_output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.code() == Some(0), "{said}");
-    ensure!(holders(&namespaces)?.is_empty(), "somebody is left");
+    ensure!(holders(&namespaces)?.is_empty(), "a process is left");
     let printed = String::from_utf8_lossy(&output.stdout);
     ensure!(
         printed.contains("It was stopped during \"round 1, row 3"),

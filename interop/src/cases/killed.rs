@@ -179,7 +179,7 @@ fn judge(bench: &Bench<'_>, records: &[Record], begun: &Accounts, ended: &Accoun
         .count();
     let told = format!(
         "records of {} accounts that were older than {} ms: {} Start, {} Stop, {interim} Interim-Update; missing: {missing:?}\n\
-         of {LAST} sessions begun as it was killed: {young} have an account\n\
+         of {LAST} sessions started as it was killed: {young} have an account\n\
          came again: {twice:?}\n",
         begun.len(),
         BOUND.as_millis(),
