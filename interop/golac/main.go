@@ -1,6 +1,6 @@
 // Command golac is an L2TPv2 access concentrator built on the l2tp module of
-// Katalix with its null data plane: the control protocol is theirs, and no
-// kernel support and no privilege is needed. The module's control protocol is
+// Katalix with its null data plane: the control protocol is theirs, and it
+// needs neither kernel support nor privileges. The module's control protocol is
 // version 2 only.
 //
 // It opens tunnels with sessions in each, prints a line for everything that
@@ -59,8 +59,8 @@ func run(local, peer string, tunnels, sessions uint) error {
 
 	for i := uint(1); i <= tunnels; i++ {
 		name := fmt.Sprintf("t%d", i)
-		// The module draws a random id when it is given none, and may draw 0.
-		// It sends no HELLO of its own: version 0.1.8 never takes one as
+		// Without a given id the module draws a random one, which may be 0.
+		// Its own HELLOs are disabled: version 0.1.8 never treats one as
 		// acknowledged, and ends the tunnel after its retries.
 		tunnel, err := context.NewDynamicTunnel(name, &l2tp.TunnelConfig{
 			Local:          fmt.Sprintf("%s:%d", local, 1700+i),

@@ -7,6 +7,8 @@
 //! - [`accounting`]: accounting records, and their delivery to a server.
 //! - [`dynauth`]: requests from servers to disconnect subscribers.
 //!
+//! Start reading at [`profile`], whose settings both [`users`] and [`radius`] produce.
+//!
 //! Left out: MS-CHAP, EAP, CoA (RFC 5176, section 2.2), diameter.
 #![forbid(unsafe_code)]
 

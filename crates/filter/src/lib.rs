@@ -2,13 +2,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `rule` | one rule and what it matches: the plain meaning of everything here |
+//! | `rule` | one rule and what it matches: the reference for the compiled form |
 //! | `text` | rules as operators write them, with faults that say what would be right |
 //! | `names` | protocols, services and ICMP types by name, from tables read once |
-//! | `compile` | rules as tables: all of them at once for each packet |
-//! | `set` | the filters of a file, reloaded without a gap, and hits per rule |
-//! | `explain` | which rule decides on a packet, and why the others do not |
-//! | `packet` | a packet in words, both ways: for log lines and for questions |
+//! | `compile` | rules compiled into tables that match a packet against all rules at once |
+//! | `set` | the filters of a file, replaced atomically, and hits per rule |
+//! | `explain` | which rule decides on a packet, and why earlier ones do not match |
+//! | `packet` | a packet as text, written and parsed: for log lines and for an operator's questions |
 //!
 //! Fragments are handled as in RFC 1858 and RFC 3128; docs/filter.md defines what matches what. Left out: state
 //! (`established` means TCP with ACK or RST), anything after the transport header, rewriting, rates.

@@ -17,6 +17,8 @@
 //!   secret.
 //! - [`bgp`]: BGP-4 messages (RFC 4271), with the error handling of RFC 7606.
 //! - [`l2tp`]: L2TPv2 (RFC 2661) and L2TPv3 over UDP (RFC 3931).
+//!
+//! Start reading at the module of the protocol in question; its head lists the RFCs and what is left out.
 #![forbid(unsafe_code)]
 
 pub mod bgp;

@@ -1,11 +1,11 @@
 //! What an edge needs of the protocol that brings PPP frames to it: L2TP today (the file `l2tp`), PPPoE next.
 //!
-//! # What the protocols have in common, and what not
+//! # What the protocols share, and where they differ
 //!
 //! | | L2TP (RFC 2661, RFC 3931) | PPPoE (RFC 2516) |
 //! |---|---|---|
 //! | a session's key | place in the endpoint's slab | session id, 16 bits |
-//! | a message bears | tunnel and session id, or a session id and a cookie | interface, peer's MAC, session id |
+//! | ids in a message | tunnel and session id, or a session id and a cookie | interface, peer's MAC, session id |
 //! | a route | UDP addresses and a socket | interface, both MACs, VLAN tags |
 //! | before a PPP frame | 6 to 20 bytes, no length; a sequence number where the peer asks for one | Ethernet's 14 bytes and PPPoE's 6, which hold the length |
 //! | PPP's head | FF 03 and the protocol, unless compressed | the protocol alone |
@@ -25,7 +25,7 @@
 //!
 //! Headers come in two kinds. A fixed one is stored with the session and copied before each packet. One that changes
 //! with each frame (sequence numbers) is asked of the endpoint by the edge; other paths leave such packets to it.
-//! A length in the header is written when the packet stands behind it ([`Encapsulation::complete`]).
+//! A length in the header is written once the packet follows it ([`Encapsulation::complete`]).
 //!
 //! One edge has one `Access`, because its subscribers share pools, names and routes. An edge that serves two protocols
 //! gets an `Access` of two endpoints whose keys and routes are enums; [`Served`] is the only line that chooses.

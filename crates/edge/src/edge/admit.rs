@@ -368,7 +368,7 @@ impl<A: Access> Edge<A> {
             .map(|one| SubscriberKey(one.key))
     }
 
-    /// Ends a subscriber in order, for this reason. `false` if there is none, or it is ending already.
+    /// Ends a subscriber in order, for this reason. `false` if there is no such subscriber, or it is ending already.
     pub fn drop_subscriber(
         &mut self,
         subscriber: SubscriberKey,

@@ -117,7 +117,7 @@ impl<A: Access> Edge<A> {
         let subscriber = self.subscribers.at_mut(index).expect("the caller has it");
         let overhead = endpoint.overhead(subscriber.session);
         subscriber.compression = subscriber.link.compression();
-        // The protocol number stands before the packet, and address and control where there are any.
+        // The protocol number precedes the packet, as do address and control if the access uses them.
         let head = if A::Encapsulation::HAS_ADDRESS { 4 } else { 2 };
         let room = path.saturating_sub(overhead as u16 + head);
         subscriber.mtu = subscriber.link.peer_mru().min(room);

@@ -19,7 +19,7 @@ const FRAMING_SYNC: u32 = 1;
 /// The circuit is active and new (RFC 3931 5.4.5).
 const CIRCUIT_ACTIVE_NEW: u16 = 3;
 const CIRCUIT_ACTIVE: u16 = 1;
-/// What our SCCRQ and SCCRP say of this program.
+/// The Firmware Revision in our SCCRQ and SCCRP.
 const FIRMWARE_REVISION: u16 = 1;
 
 impl Endpoint {
