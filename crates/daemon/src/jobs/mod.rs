@@ -68,7 +68,7 @@ impl From<Request> for Job {
     }
 }
 
-    /// Does up to `steps` steps and subtracts those it did. Returns the job if it is not finished.
+/// Does up to `steps` steps and subtracts those it did. Returns the job if it is not finished.
 pub(super) type Client = client::Client<Job>;
 
 impl Job {

@@ -33,7 +33,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
+    /// The figures of this machine confirm the claim.
     Reproduced,
+    /// They do not.
     NotReproduced,
     /// The central claim could not be tested.
     NotTested,
@@ -149,6 +151,7 @@ pub struct Chapter {
     pub verdict: Verdict,
     /// How it was measured and drawn, one sentence each; the benchmark adds its own.
     pub ratio: Option<Ratio>,
+    /// How it was measured, a paragraph each.
     pub method: Vec<String>,
 }
 
