@@ -124,7 +124,7 @@ fn continuous_output_comes_as_connections_end() {
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
     assert!(
-        line.starts_with("{\"schema\":1,\"kind\":\"connection\""),
+        line.starts_with("{\"schema\":\"trace.connection/1\",\"kind\":\"connection\""),
         "{line}"
     );
     drop(live.pipe);

@@ -153,8 +153,11 @@ pub(super) fn summary(summary: &Summary) -> String {
 }
 
 fn begin(line: &mut Vec<u8>, kind: &str) {
-    line.extend_from_slice(b"{\"schema\":");
+    line.extend_from_slice(b"{\"schema\":\"trace.");
+    line.extend_from_slice(kind.as_bytes());
+    line.push(b'/');
     integer(line, SCHEMA);
+    line.push(b'"');
     key(line, "kind");
     text(line, kind);
 }

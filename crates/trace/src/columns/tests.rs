@@ -215,7 +215,7 @@ fn the_documentation_lists_every_column() {
             "run this test once with WRITE_DOCS=1 set, and look at what changed"
         );
     }
-    let version = format!("`\"schema\":{SCHEMA}`");
+    let version = format!("`\"schema\":\"trace.connection/{SCHEMA}\"`");
     assert!(
         page.contains(&version),
         "the page does not tell of {version}"

@@ -72,7 +72,7 @@ proptest! {
         for (row, line) in rows.iter().zip(lines.lines()) {
             prop_assert_eq!(row.len(), columns::ALL.len());
             let members: Vec<String> = row.get_column_iter().map(member).collect();
-            let read = format!("{{\"schema\":1,\"kind\":\"connection\",{}}}", members.join(","));
+            let read = format!("{{\"schema\":\"trace.connection/1\",\"kind\":\"connection\",{}}}", members.join(","));
             prop_assert_eq!(read, line);
         }
     }
