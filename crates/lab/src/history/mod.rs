@@ -29,7 +29,7 @@ use crate::report::Table;
 use plot::figure::Figure;
 use serde::Serialize;
 
-/// Whether a published account was reproduced.
+/// Whether the central claim of a published account held here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -58,19 +58,17 @@ impl Outcome {
 /// The outcome of a chapter, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Whether the account was reproduced.
+    /// Whether the central claim held.
     pub outcome: Outcome,
-    /// The claims that the outcome follows from.
+    /// The central claim, then the other claims that were measured.
     pub claims: Vec<Claim>,
     /// Further remarks, one sentence each.
     pub remarks: Vec<String>,
 }
 
 impl Verdict {
-    /// Judges claims: all must hold for [`Outcome::Reproduced`], at least one for
-    /// [`Outcome::PartlyReproduced`].
-    ///
-    /// A claim that could not be tested counts as one that did not hold.
+    /// Judges the account by the first claim, its central one. The other claims are listed as further measurements: on
+    /// a noisy machine, some detail differs in most runs, and that does not refute the account.
     pub fn from_claims(claims: Vec<Claim>) -> Self {
         let outcome = match claims.first().and_then(|claim| claim.holds) {
             Some(true) => Outcome::Reproduced,
@@ -149,9 +147,9 @@ pub struct Chapter {
     pub tables: Vec<Table>,
     /// The verdict and its reasons.
     pub verdict: Verdict,
-    /// How it was measured and drawn, one sentence each; the benchmark adds its own.
+    /// The old design compared with the new one, for the chart at the top of the page.
     pub ratio: Option<Ratio>,
-    /// How it was measured, a paragraph each.
+    /// How it was measured and drawn, one sentence each; the benchmark adds its own.
     pub method: Vec<String>,
 }
 

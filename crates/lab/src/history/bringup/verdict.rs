@@ -11,7 +11,7 @@ const TIE: f64 = 1.05;
 /// Exponents above this count as superlinear growth.
 const SUPERLINEAR: f64 = 1.2;
 
-/// Judges the order of the builds, the growth of the list builds, and the overall gain.
+/// Judges by the overall gain. The order of the builds and the growth of the list builds are further claims.
 pub(super) fn verdict(runs: &Runs<'_>) -> Verdict {
     let mut claims = vec![gain(runs)];
     let orders = published::SLOWER_THAN.iter();

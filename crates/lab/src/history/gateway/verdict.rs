@@ -29,6 +29,7 @@ const JITTER_MAX: [f64; 2] = [0.4, 0.75];
 
 const SPIKE_MS: f64 = 100.0;
 
+/// Judges by B's stream beside the flood. The other rows, the tunnel and the change of the hash are further claims.
 pub(super) fn verdict(run: &Run<'_>) -> Verdict {
     let claims = vec![
         protects(run),
