@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use base::{Duration, Instant};
 use bgp::Speaker;
-use reactor::{PollerKind, Waker};
+use reactor::{HandlerStats, PollerKind, WaitStats, Waker};
 use serde::{Deserialize, Serialize};
 use settings::Faults;
 
 use crate::event::Event;
 use crate::observer::Observer;
-use crate::real::LoopStats;
 use crate::results::{Notes, Results};
 use crate::scenario::{ClockKind, Scenario};
 use crate::world::{Tcp, World};
@@ -112,6 +111,19 @@ impl Recording {
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
+}
+
+/// Cost of one thread's loop.
+#[derive(Clone, Debug)]
+pub struct LoopStats {
+    /// The poller it waits with.
+    pub poller: PollerKind,
+    /// Number of watched descriptors.
+    pub watched: usize,
+    /// Cost of waiting.
+    pub waits: WaitStats,
+    /// How its time was spent.
+    pub handlers: Vec<HandlerStats>,
 }
 
 impl Emulation {

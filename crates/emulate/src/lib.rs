@@ -39,9 +39,9 @@ mod scenario;
 pub mod topology;
 mod world;
 
-pub use emulation::{Emulation, Progress, Recording};
+pub use emulation::{Emulation, LoopStats, Progress, Recording};
 pub use event::{Action, Event};
-pub use real::{Fleet, LoopStats};
+pub use real::Fleet;
 pub use results::{Activity, AddressResult, EventResult, Results, RouterResult, Share};
 pub use scenario::{Authorisation, ClockKind, Scenario};
 pub use topology::Topology;

@@ -15,10 +15,10 @@ use std::thread::JoinHandle;
 
 use base::{Duration, Instant};
 use bgp::Speaker;
-use reactor::{HandlerStats, PollerKind, WaitStats, Waker, clock};
+use reactor::{PollerKind, Waker, clock};
 use settings::Faults;
 
-use crate::emulation::{Emulation, Progress, Recording};
+use crate::emulation::{Emulation, LoopStats, Progress, Recording};
 use crate::event::Event;
 use crate::results::Results;
 use crate::scenario::Scenario;
@@ -58,19 +58,6 @@ pub struct Fleet {
     workers: Vec<Worker>,
     started: Instant,
     injected: Vec<(Duration, String)>,
-}
-
-/// Cost of one thread's loop.
-#[derive(Clone, Debug)]
-pub struct LoopStats {
-    /// The poller it waits with.
-    pub poller: PollerKind,
-    /// Number of watched descriptors.
-    pub watched: usize,
-    /// Cost of waiting.
-    pub waits: WaitStats,
-    /// How its time was spent.
-    pub handlers: Vec<HandlerStats>,
 }
 
 impl Fleet {

@@ -65,11 +65,7 @@ pub(super) const TABLES: &[Inside] = &[
             "emulation",
             "real",
         ],
-        besides: &[(
-            "emulation",
-            "real",
-            "the results of an emulation count the loops of a real run",
-        )],
+        besides: &[],
     },
     Inside {
         krate: "fuzz",
