@@ -1,6 +1,6 @@
 //! A router's state machines and tables behind one type. Input from connections goes in, and messages to send come out.
 //!
-//! The files of `speaker/`: `machine` runs the table of [`fsm`](crate::fsm) and carries out its actions; `receive`
+//! The files of `speaker/`: `machine` runs the table of [`fsm`] and carries out its actions; `receive`
 //! splits the streams into messages; `send` fills them; `clock` fires timers; `routes` connects sessions and the rib;
 //! `operate` has the operator's verbs; `views` builds what operators look at.
 //!

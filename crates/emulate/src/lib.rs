@@ -5,7 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `scenario` | reads a TOML file into a [`Scenario`], or lists its [`Fault`]s |
+//! | `scenario` | reads a TOML file into a [`Scenario`], or lists its [faults](settings::Faults) |
 //! | [`topology`] | routers and links: mesh, ring, tree, fabric, random graph, AS relationships |
 //! | `event` | the events that a scenario may contain; `world::steps` carries them out |
 //! | `world` | the routers and the messages in flight between them, driven by a calendar |

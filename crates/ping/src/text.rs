@@ -40,7 +40,7 @@ pub fn shown(plan: &StreamPlan) -> String {
     }
 }
 
-/// Fields of a reply that [`reply`] prints and [`Accepted`](crate::Accepted) lacks.
+/// Fields of a reply that [`reply`] prints and [`Accepted`] lacks.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
     /// Bytes of ICMP message or UDP payload.
