@@ -5,8 +5,8 @@
 //! 2023) does not know the licence Unicode-3.0. A check that runs only on machines with a certain tool is
 //! easily missed, so this small reader of the same lists runs everywhere. It needs no network.
 //!
-//! Left out: the rest of `deny.toml`, such as duplicate versions and features. Advisories need the network and
-//! are checked by public CI.
+//! Left out: the rest of `deny.toml`, such as duplicate versions and features. Advisories need the network:
+//! `cargo deny check advisories` reads them.
 
 use crate::cargo::{Metadata, Other};
 use crate::spdx;

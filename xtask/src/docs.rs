@@ -2,7 +2,7 @@
 //!
 //! A page has one or more tables with the columns `section`, `implemented in` and `tested by`, and possibly
 //! others. Text in backticks is checked, prose is not:
-//! - implemented in: `crates/l2tp/src/tunnel.rs`, or the end of a path that matches one source, or
+//! - implemented in: `crates/l2tp/src/tunnel/mod.rs`, or the end of a path that matches one source, or
 //!   `l2tp::tunnel::Tunnel`, which that crate must define. The source must name the RFC, such as "RFC 2661":
 //!   the one in the row's section, otherwise the page's.
 //! - tested by: `crate::path::test_name` or `file.rs::test_name`, a function with `#[test]` of that name in that crate

@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// A kind of file that people write: the sources that read it, and the page that describes it.
 struct Files {
-    /// Parts of the readers' paths; several if a reader is about to move.
+    /// Parts of the readers' paths.
     readers: &'static [&'static str],
     page: &'static str,
     /// Whether the page's examples must have every key, in its section.
@@ -27,7 +27,7 @@ struct Files {
 
 const FILES: &[Files] = &[
     Files {
-        readers: &["/headend/src/config/", "/daemon/src/config/"],
+        readers: &["/daemon/src/config/"],
         page: "docs/configuration.md",
         by_section: true,
     },

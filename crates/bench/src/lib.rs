@@ -17,6 +17,7 @@
 //! | `segments` | the segment lists of 2005, and ours |
 //! | `captures` | writes the captures that other benchmarks read; measures nothing |
 //! | `trace` | the cost of a packet and of a connection in the analyser, beside bare loops and other analysers |
+//! | `harness` | shared by all benchmarks: processes, namespaces, cores, the account of a server |
 //! | `history` | the page that re-runs published scaling failures |
 #![forbid(unsafe_code)]
 

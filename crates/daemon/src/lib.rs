@@ -21,11 +21,16 @@
 //! | `shards` | packets on further cores |
 //! | `rest` | whether to wait a moment for more datagrams |
 //! | `sockets` | datagrams in and out, on shared sockets or one per tunnel |
+//! | `capture` | copies of one subscriber's packets for `headend capture` |
+//! | `check`, `config` | the configuration file |
+//! | `source` | what a descriptor's event belongs to |
 //! | `events` | passes the endpoint's events on |
 //! | `server` | the control socket and its clients |
 //! | `client` | input and output of one client, both bounded |
 //! | `jobs` | carries out requests in bounded steps |
 //! | `show` | writes the rows of a `show` in bounded steps |
+//! | `left` | batches that further cores leave to the first |
+//! | `waiting` | clients that wait for a tunnel, a session or a subscriber |
 //! | `log` | where log lines go |
 #![forbid(unsafe_code)]
 

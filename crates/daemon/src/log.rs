@@ -41,11 +41,12 @@ pub(super) fn start(log: &Log) -> Result<()> {
     Ok(())
 }
 
-/// Logs advice: settings that are valid and may not be intended.
+/// Whether the value of `NO_COLOR` asks for no colour: any text but the empty one.
 fn is_colour_refused(value: Option<OsString>) -> bool {
     value.is_some_and(|value| !value.is_empty())
 }
 
+/// Logs advice: settings that are valid and may not be intended.
 pub(super) fn advice(advice: &Faults) {
     for line in advice.lines() {
         tracing::warn!("{line}");

@@ -14,7 +14,7 @@ use tool_ctl::{bgp, capture, session, show, tunnel};
 use {tool_demo as demo, tool_emulate as emulate, tool_filter as filter, tool_lab as lab};
 use {tool_ping as ping, tool_qos as qos, tool_trace as trace};
 
-/// An L2TP access concentrator and network server, and the lab that proves it.
+/// A software broadband edge (L2TP, PPP, RADIUS, BGP), and the lab that measures it.
 #[derive(Debug, Parser)]
 #[command(name = "headend", version, about, max_term_width = 100)]
 struct Cli {

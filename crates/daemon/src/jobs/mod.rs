@@ -68,10 +68,11 @@ impl From<Request> for Job {
     }
 }
 
-/// Does up to `steps` steps and subtracts those it did. Returns the job if it is not finished.
+/// A control client with its jobs.
 pub(super) type Client = client::Client<Job>;
 
 impl Job {
+    /// Does up to `steps` steps and subtracts those it did. Returns the job if it is not finished.
     pub(super) fn work(
         self,
         steps: &mut usize,

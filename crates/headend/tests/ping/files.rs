@@ -79,7 +79,7 @@ fn results_are_compressed_by_name_loaded_and_compared() {
     );
     assert!(rows[2].ends_with("+0.00%") && rows[3].ends_with("+0.00%"));
     let compared: Value = serde_json::from_str(&ping_ok(0, &["show", "--json", a, b])).unwrap();
-    assert_eq!(compared["schema"], "ping-comparison/1");
+    assert_eq!(compared["schema"], "ping.comparison/1");
     let stream = &compared["files"][1]["streams"][0];
     assert_eq!(
         (&stream["loss"], &stream["difference"]["loss"]),

@@ -195,5 +195,5 @@ pub(super) fn json(results: &[Named]) -> Value {
             "streams": streams.collect::<Vec<_>>(),
         })
     });
-    json!({"schema": "ping-comparison/1", "files": files.collect::<Vec<_>>()})
+    json!({"schema": "ping.comparison/1", "files": files.collect::<Vec<_>>()})
 }

@@ -64,7 +64,7 @@ impl Shaping {
         }
     }
 
-    /// Whether the policy can be read anew without the privileges that there were; else what to do about it.
+    /// The warning for a policy that a reload could not read without privileges.
     pub(super) fn is_readable_still(&self) -> Option<String> {
         let error = std::fs::File::open(&self.file).err()?;
         let file = self.file.display();
