@@ -15,7 +15,7 @@ use serde_json::json;
 
 /// Write captures that are hard to analyse, with the same bytes each time.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct CapturesArgs {
     /// The directory for the captures, created if it does not exist
     #[arg(value_name = "DIR", required_unless_present_any = ["list", "out"])]
     dir: Option<PathBuf>,
@@ -45,7 +45,7 @@ pub(super) fn kind(name: &str) -> Result<&'static Kind, String> {
 }
 
 /// Writes the captures asked for, and prints what it wrote.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &CapturesArgs) -> Result<ExitCode> {
     let kinds: Vec<&Kind> = if args.only.is_empty() {
         KINDS.iter().collect()
     } else {

@@ -26,7 +26,7 @@ const BUILDS: [&str; 6] = ["r2929", "r3031", "r3125", "r3158", "r3181", "default
 
 /// Re-run published scaling failures here, and write one HTML page about it.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct HistoryArgs {
     /// The page; its figures go next to it [default: bench-results/history/index.html]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -49,7 +49,7 @@ const CHAPTERS: [(&str, Measure); 6] = [
 ];
 
 /// Measures and writes the page, anew after each chapter: whatever ends it leaves the chapters before on it.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &HistoryArgs) -> Result<ExitCode> {
     let file = args
         .out
         .clone()

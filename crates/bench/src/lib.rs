@@ -45,7 +45,7 @@ use lab::report::Report;
 
 /// Measure performance on this machine.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct BenchArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -53,49 +53,49 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Insert, cancel and expire in each timer store, by number of timers
-    Timers(timers::Args),
+    Timers(timers::TimersArgs),
     /// Time and CPU of a wait with each poller, by number of descriptors
-    Poll(poll::Args),
+    Poll(poll::PollArgs),
     /// Tunnels over time: the builds of the published benchmark, and ours
-    Bringup(bringup::Args),
+    Bringup(bringup::BringupArgs),
     /// Cost for an LNS to set up, hold and keep alive a tunnel, next to bare loops and other LNSs
-    Tunnels(tunnels::Args),
+    Tunnels(tunnels::TunnelsArgs),
     /// A bare loop that `tunnels` measures
     #[command(hide = true)]
-    TunnelsBare(tunnels::bare::Args),
+    TunnelsBare(tunnels::bare::TunnelsBareArgs),
     /// Cost for an LNS to connect a subscriber, in time and memory, next to a bare loop
-    Subscribers(subscribers::Args),
+    Subscribers(subscribers::SubscribersArgs),
     /// Cost of sessions and tables for a BGP daemon, next to bare loops and other daemons
-    Bgp(bgp::Args),
+    Bgp(bgp::BgpArgs),
     /// A bare loop that `bgp` measures
     #[command(hide = true)]
-    BgpBare(bgp::bare::Args),
+    BgpBare(bgp::bare::BgpBareArgs),
     /// An emulation that `bgp` measures
     #[command(hide = true)]
-    BgpEmulate(bgp::emulated::child::Args),
+    BgpEmulate(bgp::emulated::child::EmulatedChildArgs),
     /// Cost of packets for an LNS between tunnel and TUN device, next to bare loops; needs root
-    Forward(forward::Args),
+    Forward(forward::ForwardArgs),
     /// A bare loop that `forward` measures
     #[command(hide = true)]
-    ForwardBare(forward::bare::Args),
+    ForwardBare(forward::bare::ForwardBareArgs),
     /// Cost of a packet by number of filter rules, next to the filter of 2004 that opens a file per packet
-    Filter(filter::Args),
+    Filter(filter::FilterArgs),
     /// The segment lists of 2005 and ours, in the four cases of the 2005 harness and in recovery
-    Segments(segments::Args),
+    Segments(segments::SegmentsArgs),
     /// Classifiers and queues by number of flows, shaped rates, lateness of pings, a page of ten million pings
-    Qos(qos::Args),
+    Qos(qos::QosArgs),
     /// A rate between two interfaces, which `qos` measures
     #[command(hide = true)]
-    QosChild(qos::between::Args),
+    QosChild(qos::between::RateBetweenArgs),
     /// Cost of packets and connections for `headend trace`, next to bare loops and other analysers
-    Trace(trace::Args),
+    Trace(trace::TraceArgs),
     /// A bare loop that `trace` measures, or a program that it runs
     #[command(hide = true)]
-    TraceChild(trace::child::Args),
+    TraceChild(trace::child::TraceChildArgs),
     /// Write captures that are hard to analyse, as input for analysers
-    Captures(captures::Args),
+    Captures(captures::CapturesArgs),
     /// Re-run published scaling failures here, and write one HTML page with the verdicts
-    History(history::Args),
+    History(history::HistoryArgs),
 }
 
 /// Where the files of a benchmark go.
@@ -127,7 +127,7 @@ impl Out {
 }
 
 /// Runs the benchmark.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &BenchArgs) -> Result<ExitCode> {
     match &args.verb {
         Verb::Timers(args) => timers::run(args),
         Verb::Poll(args) => poll::run(args),

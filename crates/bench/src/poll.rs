@@ -17,7 +17,7 @@ use cli::progress::spinner;
 
 /// Measure what a wait costs with each poller.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct PollArgs {
     /// Measure up to 250 descriptors, in a second or two
     #[arg(long)]
     quick: bool,
@@ -26,7 +26,7 @@ pub(super) struct Args {
 }
 
 /// Measures and publishes.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &PollArgs) -> Result<ExitCode> {
     let mut config = Config {
         watched: sizes()?,
         ..Config::default()

@@ -25,7 +25,7 @@ const SEED: u64 = 2005;
 
 /// Measure the segment lists of 2005 and ours.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct SegmentsArgs {
     /// Number of segments; twice and four times as many are measured too [default: 30000, with --quick 300]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     segments: Option<u32>,
@@ -40,7 +40,7 @@ pub(super) struct Args {
     out: Out,
 }
 
-impl Args {
+impl SegmentsArgs {
     fn segments(&self) -> usize {
         let default = if self.quick { 300 } else { SEGMENTS_PUBLISHED };
         self.segments.map_or(default, |segments| segments as usize)
@@ -60,7 +60,7 @@ impl Args {
 }
 
 /// Compares the lists, measures and publishes.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &SegmentsArgs) -> Result<ExitCode> {
     let config = args.config();
     let witness = CoreWitness::start();
     let bar = spinner("segments");

@@ -23,7 +23,7 @@ const OPERATIONS: [(&str, &str); 4] = [
 
 /// Measure insert, cancel and expire in each timer store.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TimersArgs {
     /// Measure up to 1,000 timers, in a second or two
     #[arg(long)]
     quick: bool,
@@ -34,7 +34,7 @@ pub(super) struct Args {
     out: Out,
 }
 
-impl Args {
+impl TimersArgs {
     fn config(&self) -> Config {
         let mut config = Config {
             seed: self.seed,
@@ -50,7 +50,7 @@ impl Args {
 }
 
 /// Measures and publishes.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &TimersArgs) -> Result<ExitCode> {
     let config = args.config();
     let witness = CoreWitness::start();
     let bar = spinner("timers");

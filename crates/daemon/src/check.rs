@@ -10,7 +10,7 @@ use crate::config;
 
 /// Check a configuration file without starting the daemon.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct CheckArgs {
     /// The configuration file
     file: PathBuf,
     /// Print one JSON object
@@ -19,7 +19,7 @@ pub struct Args {
 }
 
 /// Prints "FILE: ok", after any advice. If the file has faults, prints every one and fails.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &CheckArgs) -> Result<ExitCode> {
     if args.json {
         return run_json(args);
     }
@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// The same as one object, `check/1`. Each fault and each piece of advice is one line of text.
-fn run_json(args: &Args) -> Result<ExitCode> {
+fn run_json(args: &CheckArgs) -> Result<ExitCode> {
     let loaded = config::load(&args.file);
     let lines = |text: String| text.lines().map(str::to_owned).collect::<Vec<_>>();
     let (faults, advice) = match &loaded {

@@ -69,7 +69,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Run the daemon.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct RunArgs {
     /// The configuration file
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
@@ -79,7 +79,7 @@ pub struct Args {
 }
 
 /// Runs until a signal ends it.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &RunArgs) -> Result<ExitCode> {
     if let Some(parent) = args.with_parent {
         end_with(parent)?;
     }

@@ -25,35 +25,35 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Connect 10,000 subscribers between two daemons on this machine, with traffic, and report the cost
-    Demo(demo::Args),
+    Demo(demo::DemoArgs),
     /// Run the daemon
-    Run(daemon::Args),
+    Run(daemon::RunArgs),
     /// Check a configuration file without starting the daemon
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Create and delete tunnels
-    Tunnel(tunnel::Args),
+    Tunnel(tunnel::TunnelArgs),
     /// Create and delete sessions, disconnect subscribers, answer calls
-    Session(session::Args),
+    Session(session::SessionArgs),
     /// Show the state of a daemon or an emulation
-    Show(show::Args),
+    Show(show::ShowArgs),
     /// Start, stop, reset and refresh BGP peers
-    Bgp(bgp::Args),
+    Bgp(bgp::BgpArgs),
     /// Capture a subscriber's packets, inside and outside its tunnel
-    Capture(capture::Args),
+    Capture(capture::CaptureArgs),
     /// Emulate thousands of BGP routers in virtual or real time: convergence, hijacks, leaks
-    Emulate(emulate::Args),
+    Emulate(emulate::EmulateArgs),
     /// Run several ping streams at once; save and compare results
     Ping(ping::Args),
     /// Check a queueing policy, shape traffic with it, show and draw queues
-    Qos(qos::Args),
+    Qos(qos::QosArgs),
     /// Check a file of filter rules, and find the rule that decides on a packet
-    Filter(filter::Args),
+    Filter(filter::FilterArgs),
     /// Analyse TCP connections in captures, with tcptrace's flags, statistics and graphs
-    Trace(trace::Args),
+    Trace(trace::TraceArgs),
     /// Run experiments with their own hosts and links
-    Lab(lab::Args),
+    Lab(lab::LabArgs),
     /// Measure performance on this machine, next to baselines and other programs
-    Bench(bench::Args),
+    Bench(bench::BenchArgs),
     /// Write manual pages: one for each verb, or that of headend to standard output
     Man(pages::ManArgs),
     /// Print completions for a shell: bash, zsh or fish

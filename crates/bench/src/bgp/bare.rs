@@ -28,7 +28,7 @@ const LISTENER: u64 = u64::MAX - 1;
 
 /// Run a bare loop over TCP until standard input ends.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct BgpBareArgs {
     kind: Kind,
     /// Where it listens, or, where it is to connect, from where
     address: SocketAddr,
@@ -59,7 +59,7 @@ impl Kind {
 }
 
 /// Runs a bare loop in this process.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &BgpBareArgs) -> Result<ExitCode> {
     if let [count, remote] = args.connect.as_slice() {
         Beat::dial(args.address, remote.parse()?, count.parse()?)?.run(None)?;
         return Ok(ExitCode::SUCCESS);

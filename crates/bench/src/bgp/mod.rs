@@ -52,7 +52,7 @@ use cli::progress::spinner;
 
 /// Measure what sessions and tables cost a BGP daemon, beside bare loops and other daemons.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct BgpArgs {
     /// Other daemons to measure in the same run, in their own network namespace: frr, bird, gobgp
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     against: Vec<Peer>,
@@ -99,7 +99,7 @@ struct Results {
 
 /// Measures and publishes. Fails unless every session of ours came up and stayed up, and every
 /// prefix arrived.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &BgpArgs) -> Result<ExitCode> {
     let (others, missing) = daemons::others(&args.against, args.frr.as_deref());
     if !others.is_empty() && args.inside.is_none() {
         return sandbox::outside();

@@ -3,7 +3,7 @@
 
 use base::Duration;
 
-use super::Args;
+use super::BgpArgs;
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -58,7 +58,7 @@ pub(super) struct Plan {
     pub(super) table_max: Duration,
 }
 
-impl Args {
+impl BgpArgs {
     /// The plan for the command line's options.
     pub(super) fn plan(&self) -> Plan {
         let or = |given: &[u32], default: &[u32]| {
@@ -107,10 +107,10 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: BgpArgs,
     }
 
-    fn args(line: &str) -> Args {
+    fn args(line: &str) -> BgpArgs {
         let words = std::iter::once("bgp").chain(line.split_ascii_whitespace());
         Line::try_parse_from(words).unwrap().args
     }

@@ -30,7 +30,7 @@ const DESCRIPTORS: u64 = 16;
 
 /// Draw tunnels against time by the published builds and by ours.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct BringupArgs {
     /// Number of tunnels
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=250_000))]
     tunnels: u32,
@@ -57,7 +57,7 @@ fn named(name: &str) -> Result<&'static Build, String> {
     })
 }
 
-impl Args {
+impl BringupArgs {
     fn wanted(&self) -> Wanted {
         if self.quick {
             Wanted::QUICK
@@ -73,7 +73,7 @@ impl Args {
 }
 
 /// Measures and publishes.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &BringupArgs) -> Result<ExitCode> {
     let builds = if args.builds.is_empty() {
         BUILDS.iter().collect()
     } else {

@@ -23,7 +23,7 @@ use cli::progress::spinner;
 
 /// Measure filters against their rules, and the names of log lines.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct FilterArgs {
     /// Measure each only briefly
     #[arg(long)]
     quick: bool,
@@ -32,7 +32,7 @@ pub(super) struct Args {
 }
 
 /// Measures and publishes.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &FilterArgs) -> Result<ExitCode> {
     let (repeat, rounds) = match args.quick {
         true => (Duration::from_millis(2), lookups::Rounds::QUICK),
         false => (Duration::from_millis(100), lookups::Rounds::FULL),

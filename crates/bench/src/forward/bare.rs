@@ -23,7 +23,7 @@ const ROOM: usize = 64 << 20;
 
 /// Run a bare loop until standard input ends.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ForwardBareArgs {
     way: Way,
     /// Octets before a packet, and the socket's peer
     strip: usize,
@@ -57,7 +57,7 @@ pub(super) fn start(
 }
 
 /// Runs a bare loop in this process.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &ForwardBareArgs) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
     std::thread::spawn(move || {

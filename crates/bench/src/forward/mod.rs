@@ -32,7 +32,7 @@ use cli::progress::spinner;
 
 /// Measure what packets cost an LNS, both ways.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ForwardArgs {
     /// Offered packets per second
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "100000,300000,1000000", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     rates: Vec<u64>,
@@ -70,7 +70,7 @@ impl Way {
 }
 
 /// Measures and publishes.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &ForwardArgs) -> Result<ExitCode> {
     let place = place::Place::new(ways::PEERS).context(
         "packets are measured in network namespaces with a TUN device: run this as root",
     )?;

@@ -42,7 +42,7 @@ const BUFFER: usize = 2_048;
 
 /// Measure classifiers, queues, shaped rates, how late pings leave, and a page of pings.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct QosArgs {
     /// Measure each once, in a few seconds
     #[arg(long)]
     quick: bool,
@@ -126,7 +126,7 @@ fn least(config: &Config, count: u64, mut work: impl FnMut()) -> f64 {
 }
 
 /// Measures and publishes.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &QosArgs) -> Result<ExitCode> {
     let config = Config::new(args.quick);
     let has = |part| args.only.is_empty() || args.only.contains(&part);
     let witness = CoreWitness::start();

@@ -33,7 +33,7 @@ use cli::progress::spinner;
 
 /// Measure what subscribers cost an LNS, from nothing to IP.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct SubscribersArgs {
     /// Numbers of subscribers
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=500_000))]
     sizes: Vec<u32>,
@@ -69,7 +69,7 @@ pub(super) struct Args {
     out: Out,
 }
 
-impl Args {
+impl SubscribersArgs {
     fn sizes(&self) -> Vec<u32> {
         let default: &[u32] = if self.quick {
             &[50, 200]
@@ -112,7 +112,7 @@ impl Args {
 }
 
 /// Measures and publishes. Fails unless every subscriber connected.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &SubscribersArgs) -> Result<ExitCode> {
     let bench = Bench {
         home: Home::new(temporary())?,
         cores: Cores::take(),
@@ -141,7 +141,12 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Waves of one size, each kind in turn.
-fn measure(bench: &Bench, args: &Args, subscribers: u32, all: &mut Vec<Waves>) -> Result<()> {
+fn measure(
+    bench: &Bench,
+    args: &SubscribersArgs,
+    subscribers: u32,
+    all: &mut Vec<Waves>,
+) -> Result<()> {
     let rounds = args.rounds(subscribers);
     for round in 1..=rounds {
         for (n, kind) in args.kinds().into_iter().enumerate() {
@@ -173,7 +178,7 @@ fn file(all: &mut Vec<Waves>, kind: Option<Kind>, subscribers: u32, run: Run) {
     }
 }
 
-fn method(args: &Args, apart: bool) -> Vec<String> {
+fn method(args: &SubscribersArgs, apart: bool) -> Vec<String> {
     let mut lines = vec![
         "The load is clients of this program's own edge, in the benchmark's process; the LNS is a process of its own, new for each wave, with a users file of as many users, or a RADIUS server, which is a thread of the benchmark's process on the load's core and lets everybody in whose request is signed right. Processor time is the scheduler's account of that process, in nanoseconds."
             .to_owned(),
@@ -208,10 +213,10 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: SubscribersArgs,
     }
 
-    fn args(line: &str) -> Args {
+    fn args(line: &str) -> SubscribersArgs {
         let words = std::iter::once("subscribers").chain(line.split_ascii_whitespace());
         Line::try_parse_from(words).unwrap().args
     }

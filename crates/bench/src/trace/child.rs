@@ -24,7 +24,7 @@ use wire::tcp::Tcp;
 
 /// Run a bare loop, or a program, and say what it used.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TraceChildArgs {
     #[command(subcommand)]
     kind: Kind,
 }
@@ -65,7 +65,7 @@ enum End {
 }
 
 /// Runs one of the kinds in this process.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &TraceChildArgs) -> Result<ExitCode> {
     match &args.kind {
         Kind::Read { file } => drop(black_box(read(file, |_| {})?)),
         Kind::Parse { file } => drop(black_box(read(file, parse)?)),

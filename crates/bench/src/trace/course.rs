@@ -11,7 +11,7 @@ use lab::captures::{KINDS, Kind, SCALE_MAX, named};
 use lab::fit;
 use lab::plot::number::{grouped, human_seconds};
 
-use super::Args;
+use super::TraceArgs;
 use super::child::{Used, measure};
 use super::home::{Capture, Home};
 use super::who::{Peer, Who};
@@ -42,7 +42,7 @@ pub(super) struct Plan {
     pub(super) peer_limit: Duration,
 }
 
-impl Args {
+impl TraceArgs {
     /// The plan for the command line's options.
     pub(super) fn plan(&self) -> Plan {
         let kinds: Vec<&'static str> = if self.only.is_empty() {

@@ -33,7 +33,7 @@ use cli::progress::spinner;
 
 /// Measure what packets and connections cost `headend trace`, beside bare loops and other analysers.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TraceArgs {
     /// Other analysers to measure in the same run: tcptrace, tshark
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     against: Vec<Peer>,
@@ -69,7 +69,7 @@ fn factor(text: &str) -> Result<f64, String> {
 }
 
 /// Measures and publishes. Fails if a requested program is missing.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let plan = args.plan();
     let missing: Vec<String> = plan.peers.iter().filter_map(|p| p.missing()).collect();
     if !missing.is_empty() {

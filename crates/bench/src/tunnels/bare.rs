@@ -29,7 +29,7 @@ const TICK: base::Duration = base::Duration::from_millis(8);
 
 /// Run a bare loop until standard input ends.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TunnelsBareArgs {
     #[command(subcommand)]
     kind: Kind,
 }
@@ -133,7 +133,7 @@ impl Bare {
 }
 
 /// Runs a bare loop in this process.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &TunnelsBareArgs) -> Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stop);
     std::thread::spawn(move || {

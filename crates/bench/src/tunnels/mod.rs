@@ -43,7 +43,7 @@ use cli::progress::spinner;
 
 /// Measure what tunnels cost an LNS, beside bare loops and other LNSs.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TunnelsArgs {
     /// Other LNSs to measure in the same run, in their own network namespace: xl2tpd, l2tpns
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     against: Vec<Peer>,
@@ -77,7 +77,7 @@ struct Results {
 }
 
 /// Measures and publishes. Fails unless every tunnel of ours came up.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &TunnelsArgs) -> Result<ExitCode> {
     let mut plan = args.plan();
     let missing: Vec<String> = plan.peers.iter().filter_map(|p| p.missing()).collect();
     plan.peers.retain(|peer| peer.missing().is_none());

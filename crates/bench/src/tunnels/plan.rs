@@ -3,7 +3,7 @@
 
 use base::Duration;
 
-use super::Args;
+use super::TunnelsArgs;
 use super::peers::Peer;
 
 /// What is measured, and for how long.
@@ -26,7 +26,7 @@ pub(super) struct Plan {
     pub(super) peer_span: Duration,
 }
 
-impl Args {
+impl TunnelsArgs {
     /// The plan for the command line's options.
     pub(super) fn plan(&self) -> Plan {
         let (sizes, storms): (&[u32], &[u32]) = if self.quick {
@@ -93,7 +93,7 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: TunnelsArgs,
     }
 
     fn plan(line: &str) -> Plan {

@@ -64,7 +64,7 @@ impl Show {
 
 /// Start, stop, reset and refresh BGP peers.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct BgpArgs {
     #[command(flatten)]
     socket: Socket,
     #[command(subcommand)]
@@ -108,7 +108,7 @@ struct Stopped {
 }
 
 /// Sends the request.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &BgpArgs) -> Result<ExitCode> {
     let (peer, verb, text) = match &args.verb {
         Verb::Start(peer) => (peer, BgpVerb::Start, ""),
         Verb::Stop(args) => (&args.peer, BgpVerb::Stop, args.message.as_str()),

@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_secs(5);
 
 /// Write packets to a capture file.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct CaptureArgs {
     #[command(flatten)]
     socket: Socket,
     #[command(subcommand)]
@@ -88,7 +88,7 @@ impl Subscriber {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &CaptureArgs) -> Result<ExitCode> {
     let What::Subscriber(wanted) = &args.what;
     let mut client = args.socket.connect()?;
     let signals = Signals::new().context("cannot take signals")?;

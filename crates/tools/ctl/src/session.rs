@@ -15,7 +15,7 @@ use control::request::{Do, SessionCreate, SessionName, Wait, Wire};
 
 /// Create, delete, drop and answer sessions.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct SessionArgs {
     #[command(flatten)]
     socket: Socket,
     #[command(subcommand)]
@@ -122,7 +122,7 @@ impl Name {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &SessionArgs) -> Result<ExitCode> {
     let mut client = args.socket.connect()?;
     match &args.verb {
         Verb::Create(create) => return run_create(&mut client, create),

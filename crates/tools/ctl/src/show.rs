@@ -17,7 +17,7 @@ use control::rows::{self, Layout};
 
 /// Show the state of the daemon.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct ShowArgs {
     #[command(flatten)]
     socket: Socket,
     /// Print one JSON object a line, each with its schema
@@ -52,7 +52,7 @@ enum What {
     },
     /// Everything about one subscriber, and how its earlier sessions ended
     #[command(after_help = SUBSCRIBER_HELP)]
-    Subscriber(subscriber::Args),
+    Subscriber(subscriber::SubscriberArgs),
     /// Address pools: addresses used and free, leases and refusals
     Pools,
     /// RADIUS servers, and accounting records that are pending
@@ -162,7 +162,7 @@ impl What {
 }
 
 /// Sends the request, and prints the rows as they arrive.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     let mut client = args.socket.connect()?;
     let mut out = BufWriter::new(io::stdout().lock());
     let request = args.what.request();

@@ -65,7 +65,7 @@ impl Who {
 
 /// `headend show subscriber`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct SubscriberArgs {
     #[command(flatten)]
     who: Who,
     /// Number of earlier sessions of this name to list
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     history: u32,
 }
 
-impl Args {
+impl SubscriberArgs {
     /// The request of this command.
     pub(super) fn request(&self) -> request::ShowSubscriber {
         request::ShowSubscriber {
@@ -86,7 +86,7 @@ impl Args {
 /// Sends the request, and prints a page; the exit status is 1 if no such subscriber is connected.
 pub(crate) fn run(
     client: &mut Client,
-    args: &Args,
+    args: &SubscriberArgs,
     request: &Do,
     json: bool,
     out: &mut impl Write,

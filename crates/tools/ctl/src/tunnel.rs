@@ -16,7 +16,7 @@ use control::request::{Do, TunnelDelete, Wait};
 
 /// Create and delete tunnels.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct TunnelArgs {
     #[command(flatten)]
     socket: Socket,
     #[command(subcommand)]
@@ -89,7 +89,7 @@ impl Create {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &TunnelArgs) -> Result<ExitCode> {
     match &args.verb {
         Verb::Create(create) => run_create(&args.socket, &create.wanted(), create.json),
         Verb::Delete(delete) => {

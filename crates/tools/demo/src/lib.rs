@@ -43,7 +43,7 @@ const NAP: Duration = Duration::from_millis(5);
 /// Connect 10,000 subscribers in 10,000 tunnels between two daemons on this machine, carry traffic of some of
 /// them, and report the cost.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct DemoArgs {
     /// Number of tunnels, with a session each
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=250_000))]
     tunnels: u32,
@@ -61,7 +61,7 @@ pub struct Args {
     json: bool,
 }
 
-impl Args {
+impl DemoArgs {
     fn wants_traffic(&self) -> bool {
         !self.no_ppp && self.seconds > 0
     }
@@ -69,7 +69,7 @@ impl Args {
 
 /// Runs the demo. Fails unless everything came up on both sides and nothing is listed after the
 /// teardown.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     // Tunnel ids of L2TPv2 have 16 bits, and 0 is none.
     ensure!(
         args.version == 3 || args.tunnels <= 65_000,
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Both daemons, and their namespaces.
 struct Demo<'a> {
-    args: &'a Args,
+    args: &'a DemoArgs,
     ends: Ends,
     lns: End,
     lac: End,
@@ -103,7 +103,7 @@ struct Demo<'a> {
 }
 
 impl<'a> Demo<'a> {
-    fn start(args: &'a Args, place: Option<Place>) -> Result<Self> {
+    fn start(args: &'a DemoArgs, place: Option<Place>) -> Result<Self> {
         let addresses = place::addresses(place.as_ref());
         let (configs, users) = if args.no_ppp {
             (configs::bare(addresses), None)

@@ -35,7 +35,7 @@ use cli::table::{block, columns};
 /// Emulate routers, in virtual or in real time.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = HELP)]
-pub struct Args {
+pub struct EmulateArgs {
     #[command(subcommand)]
     verb: Option<Verb>,
     #[command(flatten)]
@@ -154,7 +154,7 @@ struct Replay {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &EmulateArgs) -> Result<ExitCode> {
     let done = match (&args.verb, &args.run.scenario) {
         (Some(Verb::Inject(inject)), _) => inject_event(inject),
         (Some(Verb::Progress(progress)), _) => show_progress(progress),

@@ -13,7 +13,7 @@ use settings::text_of;
 
 /// Report faults and unwise rules in a file of filters.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct FilterCheckArgs {
     /// The file of filters
     file: PathBuf,
     /// Print one JSON object
@@ -23,7 +23,7 @@ pub(super) struct Args {
 
 /// Prints faults and advice in the form that compilers use. Exit status 0: the file can be used; 2:
 /// it cannot.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &FilterCheckArgs) -> Result<ExitCode> {
     let text = text_of(&args.file)?;
     let name = args.file.display();
     let (set, remarks) = match FilterSet::parse(&text, &names()) {

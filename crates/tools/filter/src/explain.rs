@@ -13,7 +13,7 @@ use settings::text_of;
 
 /// Show which rule decides on a packet. Exit status 0: accepted; 1: denied; 2: error.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct FilterExplainArgs {
     /// The file of filters
     file: PathBuf,
     /// Words, such as 'in tcp 10.1.2.3:1234 > 192.0.2.1:80 flags S'; the bytes of an IP packet in hexadecimal; or
@@ -37,7 +37,7 @@ fn direction(text: &str) -> Result<Direction, String> {
 }
 
 /// Prints which rule decides and why.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &FilterExplainArgs) -> Result<ExitCode> {
     let text = text_of(&args.file)?;
     let names = names();
     let set = match FilterSet::parse(&text, &names) {
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-impl Args {
+impl FilterExplainArgs {
     fn filter_of<'s>(&self, set: &'s FilterSet) -> Result<&'s Filter> {
         let known: Vec<&str> = set.iter().map(|(_, filter)| filter.name()).collect();
         let Some(name) = &self.filter else {

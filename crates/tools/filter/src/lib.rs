@@ -20,7 +20,7 @@ use filter::Names;
 
 /// Check a file of filter rules, and find the rule that decides on a packet.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct FilterArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -28,13 +28,13 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Report faults and unwise rules in a file of filters
-    Check(check::Args),
+    Check(check::FilterCheckArgs),
     /// Show which rule decides on a packet, and why the rules before it do not match
-    Explain(explain::Args),
+    Explain(explain::FilterExplainArgs),
 }
 
 /// Runs the subcommand.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &FilterArgs) -> Result<ExitCode> {
     let done = match &args.verb {
         Verb::Check(args) => check::run(args),
         Verb::Explain(args) => explain::run(args),

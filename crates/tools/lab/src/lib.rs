@@ -37,7 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Experiments with hosts and links of their own.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct LabArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -49,7 +49,7 @@ enum Verb {
 }
 
 /// Runs the experiment of the command line.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &LabArgs) -> Result<ExitCode> {
     let Verb::HomeGateway(args) = &args.verb;
     let done = Task::new(args).and_then(|task| home_gateway(&task));
     match done {

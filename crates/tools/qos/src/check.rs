@@ -14,7 +14,7 @@ use super::system::{self, Interface};
 
 /// Report faults and unwise settings in a policy file.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct QosCheckArgs {
     /// The policy file
     file: PathBuf,
     /// Check the interface of the hosts too
@@ -103,7 +103,7 @@ impl Examined {
 }
 
 /// Prints what is to be said as compilers do. Exit status 0: it can be used; 2: it cannot.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &QosCheckArgs) -> Result<ExitCode> {
     let mut examined = Examined::read(&args.file)?;
     examined.look_at(args.lan.as_deref(), args.wan.as_deref())?;
     let is_usable = examined.policy.is_some();

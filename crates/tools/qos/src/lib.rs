@@ -31,7 +31,7 @@ use clap::Subcommand;
 
 /// Check a queueing policy, shape traffic with it, show and draw queues.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct QosArgs {
     #[command(subcommand)]
     verb: Verb,
 }
@@ -39,17 +39,17 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Report faults and unwise settings in a policy file
-    Check(check::Args),
+    Check(check::QosCheckArgs),
     /// Shape both directions between two interfaces until SIGINT or SIGTERM; SIGHUP reloads the policy
-    Run(run::Args),
+    Run(run::QosRunArgs),
     /// Show the queues of a running `headend qos run`, with the names of tc
-    Show(show::Args),
+    Show(show::QosShowArgs),
     /// Reload the policy of a running `headend qos run`; no packet is lost or reordered
     Reload(Reload),
     /// Draw the queues of a policy, an interface or a running shaper
-    Graph(graph::Args),
+    Graph(graph::QosGraphArgs),
     #[command(hide = true, name = run::keeper::VERB)]
-    KeepOffloadsOff(run::keeper::Args),
+    KeepOffloadsOff(run::keeper::KeeperArgs),
 }
 
 /// Reload the policy of a running shaper.
@@ -78,7 +78,7 @@ impl Reload {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &QosArgs) -> Result<ExitCode> {
     let done = match &args.verb {
         Verb::Check(args) => check::run(args),
         Verb::Run(args) => run::run(args),

@@ -56,7 +56,7 @@ use results::{Results, Source};
 /// TCP connections in captures, with the statistics and graphs of tcptrace.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
-pub struct Args {
+pub struct TraceArgs {
     /// Flags and files; see `headend trace --help`
     #[arg(
         trailing_var_arg = true,
@@ -70,7 +70,7 @@ pub struct Args {
 ///
 /// # Errors
 /// No file can be read, or a file or standard output cannot be written.
-pub fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &TraceArgs) -> Result<ExitCode> {
     let understood = LowArgs::parse(&args.words).and_then(|low| match low.help {
         Some(_) => Ok(Err(low)),
         None => HiArgs::new(low).map(Ok),

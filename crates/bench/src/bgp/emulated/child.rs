@@ -21,7 +21,7 @@ const PACE: Duration = Duration::from_millis(1);
 
 /// Run an emulation and print what it took.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct EmulatedChildArgs {
     #[command(subcommand)]
     what: What,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Hijack {
 }
 
 /// Runs one measurement in this process.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &EmulatedChildArgs) -> Result<ExitCode> {
     let line = match args.what {
         What::Mesh {
             routers,

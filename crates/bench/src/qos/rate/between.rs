@@ -37,7 +37,7 @@ const SETTLE: Duration = Duration::from_millis(300);
 
 /// Measure a rate between two interfaces of namespaces, and print it as JSON.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct RateBetweenArgs {
     rate_bps: u64,
     span_ms: u64,
 }
@@ -65,7 +65,7 @@ pub(super) fn measure(rate_bps: u64, span: Duration) -> Result<Kept> {
 }
 
 /// Runs the measurement in this process.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &RateBetweenArgs) -> Result<ExitCode> {
     let span = Duration::from_millis(args.span_ms);
     let kept = between(args.rate_bps, span)?;
     println!("{}", serde_json::to_string(&kept)?);

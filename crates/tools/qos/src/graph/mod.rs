@@ -47,7 +47,7 @@ const NODES_MAX: usize = 20_000;
 
 /// Draw the queues of a policy or of an interface, each discipline, class and filter once.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct QosGraphArgs {
     /// Draw the queues of this interface, as tc shows them
     #[arg(value_name = "IF", required_unless_present_any = ["policy", "saved", "live", "control"])]
     interface: Option<String>,
@@ -97,7 +97,7 @@ enum Format {
 }
 
 /// Reads, draws and writes.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &QosGraphArgs) -> Result<ExitCode> {
     let every = args.interval.unwrap_or(Duration::from_secs(1));
     if args.live {
         let watcher = Watcher::new(source(args));
@@ -143,7 +143,7 @@ fn bounded(tree: &Tree) -> Result<()> {
 }
 
 /// What is looked at.
-fn source(args: &Args) -> Source {
+fn source(args: &QosGraphArgs) -> Source {
     match (&args.interface, &args.control) {
         (Some(interface), _) => Source::Interface(interface.clone(), None),
         (None, Some(path)) => Source::Running(path.clone(), None),
@@ -151,7 +151,7 @@ fn source(args: &Args) -> Source {
     }
 }
 
-fn format_of(args: &Args) -> Result<Format> {
+fn format_of(args: &QosGraphArgs) -> Result<Format> {
     if let Some(format) = args.format {
         return Ok(format);
     }

@@ -18,12 +18,12 @@ pub(crate) const VERB: &str = "keep-offloads-off";
 
 /// Keep offloads of interfaces off until standard input ends.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct KeeperArgs {
     interfaces: Vec<String>,
 }
 
 /// What that process does: a line of what is off for each interface, or one of why not.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &KeeperArgs) -> Result<ExitCode> {
     // They are for the shaper, whose end is ours.
     let _blocked = Signals::new()?;
     keep_net_admin_only()?;

@@ -42,7 +42,7 @@ const RECV_BUFFER: usize = 8 << 20;
 
 /// Shape what passes between two interfaces, both ways, until SIGINT or SIGTERM; SIGHUP reads the policy anew.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct QosRunArgs {
     /// The policy file
     #[arg(long, value_name = "FILE")]
     policy: PathBuf,
@@ -57,7 +57,7 @@ pub(super) struct Args {
 }
 
 /// Opens everything, runs, and puts back what was changed.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     let mut examined = Examined::read(&args.policy)?;
     let faults = examined.faults();
     if !faults.is_empty() {
@@ -174,7 +174,7 @@ impl Running {
 }
 
 /// The line that says what it does.
-fn what(lan: &str, wan: &str, policy: &Policy, args: &Args, off: &[String; 2]) -> String {
+fn what(lan: &str, wan: &str, policy: &Policy, args: &QosRunArgs, off: &[String; 2]) -> String {
     let rate =
         |rate: Option<u64>| rate.map_or("not shaped".to_owned(), |rate| Rate(rate).to_string());
     let off: Vec<String> = [lan, wan]

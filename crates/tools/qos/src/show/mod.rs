@@ -21,7 +21,7 @@ use super::screen::{Beat, Screen};
 
 /// Show the queues of a running shaper, with the names of tc.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct QosShowArgs {
     #[command(flatten)]
     control: Control,
     /// Seconds between the two readings that rates are computed from [default: 1]
@@ -42,7 +42,7 @@ pub(super) struct Args {
 }
 
 /// Sends the request, and prints the queues.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(args: &QosShowArgs) -> Result<ExitCode> {
     let mut running = args.control.connect()?;
     let every = args
         .watch
