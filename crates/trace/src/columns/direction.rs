@@ -84,7 +84,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("unacked_segments", "segments", "", Count(|row| row.this.segments.in_flight() as u64),
         "Segments that no ACK in the capture covers."),
     column("forgotten_segments", "segments", "", Count(|row| row.this.segments.forgotten()),
-        "Segments and gaps that headend stopped tracking because too many segments were unacknowledged. Retransmissions of forgotten segments are not timed."),
+        "Segments and gaps that headend stopped tracking because too many segments were unacknowledged. Retransmissions of segments that are no longer tracked are not timed."),
 
     column("asked_window_scale", "", "req 1323 ws/ts", Flag(|row| row.this.asked_scale),
         "True if the sending end's SYN offered window scaling (RFC 7323)."),

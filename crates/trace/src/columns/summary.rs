@@ -82,9 +82,9 @@ pub const SUMMARY: &[Count] = &[
     count("udp_packets_beyond", |summary| Some(summary.flows_beyond.into()),
         "Packets of UDP flows that the full flow table could not hold."),
     count("finished_early", |summary| Some(summary.finished_early.into()),
-        "Connections that were ended early because memory ran out. Later packets of such a connection count as a new connection."),
+        "Connections that were ended early because memory ran out. Later packets of a connection that was ended early count as a new connection."),
     count("flights_cut", |summary| Some(summary.flights_cut.into()),
-        "How often headend stopped tracking segments in flight because memory ran out. Retransmissions of untracked segments are not timed."),
+        "How often headend stopped tracking segments in flight because memory ran out. Retransmissions of segments that are no longer tracked are not timed."),
 ];
 
 impl Summary {
