@@ -143,7 +143,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("data_time_ns", "ns", "data xmit time", Span(data_time),
         "Time from `first_data_time` to `last_data_time`; 0 if the time stamps ran backwards."),
     column("idle_max_ns", "ns", "idletime max", Span(|row| row.idle_max),
-        "Longest silence of the sending end. For a connection still open, the time from the last packet to the end of the capture also counts as silence."),
+        "Longest silence of the sending end. For a connection still open, the time from the last packet to the end of the capture is silence, too."),
     column("throughput", "bytes/s", "throughput", Real(throughput),
         "`unique_bytes` divided by the elapsed time of the connection; absent if that time is 0."),
     column("stalls", "episodes", "", Count(|row| row.this.stalls.count.into()),
