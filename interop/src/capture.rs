@@ -184,7 +184,7 @@ pub(crate) fn write_goldens(root: &Path, work: &Work) {
         "run",
         "--quiet",
         "--package",
-        "wire",
+        "headend-wire",
         "--example",
         "goldens_pcap",
     ];
