@@ -64,7 +64,7 @@ fn against(results: &Results) -> Option<BarChart> {
     groups.iter().any(has_peer).then(|| BarChart {
         title: "Processor time to set up one L2TPv2 tunnel".into(),
         subtitle: "As LNS, 64 set-ups in progress at a time, median of the rounds.".into(),
-        value: Axis::log("processor time per tunnel", "us"),
+        value: Axis::linear("processor time per tunnel", "us"),
         groups: groups.into_iter().filter(has_peer).collect(),
         notes: Vec::new(),
     })

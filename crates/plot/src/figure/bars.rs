@@ -91,7 +91,7 @@ fn end_text(bar: &Bar) -> String {
 
 /// Draws one bar with its name and its value, and moves down.
 fn draw_bar(svg: &mut Svg, bar: &Bar, left: f64, room: f64, scale: &Scale) {
-    let lines = LABEL.wrap(&bar.name, left - 26.0);
+    let lines = LABEL.wrap(&bar.name, left - 25.5);
     let height = (lines.len() as f64 * 16.0).max(BAR) + 6.0;
     let middle = svg.y + height / 2.0;
     for (i, line) in lines.iter().enumerate() {
