@@ -8,7 +8,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("connection", "", "", Count(|row| row.connection.number),
         "Number of the connection. Connections are numbered from 1 in the order of their first packets."),
     column("first_packet", "", "", Count(|row| row.connection.first_packet),
-        "Number of the connection's first packet. IP packets are numbered from 1 through the whole input."),
+        "Number of the connection's first packet. IP packet numbers start at 1 and do not restart within the input."),
     column("first_time", "", "first packet", Moment(|row| row.connection.first_time),
         "Time of the connection's first packet."),
     column("last_time", "", "last packet", Moment(|row| row.connection.last_time),
