@@ -1,4 +1,4 @@
-//! Clients that wait for a tunnel, a session or a subscriber to be up.
+//! Clients of the control socket that wait for a tunnel, session or subscriber to come up.
 
 use hashbrown::HashMap;
 
@@ -6,16 +6,16 @@ use base::Instant;
 use base::slab::Key;
 use l2tp::{SessionKey, TunnelKey};
 
-/// What a client waits for.
+/// The event that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum WaitFor {
     Tunnel(TunnelKey),
     Session(SessionKey),
-    /// A session of ours as a client, until it is on line.
+    /// A client session of ours comes on line.
     Line(SessionKey),
 }
 
-/// Who waits, since when, and for which ids.
+/// A waiting client, the start of its wait, and the ids to report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     pub(super) client: Key,
@@ -25,5 +25,5 @@ pub(super) struct Waiter {
     pub(super) session: Option<u32>,
 }
 
-/// Who waits for what.
+/// The waiting client for each awaited event.
 pub(super) type Waiters = HashMap<WaitFor, Waiter>;

@@ -1,18 +1,18 @@
-//! Listen addresses.
+//! Listen addresses: `listen` and `sockets` of a section.
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Listen, Role, Sockets};
 use settings::{At, Section};
 
-/// A section's `listen` and `sockets`, with the place of each address.
+/// A section's `listen` and `sockets`, with the position of each address in the file.
 pub(super) struct Bound {
     pub(super) addrs: Vec<At<Listen>>,
     sockets: Sockets,
 }
 
 impl Bound {
-    /// The role that these are of.
+    /// The role that these keys configure.
     pub(super) fn role(self) -> Role {
         let listen = self.addrs.into_iter().map(|addr| addr.value).collect();
         Role {
@@ -22,8 +22,8 @@ impl Bound {
     }
 }
 
-/// Reads `listen` and `sockets`; without `listen` it is `default`, and if that is
-/// empty the key is missing.
+/// Reads `listen` and `sockets`. `default` is used if `listen` is absent; if `default` is empty too, the key is
+/// reported as missing.
 pub(super) fn read(section: &mut Section, default: &[&str]) -> Bound {
     let sockets = section
         .choice(
@@ -61,7 +61,7 @@ pub(super) fn read(section: &mut Section, default: &[&str]) -> Bound {
     Bound { addrs, sockets }
 }
 
-/// Notes each address that cannot be bound because an earlier one holds it.
+/// Reports each address that cannot be bound because an earlier one already uses it.
 pub(super) fn refuse_overlap(addrs: &[At<Listen>], earlier: &[At<Listen>], section: &mut Section) {
     for (i, one) in addrs.iter().enumerate() {
         let before = earlier.iter().chain(&addrs[..i]);
@@ -88,7 +88,7 @@ fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
     same_port && same_family && (any || a.ip() == b.ip())
 }
 
-/// An address and port that a datagram socket can be bound to.
+/// Parses an address and port that a datagram socket can bind.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let Ok(addr) = text.parse::<SocketAddr>() else {
         return Err(match text.trim_matches(['[', ']']).parse::<IpAddr>() {

@@ -1,8 +1,7 @@
 //! The configuration file: strict TOML, checked in full before anything is opened.
 //!
-//! An unknown key, a bad value or a duplicate is a fault with its line, column
-//! and key. An operator sees all faults of a file at once. docs/configuration.md is the
-//! operator's page on every key.
+//! An unknown key, a bad value or a duplicate is a fault with its line, column and key. All faults of a file are
+//! reported at once. docs/configuration.md documents every key. Start reading at [`load`].
 #![allow(missing_docs, reason = "docs/configuration.md describes each key")]
 
 mod bgp;
@@ -25,16 +24,16 @@ pub use radius::{Disconnects, Radius};
 pub use settings::Faults;
 pub use subscribers::{Client, Subscribers, Tun, load_filters, load_users};
 
-/// What a configuration file says, defaults filled in.
+/// The settings of a configuration file, with defaults filled in.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `[control]`
     pub control: Control,
-    /// `[lns]`: given when tunnels are accepted.
+    /// `[lns]`: present if the daemon accepts tunnels.
     pub lns: Option<Role>,
-    /// `[lac]`: given when tunnels are originated.
+    /// `[lac]`: present if the daemon originates tunnels.
     pub lac: Option<Role>,
-    /// `[l2tp]`, and what `[lns]`, `[lac]`, `[limits]` and `[event]` say of it.
+    /// `[l2tp]`, and the L2TP settings of `[lns]`, `[lac]`, `[limits]` and `[event]`.
     pub l2tp: l2tp::Config,
     /// `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`
     pub subscribers: Subscribers,
@@ -44,27 +43,27 @@ pub struct Settings {
     pub event: Event,
     /// `[log]`
     pub log: Log,
-    /// How long the end waits for peers to acknowledge their StopCCNs.
+    /// How long a shutdown waits for peers to acknowledge their StopCCNs.
     pub shutdown_wait: Duration,
-    /// What is no fault of the file, and maybe not meant so.
+    /// Warnings: settings that are valid but may be unintended.
     pub advice: Faults,
 }
 
 /// The control socket.
 #[derive(Clone, Debug)]
 pub struct Control {
-    /// Where it is; mode 0660.
+    /// The path of the socket, which has mode 0660.
     pub socket: PathBuf,
-    /// Connections at one time.
+    /// Largest number of simultaneous connections.
     pub clients: usize,
 }
 
-/// One end's sockets.
+/// The sockets of one role.
 #[derive(Clone, Debug)]
 pub struct Role {
-    /// Addresses to bind; port 0 takes a free one.
+    /// Addresses to bind. Port 0 picks a free port.
     pub listen: Vec<Listen>,
-    /// Whether a tunnel gets a socket of its own.
+    /// Whether each tunnel gets its own socket.
     pub sockets: Sockets,
 }
 
@@ -72,15 +71,14 @@ pub struct Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listen {
     pub addr: SocketAddr,
-    /// Not written by the operator: a host without that address family does
-    /// without it.
+    /// The address is a default, not written by the operator. A host without this address family skips it.
     pub optional: bool,
 }
 
 /// Whether tunnels share a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sockets {
-    /// All tunnels of a listen address on one socket.
+    /// All tunnels of a listen address share one socket.
     Shared,
     /// A connected socket for each tunnel.
     PerTunnel,
@@ -89,32 +87,32 @@ pub enum Sockets {
 /// The event loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// What waits for readiness.
+    /// The mechanism that waits for readiness.
     pub poller: PollerKind,
-    /// How descriptors are found.
+    /// The data structure that stores descriptors.
     pub descriptors: StoreKind,
-    /// Kernel receive buffer asked for, per shared socket, in bytes.
+    /// Kernel receive buffer requested for each shared socket, in bytes.
     pub receive_buffer_bytes: usize,
-    /// Kernel send buffer asked for, per shared socket, in bytes.
+    /// Kernel send buffer requested for each shared socket, in bytes.
     pub send_buffer_bytes: usize,
-    /// Datagrams read or written with one system call.
+    /// Datagrams read or written by one system call.
     pub batch: usize,
-    /// Cores that packets pass on.
+    /// Number of cores that forward packets.
     pub shards: u16,
-    /// What decides which of them.
+    /// How the core for a packet is chosen.
     pub steer: Steer,
 }
 
-/// What decides on which core a datagram's packet passes.
+/// How the core that forwards a datagram's packet is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
-    /// Its session: few peers with many sessions are spread.
+    /// By session. This spreads the load of a few peers with many sessions.
     Session,
-    /// Its peer: datagrams of one peer stay together, and come joined.
+    /// By peer. Datagrams of one peer stay together, so the kernel can deliver them joined (GRO).
     Peer,
 }
 
-/// Where log lines go.
+/// The destination and format of log lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Log {
     pub level: tracing::level_filters::LevelFilter,
@@ -122,16 +120,16 @@ pub struct Log {
     pub format: LogFormat,
 }
 
-/// The sink of log lines.
+/// The destination of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogTo {
-    /// The journal if standard error is connected to it, else standard error.
+    /// The journal if standard error is connected to it, otherwise standard error.
     Auto,
     Stderr,
     Journal,
 }
 
-/// How a log line on standard error looks.
+/// The format of log lines on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     Text,
@@ -146,7 +144,7 @@ pub fn load(path: &Path) -> Result<Settings, Faults> {
     parse(path, settings::text_of(path)?.as_bytes())
 }
 
-/// Checks `bytes`, which are those of the file at `path`.
+/// Checks `bytes`, the contents of the file at `path`.
 ///
 /// # Errors
 /// Every fault found in them.
@@ -159,7 +157,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Settings, Faults> {
     Ok(settings)
 }
 
-/// The names of protocols and services on this machine. Where it has none, the well-known names remain.
+/// The names of protocols and services on this machine, or only the well-known names if the machine has none.
 pub(crate) fn names() -> filter::Names {
     let [protocols, services] = settings::network_names();
     filter::Names::read(&protocols, &services)

@@ -1,5 +1,5 @@
-//! The keys that may stand in `[l2tp]`, `[lns]` or `[lac]`: one endpoint serves
-//! both roles, so where they are given more than once they must agree.
+//! The keys that `[l2tp]`, `[lns]` and `[lac]` share. One endpoint serves both roles, so sections that give the same
+//! key must agree on its value.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use settings::Notes;
 use settings::secret;
 use settings::{At, Section};
 
-/// What one of the sections says of them.
+/// The shared keys of one section.
 #[derive(Default)]
 pub(super) struct PeerKeys {
     name: &'static str,
@@ -22,9 +22,9 @@ pub(super) struct PeerKeys {
     hide: Option<At<bool>>,
 }
 
-/// Takes those keys from a section.
+/// Reads the shared keys from a section.
 pub(super) fn read(name: &'static str, section: &mut Section, config: &Path) -> PeerKeys {
-    // RFC 2661 4.4.3: the AVP of a name holds at most 255 octets.
+    // RFC 2661 4.4.3: a name AVP holds at most 255 octets.
     let host_name = section.sized("host_name", 1..=255).map(|host| At {
         value: host.value.to_owned(),
         at: host.at,
@@ -44,7 +44,7 @@ pub(super) fn read(name: &'static str, section: &mut Section, config: &Path) -> 
     }
 }
 
-/// Puts what the sections say into `config`, and notes where they differ.
+/// Copies the keys of all sections into `config`, and reports keys on which the sections differ.
 pub(super) fn merge(all: &[PeerKeys], config: &mut l2tp::Config, notes: &Notes) {
     if let Some(host) = agree(all, "host_name", |keys| &keys.host_name, notes) {
         config.host_name = host;

@@ -1,4 +1,5 @@
-//! `[radius]`, `[[radius.server]]` and `[[radius.client]]`: servers that are asked, and who may disconnect.
+//! `[radius]`, `[[radius.server]]` and `[[radius.client]]`: the servers to query, and the clients that may send
+//! Disconnect-Requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -12,16 +13,16 @@ use settings::Notes;
 use settings::secret;
 use settings::{Section, set};
 
-/// What the file says of RADIUS.
+/// The RADIUS settings of the configuration file.
 #[derive(Clone, Debug)]
 pub struct Radius {
     pub client: Config,
-    /// Where accounting records wait; without it they wait in memory.
+    /// The file that stores pending accounting records. Without it they are kept in memory.
     pub store: Option<PathBuf>,
     pub disconnect: Option<Disconnects>,
 }
 
-/// Where Disconnect-Requests come in, and whose.
+/// The address that receives Disconnect-Requests, and the clients that may send them.
 #[derive(Clone, Debug)]
 pub struct Disconnects {
     pub listen: SocketAddr,
@@ -29,20 +30,20 @@ pub struct Disconnects {
 }
 
 impl Radius {
-    /// Whether a server is asked who may come in.
+    /// Whether any server authenticates subscribers.
     pub fn authenticates(&self) -> bool {
         let servers = &self.client.servers;
         servers.iter().any(|server| server.authentication.is_some())
     }
 
-    /// Whether a server takes accounts.
+    /// Whether any server receives accounting records.
     pub fn accounts(&self) -> bool {
         let servers = &self.client.servers;
         servers.iter().any(|server| server.accounting.is_some())
     }
 }
 
-/// Reads all of it. `host_name` is what we are called where nothing else is said.
+/// Reads the whole section. `host_name` is the default for our name.
 pub(super) fn read(
     root: &DeTable<'_>,
     path: &Path,

@@ -1,4 +1,4 @@
-//! The sections of the file, each with its keys.
+//! Reads the sections of the file, each with its keys. [`read`] calls all of them.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ const SECTIONS: [&str; 15] = [
     "tun", "event", "limits", "log",
 ];
 
-/// Reads every section; what it notes makes the settings unusable.
+/// Reads every section. Any fault that it reports makes the settings unusable.
 pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Settings> {
     settings::only_sections(root, 0, &SECTIONS, notes);
     let mut config = l2tp::Config::default();
@@ -69,7 +69,7 @@ fn control(root: &DeTable<'_>, notes: &Notes<'_>) -> Option<Control> {
     let mut section = Section::open(root, "control", notes);
     let remedy = "give the path of the control socket: socket = \"/run/headend.sock\"";
     section.require("socket", remedy);
-    // sun_path holds 108 octets (unix(7)); a suffix is needed while it is made.
+    // sun_path holds 108 octets (unix(7)). Creating the socket needs a suffix to the name.
     let socket = section.sized("socket", 1..=99);
     let clients = section
         .integer("clients", 1..=1024, "connections")
@@ -119,7 +119,7 @@ fn roles(
     (roles.next().flatten(), roles.next().flatten())
 }
 
-/// `[l2tp]`; returns how long the end waits.
+/// Reads `[l2tp]`. Returns how long a shutdown waits.
 fn shared(
     root: &DeTable<'_>,
     path: &Path,
@@ -129,7 +129,7 @@ fn shared(
 ) -> Duration {
     let mut section = Section::open(root, "l2tp", notes);
     keys.push(peer::read("l2tp", &mut section, path));
-    // RFC 2661 4.4.3: the AVP of a name holds at most 255 octets.
+    // RFC 2661 4.4.3: a name AVP holds at most 255 octets.
     if let Some(name) = section.sized("vendor_name", 0..=255) {
         config.vendor_name = name.value.to_owned();
     }

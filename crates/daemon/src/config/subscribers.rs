@@ -1,4 +1,5 @@
-//! `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`: subscribers, what they get, and where their packets go.
+//! `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`: subscribers, their addresses and networks, and the device
+//! that their packets use.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -15,16 +16,17 @@ use settings::Notes;
 use settings::secret;
 use settings::{At, Section, set};
 
-/// Interface names have at most so many octets (`IFNAMSIZ`, netdevice(7)).
+/// Maximum length of an interface name, in octets (`IFNAMSIZ`, netdevice(7)).
 const NAME_OCTETS_MAX: usize = 15;
 
-/// A user's name as a client says it, with room for a number: PAP's length is an octet (RFC 1334, section 2.2.1).
+/// Maximum length of a client's user name. PAP's length field is one octet (RFC 1334, section 2.2.1), so this leaves
+/// room for the session's number.
 const NAME_MAX: usize = 240;
 
-/// What the file says of subscribers.
+/// The subscriber settings of the configuration file.
 #[derive(Clone, Debug)]
 pub struct Subscribers {
-    /// `[ppp]`, and limits.
+    /// `[ppp]`, and the limits on subscribers.
     pub edge: edge::Config,
     /// `[[pool]]`
     pub pools: Vec<Spec>,
@@ -43,35 +45,35 @@ pub struct Subscribers {
 /// The users file, read and checked.
 #[derive(Clone, Debug)]
 pub struct UsersFile {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
 }
 
-/// What sessions that we open prove themselves by.
+/// The credentials and settings of client sessions, which the daemon opens itself.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// The name; `{n}` in it is the session's number, from 1.
+    /// The user name. `{n}` in it is replaced by the session's number, starting at 1.
     pub name: String,
     pub secret: Redacted<Vec<u8>>,
-    /// Whether the host takes their addresses as its own.
+    /// Whether the host gets the sessions' addresses as its own.
     pub addresses: bool,
-    /// The metric of the default route by one of them, if there is to be one.
+    /// The metric of the default route through one of the sessions. `None`: no default route.
     pub default_route: Option<u32>,
-    /// Networks behind them.
+    /// Networks behind the client sessions.
     pub networks: Vec<Prefix>,
 }
 
-/// The device that packets of subscribers come out of.
+/// The TUN device that subscribers' packets leave by.
 #[derive(Clone, Debug)]
 pub struct Tun {
     pub name: String,
     pub mtu: u16,
-    /// Networks that are routed to it; pools are.
+    /// Networks routed to the device, besides those of the pools.
     pub routes: Vec<Prefix>,
     pub offloads: bool,
 }
 
-/// Reads all of them.
+/// Reads all of these sections.
 pub(super) fn read(
     root: &DeTable<'_>,
     path: &Path,
@@ -120,7 +122,7 @@ pub(super) fn read(
     }
 }
 
-/// `[ppp]`; returns our own address.
+/// Reads `[ppp]`. Returns our own address.
 fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option<Ipv4Addr> {
     edge.terminate = root.contains_key("ppp");
     let mut section = Section::open(root, "ppp", notes);
@@ -209,7 +211,7 @@ fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option
     own
 }
 
-/// `authenticate`, where it is one word.
+/// The value of `authenticate` if it is a single word.
 fn authenticate_text(root: &DeTable<'_>) -> Option<String> {
     let section = root.get("ppp")?.get_ref().as_table()?;
     match section.get("authenticate")?.get_ref() {
@@ -245,7 +247,7 @@ fn timers(section: &mut Section, ppp: &mut ppp::Config) {
     if let Some(mru) = section.integer("mru", 128..=9_216, "octets") {
         ppp.mru = mru.value as u16;
     }
-    // RFC 1994, section 4.1: a name has 1 octet or more.
+    // RFC 1994, section 4.1: a name has at least 1 octet.
     if let Some(name) = section.sized("name", 1..=255) {
         ppp.name = name.value.as_bytes().to_vec();
     }
@@ -291,7 +293,7 @@ fn ranges(section: &mut Section, key: &'static str) -> Vec<Range> {
     ranges.into_iter().map(|range| range.value).collect()
 }
 
-/// Says who gets no address without a pool: nobody at all, or all but those who have one of their own.
+/// Reports which subscribers get no address because there is no pool: all, or all without an address of their own.
 fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &Notes) {
     let remedy = "give [[pool]] with name = \"home\" and ranges = [\"10.64.0.0/16\"]";
     let (all, of_pools) = users.map_or((0, 0), |users| (users.len(), users.of_pools()));
@@ -332,17 +334,17 @@ fn users(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<(UsersFil
     Some((UsersFile { path }, users.ok()?))
 }
 
-/// Reads a users file that only its owner and group may read.
+/// Reads a users file. Only its owner and group may have read permission.
 ///
 /// # Errors
-/// A line for each fault: file, line, column, key, what is wrong and what would be right.
+/// One line for each fault: file, line, column, key, what is wrong and what would be right.
 pub fn load_users(path: &Path) -> Result<Users, Vec<String>> {
     let text = secret::private_text(path, USERS_OCTETS_MAX)
         .map_err(|message| vec![format!("{}: {message}", path.display())])?;
     Users::parse(text.reveal()).map_err(|faults| faults.of(path).lines())
 }
 
-/// A million users with long names.
+/// Maximum size of a users file: enough for a million users with long names.
 const USERS_OCTETS_MAX: u64 = 1 << 30;
 
 fn filters(
@@ -391,10 +393,10 @@ fn section_at(root: &DeTable<'_>, name: &str) -> usize {
     root.get(name).map_or(0, |value| value.span().start)
 }
 
-/// Reads the rules' file anew; filters that stay keep their places in `before`.
+/// Reloads the filter rules. Filters that remain keep their positions in `before`.
 ///
 /// # Errors
-/// A line for each fault: file, line, column, word, what is wrong and what would be right.
+/// One line for each fault: file, line, column, word, what is wrong and what would be right.
 pub fn load_filters(path: &Path, before: &FilterSet) -> Result<FilterSet, Vec<String>> {
     let text = settings::text_of(path).map_err(|faults| faults.lines())?;
     let read = before.reload(&text, &crate::config::names());
@@ -426,7 +428,7 @@ fn client(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Client> 
     })
 }
 
-/// The metric of the default route that a client of ours is to be, if one is.
+/// The metric of the default route through a client session. `None`: no default route.
 fn default_route(section: &mut Section, addresses: bool, has_tun: bool) -> Option<u32> {
     let wanted = section.flag("default_route");
     let metric = section.integer("default_route_metric", 0..=i64::from(u32::MAX), "");
@@ -468,7 +470,7 @@ fn tun(root: &DeTable<'_>, notes: &Notes<'_>) -> Option<Tun> {
     Some(tun)
 }
 
-/// A list of networks.
+/// Reads a list of networks.
 fn networks(section: &mut Section, key: &'static str) -> Vec<Prefix> {
     let network = |text: &str| {
         prefix(text).ok_or_else(|| {

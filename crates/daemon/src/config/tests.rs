@@ -15,14 +15,14 @@ fn settings(source: &str) -> Settings {
     parse(Path::new("headend.toml"), source.as_bytes()).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
-/// `rest` behind a control section and an LNS: it begins in line 5.
+/// Puts `rest` after a control section and an LNS section, so that it starts in line 5.
 fn with_lns(rest: &str) -> String {
     format!(
         "[control]\nsocket = \"/run/headend.sock\"\n[lns]\nlisten = [\"127.0.0.1:1701\"]\n{rest}"
     )
 }
 
-/// A directory of this test alone, removed at its end.
+/// A directory for one test, removed when the test ends.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -81,7 +81,7 @@ fn every_key_of_the_documentation_is_taken() {
         .find(|part| part.contains("[event]"))
         .unwrap();
     let settings = settings(example.split("```").next().unwrap());
-    // It shows the defaults, but for the secret and the LAC's address.
+    // The example shows the defaults, except for the secret and the LAC's address.
     let mut config = settings.l2tp;
     assert!(config.secret.take().is_some());
     config.accept = false;
@@ -295,7 +295,7 @@ fn each_section_says_what_it_sets() {
 #[test]
 fn a_wrong_configuration_is_refused_with_line_key_and_remedy() {
     let cases = [
-        // Unknown keys and sections, mistyped ones with the right one.
+        // Unknown keys and sections: for a misspelt one the message suggests the right one.
         (
             "lisetn = []",
             "headend.toml:5:1: lns.lisetn: unknown key; did you mean listen?",
@@ -319,7 +319,7 @@ fn a_wrong_configuration_is_refused_with_line_key_and_remedy() {
             "headend.toml:5:20: lns.hello_interval_s: is a string; it must be a number of seconds, \
              without quotes or unit: hello_interval_s = 60",
         ),
-        // Values of another kind, out of range, or not among the choices.
+        // Values of the wrong type, out of range, or not among the choices.
         (
             "hide = \"yes\"",
             "headend.toml:5:8: lns.hide: is a string; it must be true or false",
@@ -359,7 +359,7 @@ fn a_wrong_configuration_is_refused_with_line_key_and_remedy() {
             "headend.toml:5:1: lns.lac: unknown key; known here: sockets, listen, host_name, \
                      versions, secret, secret_file, hello_interval_s, receive_window, hide",
         ),
-        // Duplicates, and what cannot be together.
+        // Duplicates, and keys that exclude each other.
         (
             "[lns]",
             "headend.toml:5:2: lns: is given twice; give it once",

@@ -1,5 +1,5 @@
-//! The rows of a `show`, a bounded number per turn. Between two turns it keeps only a position in the endpoint's
-//! tables.
+//! Produces the rows of a `show` command, a bounded number per turn. Between turns it keeps only a position in the
+//! endpoint's tables.
 
 mod accounts;
 mod filters;
@@ -19,20 +19,20 @@ use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
 use peering::show::BgpShow;
 
-/// A `show` and its position.
+/// A `show` command in progress, with its position.
 pub(super) struct Show {
     what: What,
     cursor: u32,
     rows: u64,
 }
 
-/// What is shown.
+/// The table that is shown.
 pub(super) enum What {
     Tunnels,
     Sessions,
     Peers,
     Subscribers(SubscriberFilter),
-    /// These, and then the last `history` ended sessions of this name.
+    /// The subscribers `keys`, then the last `history` ended sessions of `name`.
     Details {
         keys: Vec<SubscriberKey>,
         name: Box<[u8]>,
@@ -40,7 +40,7 @@ pub(super) enum What {
     },
     EndedTunnels,
     EndedSessions,
-    /// Those of a name, or all; as many as are `left` to be shown.
+    /// Ended sessions of one name, or of all; at most `left` more rows.
     EndedSubscribers {
         name: Option<Box<[u8]>>,
         left: u32,
@@ -48,7 +48,7 @@ pub(super) enum What {
     Pools,
     Radius,
     Filters,
-    /// The lines of the filter of this name.
+    /// The rules of the filter with this name.
     FilterLines(String),
     Counters,
     Waits,
@@ -59,11 +59,11 @@ pub(super) enum What {
     Server {
         clients: usize,
     },
-    /// Routes and their peers; none once they are shown.
+    /// BGP routes and peers. `None` once all rows are written.
     Bgp(Option<BgpShow>),
 }
 
-/// The rest of a step.
+/// Where to continue after a step.
 enum Step {
     /// Continue from here.
     From(u32),
@@ -82,8 +82,8 @@ impl Show {
         }
     }
 
-    /// Writes rows until they are at an end, `steps` are used up, or the client has
-    /// enough to read; hands itself back if there is more.
+    /// Writes rows until the table ends, `steps` are used up, or the client's buffer is full. Returns itself if rows
+    /// remain.
     pub(super) fn work<J>(
         mut self,
         id: u64,
@@ -199,7 +199,7 @@ impl What {
                 accounts::server(core, *clients, out);
                 Step::End
             }
-            // Done above.
+            // Handled above.
             What::Bgp(_) => Step::End,
         }
     }
@@ -213,7 +213,7 @@ fn micros(span: Duration) -> f64 {
     rounded(span.as_nanos() as f64 / 1000.0)
 }
 
-/// Rounded to three decimals.
+/// Rounds to three decimals.
 fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }

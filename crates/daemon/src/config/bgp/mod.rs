@@ -1,4 +1,4 @@
-//! `[bgp]` and its sections: our router, its neighbours, its policies, and what it announces.
+//! `[bgp]` and its subsections: the local BGP speaker, its neighbours, its policies and the routes that it originates.
 
 mod neighbor;
 mod policy;
@@ -19,42 +19,42 @@ use settings::{At, Section, set};
 
 pub(crate) use policy::Policies;
 
-/// What the file says of routes.
+/// The BGP settings of the configuration file.
 #[derive(Clone, Debug)]
 pub struct Bgp {
     pub speaker: SpeakerConfig,
     pub listen: Vec<Listen>,
     pub announce: Announce,
-    /// Learned routes go to the kernel.
+    /// Where to install learned routes. `None`: the kernel gets none.
     pub install: Option<Install>,
-    /// How long the end waits for peers to read that we go.
+    /// How long a shutdown waits for peers to read the final NOTIFICATION.
     pub shutdown_wait: Duration,
 }
 
-/// What we announce ourselves.
+/// The routes that the daemon originates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Announce {
-    /// Always.
+    /// Networks that are always announced.
     pub networks: Vec<Prefix>,
-    /// The pools' networks.
+    /// Whether to announce the networks of the address pools.
     pub pools: bool,
-    /// Addresses and networks of subscribers, while they are on line.
+    /// Whether to announce the addresses and networks of subscribers while they are on line.
     pub subscribers: bool,
-    /// Each is announced in the place of subscribers' routes within it, while there is one.
+    /// Aggregates. While an aggregate covers any subscriber route, it is announced in place of those routes.
     pub aggregates: Vec<Prefix>,
 }
 
-/// Where learned routes go.
+/// Where learned routes are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Install {
-    /// The kernel's routing table.
+    /// The number of the kernel's routing table.
     pub table: u32,
-    /// The routes' metric.
+    /// The metric of installed routes.
     pub metric: u32,
 }
 
 impl Bgp {
-    /// Whether a peer is told that our forwarding state outlives us.
+    /// Whether any peer is configured to hear that forwarding state survives a restart (graceful restart).
     pub fn preserves(&self) -> bool {
         let peers = self.speaker.peers.iter().map(|peer| &peer.settings);
         let mut all = peers.chain(self.speaker.dynamic.iter().map(|dynamic| &dynamic.settings));
@@ -65,7 +65,7 @@ impl Bgp {
         })
     }
 
-    /// Who signs, with which key.
+    /// The peers whose TCP connections are signed, each with its key.
     pub fn signatures(&self) -> Vec<Signature> {
         let whole = |ip: IpAddr| (ip, if ip.is_ipv4() { 32 } else { 128 });
         let peers = self.speaker.peers.iter();
@@ -86,7 +86,7 @@ impl Bgp {
     }
 }
 
-/// Reads all of it.
+/// Reads the whole section.
 pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Bgp> {
     let table = root.get("bgp")?.get_ref().as_table()?;
     let policies = policy::read(table, path, notes);
@@ -259,7 +259,7 @@ fn prefixes(section: &mut Section, key: &'static str) -> Vec<Prefix> {
     prefixes
 }
 
-/// A prefix whose host bits are 0.
+/// Parses a prefix and requires its host bits to be 0.
 fn prefix(text: &str) -> Result<Prefix, String> {
     let wrong = || format!("\"{text}\" is not a prefix; write it like \"198.51.100.0/24\"");
     let prefix: Prefix = text.parse().map_err(|_| wrong())?;
@@ -281,7 +281,7 @@ fn number(section: &mut Section, key: &'static str, default: u32) -> u32 {
     number.map_or(default, |number| number.value as u32)
 }
 
-/// A file beside the configuration.
+/// Resolves a file name relative to the directory of the configuration file.
 fn beside(path: &Path, name: &str) -> PathBuf {
     path.parent().unwrap_or(Path::new(".")).join(name)
 }
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn every_key_that_is_documented_is_taken_with_its_default() {
         let shown = example("restarted = false").replace("roas = ", "# roas = ");
-        // What cannot stand beside another, and what is an example, not a default.
+        // Keys that exclude other keys, and keys whose documented value is an example instead of the default.
         let given = [
             "ttl = 64",
             "secret = ",

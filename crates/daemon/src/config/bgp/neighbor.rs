@@ -1,4 +1,4 @@
-//! `[[bgp.neighbor]]` and `[[bgp.dynamic]]`: peers by address, and by network.
+//! `[[bgp.neighbor]]` (peers by address) and `[[bgp.dynamic]]` (dynamic peers, accepted from a network).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::prefix;
 use super::speaker::{self, Context};
 use settings::Section;
 
-/// One peer.
+/// Reads one `[[bgp.neighbor]]`.
 pub(super) fn neighbor(
     section: &mut Section,
     defaults: &PeerSettings,
@@ -38,7 +38,7 @@ pub(super) fn neighbor(
     Some(peer)
 }
 
-/// Peers from a network.
+/// Reads one `[[bgp.dynamic]]`: a network from which dynamic peers are accepted.
 pub(super) fn dynamic(
     section: &mut Section,
     defaults: &PeerSettings,
@@ -50,7 +50,7 @@ pub(super) fn dynamic(
     let remote_asn = remote_asn(section);
     let peers_max = section.integer("peers_max", 1..=1_000_000, "peers");
     let mut settings = speaker::read(section, defaults, context);
-    // Nobody knows where they are before they come.
+    // The addresses of dynamic peers are unknown until they connect.
     settings.passive = true;
     Some(DynamicConfig {
         prefix: network?.value,

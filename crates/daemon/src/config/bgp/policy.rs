@@ -1,4 +1,4 @@
-//! `[[bgp.policy]]` and `roas`: policies by name, and who may announce what.
+//! `[[bgp.policy]]` (named policies) and `roas` (the file of route origin authorisations).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use wire::bgp::Prefix;
 
 use settings::Notes;
 
-/// Policies by name.
+/// The policies by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policies {
     compiled: policy::Policies,
     roas: Arc<Roas>,
-    /// Something is wrong with them, which was told.
+    /// At least one policy is faulty, and the fault was reported.
     is_broken: bool,
 }
 
 impl Policies {
-    /// The policy of that name, or what to say of it.
+    /// The policy called `name`, or an error message. `Ok(None)` if it may be one of the faulty policies.
     pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Policy>>, String> {
         match self.compiled.get(name) {
             Some(policy) => Ok(Some(policy)),
-            // One of those that are wrong may be meant.
+            // The name may belong to a faulty policy, which was reported already.
             None if self.is_broken => Ok(None),
             None => Err(self.unknown(name)),
         }
@@ -44,13 +44,13 @@ impl Policies {
         }
     }
 
-    /// Who may announce what.
+    /// The route origin authorisations.
     pub(super) fn roas(&self) -> Arc<Roas> {
         Arc::clone(&self.roas)
     }
 }
 
-/// Reads the policies and the file of `roas`.
+/// Reads the policies and the `roas` file.
 pub(super) fn read(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Policies {
     let mut specs: Vec<(Spec, usize)> = Vec::new();
     let before = notes.len();
@@ -95,7 +95,7 @@ fn spec(value: &Spanned<DeValue<'_>>, notes: &Notes<'_>) -> Option<(Spec, usize)
     }
 }
 
-/// Where the key stands that is wrong.
+/// The position of the faulty key in the file.
 fn place(table: &DeTable<'_>, fault: &PolicyFault) -> usize {
     let policies = table
         .get("policy")
@@ -107,7 +107,7 @@ fn place(table: &DeTable<'_>, fault: &PolicyFault) -> usize {
             .and_then(|table| table.get("name"));
         name.and_then(|name| name.get_ref().as_str()) == Some(fault.policy.as_str())
     };
-    // Where a name is there twice, the second one is wrong.
+    // If a name is used twice, the second policy is the faulty one.
     let policy = policies.and_then(|list| list.iter().rev().find(named));
     let Some(policy) = policy else { return 0 };
     let mut found = policy;
@@ -167,7 +167,7 @@ fn roas(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Roas {
     roas.into_iter().collect()
 }
 
-/// A line of prefix, longest and AS; one that is empty, a comment or the heading is none.
+/// Parses a line of prefix, maximum length and AS. `None` for an empty line, a comment or the heading.
 pub(super) fn roa(line: &str) -> Result<Option<Roa>, String> {
     let line = line.split('#').next().unwrap_or_default().trim();
     if line.is_empty() || line.starts_with("prefix") {

@@ -1,4 +1,4 @@
-//! What peers may have in common: keys of `[bgp]`, which hold for all, and of each neighbour.
+//! The peer settings that may be given in `[bgp]`, as defaults for all peers, or for each neighbour.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::Policies;
 use settings::secret;
 use settings::{At, Section, set};
 
-/// What is known beside the section.
+/// What the reader needs besides the section itself.
 pub(super) struct Context<'a> {
     pub(super) path: &'a Path,
     pub(super) policies: &'a Policies,
@@ -26,7 +26,7 @@ const ROLES: [(&str, Role); 5] = [
     ("peer", Role::Peer),
 ];
 
-/// Reads the section's keys; what it does not say is as in `base`.
+/// Reads the section's keys. Settings that the section does not give are taken from `base`.
 pub(super) fn read(
     section: &mut Section,
     base: &PeerSettings,
