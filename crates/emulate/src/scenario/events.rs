@@ -1,4 +1,5 @@
-//! The sections `[[event]]`: who and what they name is found in the topology, or drawn by seed.
+//! The `[[event]]` sections. The routers, links and prefixes that an event names are looked up in the topology, or
+//! drawn at random by the seed.
 
 use std::path::Path;
 
@@ -11,24 +12,24 @@ use super::malformed;
 use crate::event::{Action, Event};
 use crate::topology::{Tier, Topology};
 
-/// What an event is read against.
+/// The context in which an event is read.
 pub(super) struct Place<'a> {
     pub(super) topology: &'a Topology,
-    /// Where files are looked for.
+    /// The folder that file names are relative to.
     pub(super) folder: &'a Path,
     pub(super) seed: u64,
-    /// Which event of the file it is, from 0.
+    /// The index of the event in the file, from 0.
     pub(super) number: usize,
-    /// How long the run is.
+    /// The length of the run.
     pub(super) run: Duration,
-    /// The time of a running emulation that the event is injected into.
+    /// The current time of the running emulation, if the event is injected into one.
     pub(super) now: Option<Duration>,
 }
 
-/// Steps that one event may come down to.
+/// Maximum number of steps that one event may expand to.
 const STEPS_MAX: usize = 1_000_000;
 
-/// How a section names a group to draw from.
+/// The names for a group of routers to draw from at random.
 const GROUPS: [(&str, Option<Tier>); 4] = [
     ("random", None),
     ("random:top", Some(Tier::Top)),
@@ -36,15 +37,15 @@ const GROUPS: [(&str, Option<Tier>); 4] = [
     ("random:stub", Some(Tier::Stub)),
 ];
 
-/// Draws and finds what one section names.
+/// Looks up, or draws at random, the routers, links and prefixes that one section names.
 struct Finder<'a> {
     place: &'a Place<'a>,
     rng: Rng,
-    /// Who was named already: chance does not take one twice.
+    /// Routers that the section already names. A random draw does not repeat them.
     taken: Vec<u32>,
 }
 
-/// Reads one event; none if there are faults in it.
+/// Reads one event. `None` if it has faults.
 pub(super) fn read(mut section: Section<'_>, place: &Place<'_>) -> Option<Event> {
     let label = if place.number == usize::MAX {
         format!("injected {}", place.now.unwrap_or_default().as_nanos())
@@ -108,7 +109,7 @@ pub(super) fn read(mut section: Section<'_>, place: &Place<'_>) -> Option<Event>
     })
 }
 
-/// When it happens.
+/// The time of the event.
 fn time(section: &mut Section<'_>, finder: &mut Finder<'_>) -> Option<Duration> {
     let at = section.seconds("at_s", 0.0..=super::RUN_S_MAX);
     let between = section.pair("between_s", 0.0..=super::RUN_S_MAX);
@@ -166,7 +167,7 @@ fn lasts(section: &mut Section<'_>) -> Option<Duration> {
 }
 
 impl Finder<'_> {
-    /// The router that `key` names, which has to be given.
+    /// The router that `key` names. The key is mandatory.
     fn router(&mut self, section: &mut Section<'_>, key: &'static str) -> Option<u32> {
         let example = self.place.topology.name(0);
         section.require(key, &format!("write for example {key} = \"{example}\""));
@@ -204,7 +205,7 @@ impl Finder<'_> {
         Ok(all[self.rng.below(all.len() as u64) as usize])
     }
 
-    /// The prefix, or the one that `owner` has.
+    /// The prefix that the section gives, or else the prefix of `owner`.
     fn prefix(&self, section: &mut Section<'_>, owner: Option<u32>) -> Option<Prefix> {
         if !section.has("prefix") {
             section.known("prefix");
@@ -298,7 +299,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The link between the two routers that `between` names; `"random"` alone takes any.
+    /// The link between the two routers that `between` names. `"random"` alone draws any link.
     fn link(&mut self, section: &mut Section<'_>) -> Option<u32> {
         let names = section.strings("between")?;
         let topology = self.place.topology;
@@ -379,7 +380,7 @@ impl Finder<'_> {
         })
     }
 
-    /// The router that `neighbour` names, or any neighbour of `router`.
+    /// The router that `neighbour` names, or a random neighbour of `router`.
     fn neighbour(&mut self, section: &mut Section<'_>, router: Option<u32>) -> Option<u32> {
         let router = router?;
         let topology = self.place.topology;

@@ -12,25 +12,25 @@ use crate::topology::{
     Tier, Topology, Transport,
 };
 
-/// What the sections say.
+/// The topology and shares that the sections describe.
 pub(super) struct LaidOut {
     pub(super) topology: Topology,
-    /// Share of routers whose prefixes are authorised (RFC 6482).
+    /// Share of routers whose prefixes have a route origin authorisation (RFC 6482).
     pub(super) authorised_share: f64,
 }
 
-/// Longest interval that a scenario can ask of a router.
+/// Longest interval that a scenario can configure for a router, in seconds.
 const INTERVAL_S_MAX: f64 = 65_535.0;
-/// Longest delay of a link.
+/// Longest delay of a link, in milliseconds.
 const DELAY_MS_MAX: f64 = 3_600_000.0;
 
-/// Where the routers come from.
+/// The source of the routers.
 enum Source {
     Shape(Shape),
     Caida(PathBuf, usize),
 }
 
-/// What `[routers]` says of shares of all routers.
+/// The shares of all routers that `[routers]` gives.
 #[derive(Clone, Copy)]
 struct Shares {
     validating: f64,
@@ -38,14 +38,14 @@ struct Shares {
     authorised: f64,
 }
 
-/// Routers of which a `[[router]]` says itself whether they do.
+/// Routers whose own `[[router]]` section sets the key, so the shares do not apply to them.
 #[derive(Default)]
 struct Told {
     validating: HashSet<u32>,
     roles: HashSet<u32>,
 }
 
-/// Reads the sections; none if there is nothing to go on with.
+/// Reads the sections. `None` if the faults leave no usable topology.
 pub(super) fn read(
     root: &DeTable<'_>,
     folder: &Path,
@@ -140,7 +140,7 @@ fn shape(mut section: Section<'_>, folder: &Path) -> Option<Source> {
     source.map(Source::Shape)
 }
 
-/// A number of routers, which has to be given.
+/// Reads a mandatory number of routers.
 fn count(section: &mut Section<'_>, key: &'static str, max: usize) -> Option<usize> {
     section.require(key, &format!("write for example {key} = 100"));
     let count = section.integer(key, 1..=max as i64, "")?;
@@ -220,7 +220,7 @@ fn caida(
     }
 }
 
-/// Keys of a router's behaviour.
+/// Reads the keys for a router's behaviour.
 fn behaviour(section: &mut Section<'_>, settings: &mut RouterSettings) {
     if let Some(hold) = section.integer("hold_time_s", 0..=65_535, "seconds") {
         if matches!(hold.value, 1 | 2) {
@@ -247,7 +247,7 @@ fn behaviour(section: &mut Section<'_>, settings: &mut RouterSettings) {
     set(section.flag("originate"), &mut settings.originates);
 }
 
-/// Keys of a link's behaviour.
+/// Reads the keys for a link's behaviour.
 fn carriage(section: &mut Section<'_>, settings: &mut LinkSettings) {
     set(
         section.milliseconds("delay_ms", 0.001..=DELAY_MS_MAX),
@@ -279,7 +279,7 @@ fn carriage(section: &mut Section<'_>, settings: &mut LinkSettings) {
     );
 }
 
-/// One `[[router]]`: a new one, or what differs at those that its name fits.
+/// Reads one `[[router]]`: it adds a router, or changes the routers that its name matches.
 fn one_router(
     mut section: Section<'_>,
     topology: &mut Topology,
@@ -338,7 +338,7 @@ fn one_router(
     section.finish();
 }
 
-/// Carries over to `settings` what differs between `before` and `after`.
+/// Copies to `settings` every value that differs between `before` and `after`.
 fn override_with(settings: &mut RouterSettings, before: RouterSettings, after: RouterSettings) {
     macro_rules! carry {
         ($($field:ident),*) => {$(
@@ -361,7 +361,7 @@ fn override_with(settings: &mut RouterSettings, before: RouterSettings, after: R
     );
 }
 
-/// One `[[link]]`: a new one, or what differs at those between the routers that its names fit.
+/// Reads one `[[link]]`: it adds a link, or changes the links between routers that its names match.
 fn one_link(mut section: Section<'_>, topology: &mut Topology, defaults: LinkSettings) {
     let names = section.strings("between");
     let relations = [
@@ -419,14 +419,14 @@ fn one_link(mut section: Section<'_>, topology: &mut Topology, defaults: LinkSet
     section.finish();
 }
 
-/// Changes each link that `fits`, whichever way round.
+/// Changes each link that `fits` matches in either direction.
 fn change_links(
     section: &mut Section<'_>,
     topology: &mut Topology,
     relation: Option<Relation>,
     fits: impl Fn(u32, u32) -> bool,
 ) {
-    // What a section changes is the same for all links that had the same before.
+    // Links that share settings get the same changed settings, so each kind of settings is changed once.
     let kinds = topology.link_settings.clone();
     let mut changed: Vec<Option<u16>> = vec![None; kinds.len()];
     let mut keys_read = false;
@@ -461,7 +461,7 @@ fn change_links(
     }
 }
 
-/// Sets the shares of routers that validate and that have roles; those of which a section says it are let be.
+/// Applies the shares of routers that validate and that have roles. Routers whose own section sets the key are skipped.
 fn share_out(topology: &mut Topology, seed: u64, shares: Shares, told: &Told) {
     let routers = topology.routers.len();
     for index in share_of(routers, shares.validating, seed, "validating") {
@@ -476,7 +476,7 @@ fn share_out(topology: &mut Topology, seed: u64, shares: Shares, told: &Told) {
     }
 }
 
-/// A share of the numbers below `count`, drawn by seed, ascending.
+/// A share of the numbers below `count`, drawn at random by the seed, in ascending order.
 pub(super) fn share_of(count: usize, share: f64, seed: u64, what: &str) -> Vec<u32> {
     let mut all: Vec<u32> = (0..count as u32).collect();
     sim::Rng::stream(seed, &[what]).shuffle(&mut all);
@@ -485,7 +485,7 @@ pub(super) fn share_of(count: usize, share: f64, seed: u64, what: &str) -> Vec<u
     all
 }
 
-/// Makes every link of a router outside one over TCP.
+/// Switches every link of a router outside the emulation to TCP.
 fn settle(topology: &mut Topology) {
     for number in 0..topology.links.len() {
         let link = topology.links[number];
@@ -501,7 +501,7 @@ fn settle(topology: &mut Topology) {
     }
 }
 
-/// The routers whose names fit `pattern`, in which `*` stands for any letters.
+/// The routers whose names match `pattern`, in which `*` matches any characters.
 fn matching(topology: &Topology, pattern: &str) -> Vec<u32> {
     if !pattern.contains('*') {
         return topology.find(pattern).into_iter().collect();
@@ -513,7 +513,7 @@ fn matching(topology: &Topology, pattern: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Whether `name` is what `pattern` says, in which `*` stands for any letters.
+/// Whether `name` matches `pattern`, in which `*` matches any characters.
 fn fits(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == name;

@@ -1,10 +1,11 @@
-//! UPDATEs that are wrong in one way each, for events of kind `malformed`; RFC 7606 says what each must lead to.
+//! Malformed UPDATEs for events of kind `malformed`. Each has one fault, and RFC 7606 defines how a receiver must
+//! handle it.
 
 use wire::bgp::Prefix;
 
 use crate::topology::Router;
 
-/// What can be wrong.
+/// The names of the faults.
 pub(super) const KINDS: [&str; 6] = [
     "origin",
     "as_path",
@@ -14,11 +15,11 @@ pub(super) const KINDS: [&str; 6] = [
     "attributes_length",
 ];
 
-/// Octets of a message at most, RFC 4271 section 4.1.
+/// Maximum length of a message in octets, RFC 4271 section 4.1.
 const MESSAGE_MAX: usize = 4096;
 const HEADER_LEN: usize = 19;
 
-/// The UPDATE of `from` that announces the IPv4 prefix with the fault `what`, header included.
+/// Builds the UPDATE from `from` that announces the IPv4 prefix with the fault `what`, header included.
 ///
 /// | `what` | fault | RFC 7606 |
 /// |---|---|---|
@@ -52,7 +53,7 @@ pub(super) fn update(what: &str, from: &Router, prefix: Prefix) -> Vec<u8> {
     framed(&body)
 }
 
-/// The UPDATE whose body these hexadecimal digits are. Spaces between the digits are ignored.
+/// Builds an UPDATE from its body in hexadecimal digits. Spaces between the digits are ignored.
 pub(super) fn from_hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Option<Vec<u8>> = text
         .chars()

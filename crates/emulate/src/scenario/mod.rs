@@ -1,7 +1,8 @@
-//! A scenario: who is there, how they behave, and what happens to them, read from a TOML file.
+//! A scenario: the routers, their behaviour and the events of a run, read from a TOML file.
 //!
-//! Every fault of a file is told at once, with line, column and key; what a file names (routers, links, files) is looked
-//! up while it is read, so a scenario that loads can run. docs/emulate.md is the page on every key.
+//! All faults of a file are reported at once, with line, column and key. Names of routers, links and files are resolved
+//! while the file is read, so a scenario that loads can run. docs/emulate.md documents every key. Start reading at
+//! [`Scenario::load`].
 
 mod events;
 mod layout;
@@ -19,56 +20,56 @@ use wire::bgp::Prefix;
 use crate::event::Event;
 use crate::topology::{Topology, Transport};
 
-/// What paces a run.
+/// The clock of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockKind {
-    /// Time jumps from one happening to the next.
+    /// Virtual time: it jumps from one event to the next.
     Virtual,
-    /// Time is the machine's.
+    /// Real time: the machine's clock.
     Real,
 }
 
-/// A route origin authorisation, RFC 6482, as origin validation uses it.
+/// A route origin authorisation (RFC 6482), as origin validation uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authorisation {
-    /// The prefix.
+    /// The authorised prefix.
     pub prefix: Prefix,
-    /// The longest part of it that may be announced.
+    /// The longest prefix length that may be announced.
     pub length_max: u8,
-    /// The autonomous system that may.
+    /// The autonomous system that may announce it.
     pub asn: u32,
 }
 
-/// All that a run needs to know.
+/// Everything that a run needs.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is called.
+    /// The title of the scenario.
     pub title: String,
-    /// Where all chance comes from.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// What paces the run.
+    /// The clock of the run.
     pub clock: ClockKind,
-    /// How long the run is.
+    /// The length of the run.
     pub run: Duration,
-    /// The run ends earlier once all events are over and there was no UPDATE for so long.
+    /// The run ends early if all events are finished and no UPDATE was sent for this long.
     pub quiet: Option<Duration>,
-    /// Who is there.
+    /// The routers and links.
     pub topology: Topology,
-    /// What origin validation knows.
+    /// The authorisations that origin validation uses.
     pub authorisations: Vec<Authorisation>,
-    /// What happens, in the order of the file.
+    /// The events, in the order of the file.
     pub events: Vec<Event>,
-    /// The text it was read from.
+    /// The text of the scenario.
     pub text: String,
-    /// The file it was read from, as it was named.
+    /// The name of the file, as the user gave it.
     pub file: String,
 }
 
-/// Longest run.
+/// Longest run, in seconds.
 const RUN_S_MAX: f64 = 31_536_000.0;
 
 impl Scenario {
-    /// Reads the scenario `text` from the file called `file`, beside which the files that it names are looked for.
+    /// Reads the scenario `text` of the file called `file`. Names of other files are relative to that file's folder.
     ///
     /// # Errors
     /// Every fault found in it, in the order of lines.
@@ -80,8 +81,8 @@ impl Scenario {
         done.map_err(|faults| faults.of(Path::new(file)))
     }
 
-    /// Reads one `[[event]]` section, without its heading, to be injected into a running emulation of this scenario.
-    /// Without `at_s` it happens at `now`, and never before.
+    /// Reads one `[[event]]` section, without its heading, to inject into a running emulation of this scenario. Without
+    /// `at_s` the event happens at `now`. It never happens earlier.
     ///
     /// # Errors
     /// Every fault found in it.
@@ -141,7 +142,7 @@ fn read(root: &DeTable<'_>, text: &str, file: &str, notes: &Notes<'_>) -> Option
     Some(scenario)
 }
 
-/// The keys before the first section.
+/// Reads the keys before the first section.
 fn top(root: &DeTable<'_>, scenario: &mut Scenario, notes: &Notes<'_>) {
     let mut section = Section::root(root, notes);
     set(section.string("title"), &mut scenario.title);
@@ -162,7 +163,7 @@ fn top(root: &DeTable<'_>, scenario: &mut Scenario, notes: &Notes<'_>) {
     section.finish();
 }
 
-/// TCP has the machine's own clock.
+/// Reads the clock. Links over TCP need the machine's clock.
 fn pace(root: &DeTable<'_>, scenario: &mut Scenario, notes: &Notes<'_>) {
     let topology = &mut scenario.topology;
     let over_tcp = topology
@@ -183,7 +184,7 @@ fn pace(root: &DeTable<'_>, scenario: &mut Scenario, notes: &Notes<'_>) {
     }
 }
 
-/// The authorisations of a share of the routers, drawn by seed, for the prefixes that they own.
+/// Authorises the prefixes of a share of the routers, drawn at random by the seed.
 fn authorisations(topology: &Topology, seed: u64, share: f64) -> Vec<Authorisation> {
     let owners = layout::share_of(topology.routers.len(), share, seed, "authorisations");
     let authorise = |owner: u32| {
@@ -197,7 +198,7 @@ fn authorisations(topology: &Topology, seed: u64, share: f64) -> Vec<Authorisati
     owners.into_iter().map(authorise).collect()
 }
 
-/// The folder that `file` is in.
+/// The folder that contains `file`.
 fn folder(file: &str) -> PathBuf {
     Path::new(file)
         .parent()
