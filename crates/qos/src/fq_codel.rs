@@ -51,7 +51,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// RFC 8290 5.2, with marks. Flows are told apart by their 5-tuples outside and inside tunnels.
+    /// The defaults of RFC 8290 5.2, with ECN marking. Flows are distinguished by 5-tuple, outside and inside tunnels.
     fn default() -> Self {
         Self {
             limit: 10_240,

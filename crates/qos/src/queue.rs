@@ -85,7 +85,7 @@ pub enum LimitBy {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings(Vec<(&'static str, Value)>);
 
-/// What a policy says of one queue.
+/// The settings that a policy gives one queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Given<'g> {
     /// Keys of `[shape]`.

@@ -145,8 +145,8 @@ impl Sfq {
             let slot = self.slots.find(self.key(pool, id));
             self.slots.push(slot, pool, id);
         }
-        // A full quantum at each change would let the first flow send for ever if a quantum takes longer than a
-        // period.
+        // If a quantum takes longer than a period, a full quantum at each change would let the first flow send for
+        // ever.
         self.slots.set_turn(turn);
     }
 

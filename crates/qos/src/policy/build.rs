@@ -1,4 +1,4 @@
-//! Turns a policy into disciplines.
+//! Builds the queueing disciplines of a policy.
 
 use wire::flow::Dscp;
 
@@ -11,30 +11,31 @@ use crate::htb::{ClassOptions, burst_of};
 use crate::queue::{Given, LimitBy};
 use crate::tree::{Classifier, HtbSpec, Spec};
 
-/// Class numbers: the link, first of the first ones, the rest, first of the explicit ones.
+/// Class numbers: the link, the lowest number of a `[[first]]` class, the default class, and the lowest number of a
+/// `[[class]]`.
 const ROOT: u16 = 0x1;
 const FIRST: u16 = 0x10;
 const REST: u16 = 0x20;
 const CLASS: u16 = 0x30;
-/// Sections `[[first]]` with a share, and so a class, of their own.
+/// Maximum number of `[[first]]` sections with a share. Each of them gets a class of its own.
 pub(super) const OWN_SHARES_MAX: usize = (REST - FIRST - 1) as usize;
 
-/// DSCPs of calls and games, for the template "gamer".
+/// DSCPs of calls and games, which the template "gamer" prioritises.
 const LIVELY: [u8; 8] = [46, 44, 32, 40, 48, 34, 36, 38];
 
-/// Builds the tree of one direction.
+/// Builds the class tree of one direction.
 struct Builder<'p> {
     policy: &'p Policy,
     is_up: bool,
     link_bps: u64,
-    /// Bytes on the line of the longest packet.
+    /// Length of the longest packet, in bytes on the line.
     mtu: u32,
     classes: Vec<ClassOptions>,
     leaves: Vec<(u16, Spec)>,
     rules: Vec<(Match, u32)>,
 }
 
-/// The disciplines of one direction of `policy`.
+/// The disciplines for one direction of `policy`.
 pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
     let rate = if is_up {
         policy.up_bps()
@@ -62,7 +63,7 @@ pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
         .filter(|class| class.parent == Some(ROOT))
         .map(|class| class.rate_bps)
         .sum();
-    // The rest keeps at least 1 %, even if the guarantees add up to more than the link.
+    // The default class keeps at least 1 %, even if the guarantees add up to more than the link.
     let rest = link_bps.saturating_sub(sure).max(link_bps / 100);
     builder.add_class(REST, Some(ROOT), rest, link_bps, 3);
     let queue = builder.queue(policy.shape.queue(), None);
@@ -77,7 +78,7 @@ pub(super) fn spec(policy: &Policy, is_up: bool) -> Spec {
     })
 }
 
-/// The guaranteed rate of all `[[first]]` sections together, in bits per second.
+/// The sum of the guaranteed rates of all `[[first]]` sections, in bits per second.
 pub(super) fn firsts_bps(policy: &Policy, link_bps: u64) -> u64 {
     let shared = policy.firsts.iter().any(|first| first.share.is_none());
     let shared = shared || policy.shape.template.is_gamer();
@@ -86,7 +87,7 @@ pub(super) fn firsts_bps(policy: &Policy, link_bps: u64) -> u64 {
     shares.map(|share| share_of(link_bps, share)).sum()
 }
 
-/// The policy's name for a class number.
+/// The policy's name for the class with this number.
 pub(super) fn name_of(policy: &Policy, minor: u16) -> Option<&str> {
     let mut own = policy.firsts.iter().filter(|first| first.share.is_some());
     match minor {
@@ -108,7 +109,7 @@ impl Builder<'_> {
     fn add_class(&mut self, minor: u16, parent: Option<u16>, rate: u64, ceil: u64, priority: u8) {
         let burst = self.policy.shape.burst.map(|burst| burst.value as u32);
         let at_once = |bps| burst.unwrap_or(burst_of(bps, self.mtu)).max(self.mtu);
-        // The guarantee must outlast the packets of other classes that are on the line already.
+        // Packets of other classes may already be on the line. The guarantee must cover the time that they take.
         let sure = burst_of(rate.saturating_mul(10), self.mtu * 5);
         self.classes.push(ClassOptions {
             minor,
@@ -167,7 +168,7 @@ impl Builder<'_> {
         let here: Vec<bool> = policy.classes.iter().map(is_here).collect();
         for (place, class) in policy.classes.iter().enumerate() {
             let minor = CLASS + place as u16;
-            // A class whose parent is absent in this direction moves up to the grandparent.
+            // If a class's parent is absent in this direction, the class moves up to the grandparent.
             let mut parent = class.parent;
             while let Some(above) = parent.filter(|above| !here[*above]) {
                 parent = policy.classes[above].parent;
@@ -196,7 +197,7 @@ impl Builder<'_> {
 
     fn queue(&self, queue: Queue, limit: Option<LimitBy>) -> Spec {
         let shape = &self.policy.shape;
-        // The section's limit is for its own template's queues.
+        // The limit of `[shape]` applies only to queues of its own template.
         let own = shape.limit.filter(|_| is_same(queue, shape.queue()));
         let limit = limit.or(own.map(|limit| limit.value));
         queue.spec(&Given {
@@ -213,7 +214,7 @@ impl Builder<'_> {
     }
 }
 
-/// The packets that the template "gamer" puts first: names, pings, calls and games.
+/// The packets that the template "gamer" sends first: DNS, pings, calls and games.
 fn lively() -> Vec<Match> {
     let flow = |flow: FlowMatch| Match {
         innermost: flow,

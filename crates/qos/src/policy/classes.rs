@@ -1,4 +1,4 @@
-//! `[[first]]` and `[[class]]`: who goes first, and who has a rate of its own.
+//! `[[first]]` (traffic to send first) and `[[class]]` (traffic with a rate of its own).
 
 use settings::{At, Notes, Section};
 use toml::de::DeTable;
@@ -9,16 +9,16 @@ use super::units::{self, Rate};
 use crate::classify::Match;
 use crate::queue::LimitBy;
 
-/// A rate, or a share of the link's.
+/// A rate, or a share of the link's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Amount {
     Rate(u64),
-    /// In thousandths.
+    /// A share in thousandths of the link's rate.
     Share(u32),
 }
 
 impl Amount {
-    /// Bits per second on a link of `link_bps`.
+    /// The rate in bits per second on a link of `link_bps`.
     pub(super) fn of(self, link_bps: u64) -> u64 {
         match self {
             Self::Rate(rate) => rate,
@@ -27,25 +27,25 @@ impl Amount {
     }
 }
 
-/// So many thousandths of a rate.
+/// A share of a rate, in thousandths.
 pub(super) fn share_of(link_bps: u64, share: u32) -> u64 {
     (u128::from(link_bps) * u128::from(share) / 1_000) as u64
 }
 
-/// A `[[first]]`.
+/// A `[[first]]` section.
 #[derive(Debug, Clone)]
 pub(super) struct First {
     pub(super) name: String,
-    /// Thousandths of the link, of a class of its own.
+    /// The share of the link in thousandths, if the section has a class of its own.
     pub(super) share: Option<u32>,
     pub(super) rules: Rules,
 }
 
-/// A `[[class]]`.
+/// A `[[class]]` section.
 #[derive(Debug, Clone)]
 pub(super) struct Class {
     pub(super) name: String,
-    /// Place of its parent among the classes.
+    /// Index of the parent in the list of classes.
     pub(super) parent: Option<usize>,
     pub(super) is_parent: bool,
     pub(super) rate: At<Amount>,
@@ -53,12 +53,12 @@ pub(super) struct Class {
     pub(super) priority: u8,
     pub(super) queue: Option<Queue>,
     pub(super) limit: Option<At<LimitBy>>,
-    /// Which directions it is for: up, down.
+    /// Whether the class exists in each direction: up, down.
     pub(super) directions: [bool; 2],
     pub(super) rules: Rules,
 }
 
-/// Reads all sections of both kinds.
+/// Reads all `[[first]]` and `[[class]]` sections.
 pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> (Vec<First>, Vec<Class>) {
     let mut earlier = Vec::new();
     let mut names = Vec::new();
@@ -108,7 +108,7 @@ pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> (Vec<First>, Vec<Cl
     (firsts, classes)
 }
 
-/// The place of each class's parent, which stands before it.
+/// The index of each class's parent. A parent must precede its children in the file.
 fn find_parents(
     names: &[String],
     parents: Vec<Option<At<String>>>,
@@ -198,7 +198,7 @@ fn amount(text: &str) -> Result<Amount, String> {
     }
 }
 
-/// A section's name, which no other has.
+/// The name of a section, which must be unique.
 fn name(section: &mut Section<'_>, names: &mut Vec<String>, notes: &Notes<'_>) -> String {
     let given = section.text("name");
     let name = given
@@ -216,7 +216,7 @@ fn name(section: &mut Section<'_>, names: &mut Vec<String>, notes: &Notes<'_>) -
     name
 }
 
-/// Notes that a section can match nothing, since what it matches is always taken before.
+/// Reports a section that can match no packet because earlier sections match all of its packets.
 fn check_reach(
     section: &Section<'_>,
     rules: &Rules,
@@ -252,7 +252,7 @@ fn check_reach(
     earlier.extend(own);
 }
 
-/// Notes guarantees that add up to more than there is, in one direction.
+/// Reports guarantees of one direction that add up to more than the available rate.
 pub(super) fn check_sums(
     link_bps: u64,
     is_up: bool,

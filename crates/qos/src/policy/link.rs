@@ -1,4 +1,4 @@
-//! `[link]`: rates, and what the link layer adds to each packet.
+//! `[link]`: its rates, and the bytes that the link layer adds to each packet.
 
 use settings::{At, Notes, Section};
 use toml::de::DeTable;
@@ -6,7 +6,8 @@ use toml::de::DeTable;
 use super::units::{self, Rate};
 use crate::tree::Overhead;
 
-/// Names for what link layers add to an IP packet: per packet, least packet, ATM. Bytes as tc-cake(8) has them.
+/// Link layers by name: the bytes they add to an IP packet, their smallest packet, and ATM framing. Values are those of
+/// tc-cake(8).
 const OVERHEADS: [(&str, Overhead); 11] = [
     ("none", named(0, 0, false)),
     ("ethernet", named(38, 84, false)),
@@ -29,13 +30,13 @@ const fn named(per_packet: i32, mpu: u32, atm: bool) -> Overhead {
     }
 }
 
-/// What `[link]` says.
+/// The settings of `[link]`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Link {
     pub(super) up: Option<At<u64>>,
     pub(super) down: Option<At<u64>>,
     pub(super) overhead: Overhead,
-    /// Bytes of the longest IP packet.
+    /// Length of the longest IP packet, in bytes.
     pub(super) mtu: u32,
 }
 
@@ -70,7 +71,7 @@ pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Link {
     }
 }
 
-/// Notes a rate at which a single packet takes more than a second: mostly its unit was forgotten.
+/// Reports a rate at which a single packet takes more than a second. The usual cause is a missing unit.
 fn check_packet_time(key: &str, rate: At<u64>, packet: u32, notes: &Notes<'_>) {
     let seconds = u64::from(packet) * 8 / rate.value;
     if seconds > 0 {

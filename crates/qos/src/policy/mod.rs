@@ -1,4 +1,5 @@
-//! The one file that an operator writes: text in, disciplines out. docs/qos-policy.md is its reference.
+//! The operator's policy file: parses its text and builds the queueing disciplines. docs/qos-policy.md is its
+//! reference.
 //!
 //! ```text
 //! let (policy, advice) = Policy::parse(text)?;     // all faults at once, each with line, column, key and remedy
@@ -27,12 +28,12 @@ use link::Link;
 use shape::{Shape, is_same};
 use units::Rate;
 
-/// Sections of the file.
+/// The sections of the file.
 const SECTIONS: [&str; 4] = ["link", "shape", "first", "class"];
-/// Explicit classes.
+/// Maximum number of `[[class]]` sections.
 const CLASSES_MAX: usize = 1_024;
 
-/// What an operator wants of a link.
+/// The operator's policy for one link.
 #[derive(Debug, Clone)]
 pub struct Policy {
     link: Link,
@@ -42,7 +43,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads a policy; returns it with advice.
+    /// Parses a policy. Returns it with advice on settings that are valid but may be unintended.
     ///
     /// # Errors
     /// Its faults, in the order of the text.
@@ -52,43 +53,43 @@ impl Policy {
         notes.finish(policy)
     }
 
-    /// Bits per second that go up; `None`: this direction is not shaped.
+    /// The upload rate in bits per second. `None`: this direction is not shaped.
     #[must_use]
     pub fn up_bps(&self) -> Option<u64> {
         self.link.up.map(|rate| rate.value)
     }
 
-    /// Bits per second that come down, likewise.
+    /// The download rate in bits per second. `None`: this direction is not shaped.
     #[must_use]
     pub fn down_bps(&self) -> Option<u64> {
         self.link.down.map(|rate| rate.value)
     }
 
-    /// What the link layer adds to each packet.
+    /// The bytes that the link layer adds to each packet.
     #[must_use]
     pub fn overhead(&self) -> Overhead {
         self.link.overhead
     }
 
-    /// Bytes of the longest IP packet.
+    /// Length of the longest IP packet, in bytes.
     #[must_use]
     pub fn mtu(&self) -> u32 {
         self.link.mtu
     }
 
-    /// What the class "1:`minor`" of either direction is called: `link`, `first`, `rest`, or a section's name.
+    /// The name of class "1:`minor`", the same in both directions: `link`, `first`, `rest`, or a section's name.
     #[must_use]
     pub fn class_name(&self, minor: u16) -> Option<&str> {
         build::name_of(self, minor)
     }
 
-    /// The disciplines for what goes up. Lengths are bytes on the line, by [`Policy::overhead`].
+    /// The disciplines for uploads. Lengths are in bytes on the line, computed by [`Policy::overhead`].
     #[must_use]
     pub fn up_spec(&self) -> Spec {
         build::spec(self, true)
     }
 
-    /// The disciplines for what comes down.
+    /// The disciplines for downloads.
     #[must_use]
     pub fn down_spec(&self) -> Spec {
         build::spec(self, false)
@@ -117,7 +118,7 @@ fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Policy {
     policy
 }
 
-/// What can be said of all sections together.
+/// Checks rules that concern several sections.
 fn check(policy: &Policy, root: &DeTable<'_>, notes: &Notes<'_>) {
     let place_of = |name: &str| root.get(name).map_or(0, |value| value.span().start);
     let is_unshaped = policy.shape.template.is_none();
@@ -174,7 +175,7 @@ fn check(policy: &Policy, root: &DeTable<'_>, notes: &Notes<'_>) {
     }
 }
 
-/// Queues that are too long or too short, and bursts that no packet fits in.
+/// Reports queues that are too long or too short, and bursts smaller than one packet.
 fn check_limits(policy: &Policy, rate: u64, is_up: bool, shape_at: usize, notes: &Notes<'_>) {
     let mtu = policy.overhead().on_line(policy.mtu());
     let direction = if is_up { "up" } else { "down" };

@@ -1,4 +1,4 @@
-//! The conditions of a section, as [`Match`]es for each direction.
+//! The conditions of a section, converted to [`Match`]es for each direction.
 
 use core::str::FromStr;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use wire::flow::Dscp;
 
 use crate::classify::{FlowMatch, Mark, Match, Ports, Prefix};
 
-/// The most matches of one section: lists multiply.
+/// Maximum number of matches of one section. The lengths of its lists multiply.
 const MATCHES_MAX: usize = 1_024;
 
 const PROTOCOLS: [(&str, u8); 13] = [
@@ -27,7 +27,7 @@ const PROTOCOLS: [(&str, u8); 13] = [
     ("l2tp", 115),
 ];
 
-/// Protocols that have ports.
+/// IP protocols that have ports.
 const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
 /// The keys of a section that are conditions.
@@ -36,12 +36,12 @@ pub(super) const CONDITIONS: [&str; 13] = [
     "vlan", "header",
 ];
 
-/// What a section matches, by direction.
+/// The packets that a section matches, for each direction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Rules {
-    /// Of packets that go up.
+    /// Matches for uploaded packets.
     pub(super) up: Vec<Match>,
-    /// Of packets that come down.
+    /// Matches for downloaded packets.
     pub(super) down: Vec<Match>,
 }
 
@@ -52,7 +52,7 @@ enum Header {
     Tunnel,
 }
 
-/// Reads the conditions of a section; all of them must hold, and of a list one.
+/// Reads the conditions of a section. A packet must meet every condition. It meets a list if it matches one element.
 pub(super) fn read(section: &mut Section<'_>, notes: &Notes<'_>) -> Rules {
     let given = CONDITIONS
         .iter()
@@ -119,7 +119,7 @@ fn with(header: Header, flow: FlowMatch, mut rest: Match) -> Match {
     rest
 }
 
-/// Addresses, protocols and ports: up, down.
+/// Reads addresses, protocols and ports. Each pair is for up and down.
 fn flows(section: &mut Section<'_>, notes: &Notes<'_>) -> Vec<[FlowMatch; 2]> {
     let protocols = section.several("proto", protocol);
     let portless = protocols
@@ -181,7 +181,7 @@ fn product<'p, T>(a: &'p [T], b: &'p [T]) -> impl Iterator<Item = (&'p T, &'p T)
     a.iter().flat_map(move |a| b.iter().map(move |b| (a, b)))
 }
 
-/// DSCP by `dscp` and by `tos`.
+/// Reads the DSCPs of `dscp` and `tos`.
 fn code_points(section: &mut Section<'_>, notes: &Notes<'_>) -> Vec<Option<Dscp>> {
     let mut codes = section.several("dscp", told::<Dscp>);
     let octets = section.several("tos", tos);
@@ -213,7 +213,7 @@ fn code_points(section: &mut Section<'_>, notes: &Notes<'_>) -> Vec<Option<Dscp>
     optional(codes)
 }
 
-/// Notes that two keys say the same thing.
+/// Reports two keys that set the same condition.
 fn exclusive(section: &Section<'_>, key: &'static str, others: &[&'static str], notes: &Notes<'_>) {
     let other = others.iter().find(|other| section.has(other));
     if let Some(other) = other.filter(|_| section.has(key)) {
@@ -226,7 +226,7 @@ fn exclusive(section: &Section<'_>, key: &'static str, others: &[&'static str], 
     }
 }
 
-/// The values, or one `None` where nothing is asked.
+/// The values, or a single `None` if the section does not give the key.
 fn optional<T>(values: Vec<At<T>>) -> Vec<Option<T>> {
     match values.is_empty() {
         true => vec![None],
@@ -266,7 +266,8 @@ fn mark(text: &str) -> Result<Mark, String> {
         .ok_or_else(|| format!("\"{text}\" is no mark; write 0x1, or \"0x1/0xff\" with a mask"))
 }
 
-/// Whether every packet that `b` matches is one that `a` matches, as far as can be told from one pair.
+/// Whether `a` matches every packet that `b` matches. Compares this pair only, so it can miss cases that need several
+/// matches.
 pub(super) fn covers(a: &Match, b: &Match) -> bool {
     flow_covers(&a.outer, &b.outer)
         && flow_covers(&a.tunnel, &b.tunnel)

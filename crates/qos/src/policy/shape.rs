@@ -1,4 +1,4 @@
-//! `[shape]`: the template, its queue's keys and its limit.
+//! `[shape]`: the template, the keys of its queue, and its limit.
 
 use base::Duration;
 use settings::{At, Notes, Section};
@@ -11,26 +11,26 @@ use crate::plan::Declared;
 use crate::queue::{LimitBy, Setting, Settings, Takes, Value};
 use crate::registry::{Choice, choices, settings};
 
-/// A queue that the policy names.
+/// A queue that a policy can name.
 pub(super) type Queue = &'static dyn Choice;
 
-/// `template`.
+/// The value of `template`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Template {
-    /// One of the queues behind the rate.
+    /// One of the queues, behind a rate limit.
     Shaped(Queue),
-    /// As "home", but games and calls go first without a rule.
+    /// Like "home", but games and calls are prioritised without a rule.
     Gamer,
-    /// Neither rate nor order.
+    /// No rate limit and no prioritisation.
     None,
 }
 
-/// The queue where a policy names none.
+/// The default queue.
 pub(super) fn home() -> Queue {
     &fair::Options::ABOUT.queues[0]
 }
 
-/// The templates by name: "gamer" after "home", "none" at the end.
+/// The templates by name. "gamer" follows "home", and "none" is last.
 fn templates() -> Vec<(&'static str, Template)> {
     let queues = choices().into_iter();
     let named = queues.map(|queue| (queue.offer().template, Template::Shaped(queue)));
@@ -40,7 +40,7 @@ fn templates() -> Vec<(&'static str, Template)> {
     templates
 }
 
-/// The values of a class's `queue`.
+/// The values that `queue` of a class accepts.
 pub(super) fn queues() -> Vec<(&'static str, Queue)> {
     let queues = choices().into_iter();
     queues.map(|queue| (queue.offer().name, queue)).collect()
@@ -51,15 +51,15 @@ pub(super) fn is_same(one: Queue, other: Queue) -> bool {
     one.offer().name == other.offer().name
 }
 
-/// The keys and values of `[shape]`.
+/// The settings of `[shape]`.
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
     pub(super) template: Template,
-    /// Keys of queues.
+    /// Keys that belong to queues.
     pub(super) settings: Settings,
     pub(super) limit: Option<At<LimitBy>>,
     pub(super) burst: Option<At<u64>>,
-    /// Thousandths of the link.
+    /// Share of the link's rate, in thousandths.
     pub(super) first_share: u32,
 }
 
@@ -74,7 +74,7 @@ impl Template {
 }
 
 impl Shape {
-    /// The queue behind the rate.
+    /// The queue that the template puts behind the rate limit.
     pub(super) fn queue(&self) -> Queue {
         match self.template {
             Template::Shaped(queue) => queue,
@@ -107,7 +107,7 @@ pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Shape {
     shape
 }
 
-/// The value of one queue's key.
+/// Reads the value of one queue's key.
 fn value_of(setting: &'static Setting, section: &mut Section<'_>) -> Option<Value> {
     let key = setting.name;
     match setting.takes {
@@ -139,7 +139,7 @@ fn key_set(text: &str) -> Result<KeySet, String> {
     keys.map_err(|error| error.to_string().replacen(": ", "; ", 1))
 }
 
-/// Keys that have no effect, or do harm, with this template.
+/// Warns about keys that have no effect, or a harmful one, with this template.
 fn advise(section: &Section<'_>, shape: &Shape, notes: &Notes<'_>) {
     let offer = shape.queue().offer();
     for setting in settings() {
@@ -161,7 +161,7 @@ fn advise(section: &Section<'_>, shape: &Shape, notes: &Notes<'_>) {
     }
 }
 
-/// The templates on which a key has an effect.
+/// The templates in which a key has an effect.
 fn with(setting: &Setting) -> String {
     let queues = choices().into_iter();
     let queues = queues.filter(|queue| queue.offer().has(setting));
@@ -169,7 +169,7 @@ fn with(setting: &Setting) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Packets as a number, bytes with `b`, `k` or `m`, or a time.
+/// Parses a limit: a number of packets, bytes with `b`, `k` or `m`, or a time.
 pub(super) fn limit(text: &str) -> Result<LimitBy, String> {
     if let Ok(packets) = text.parse::<u32>() {
         return Ok(LimitBy::Packets(packets));

@@ -67,7 +67,7 @@ fn two_rates_are_a_policy() {
         Spec::Fair(fair) => (fair.hosts, fair.codel.target.as_nanos()),
         other => panic!("{other:?}"),
     };
-    // One and a half packets of 1,538 bytes at 2 Mbit/s.
+    // The time of 1.5 packets of 1,538 bytes at 2 Mbit/s.
     assert_eq!(hosts(&up), (KeySet::HOST, 9_228_000));
     assert_eq!(hosts(&down), (KeySet::HOST_DST, 5_000_000));
 }
@@ -171,7 +171,7 @@ fn a_fault_of_the_syntax_has_its_line_too() {
 fn a_rule_that_ecn_would_trip_is_told() {
     let rule = |tos: &str| format!("{LINK}[[first]]\ntos = {tos}\n");
     assert!(advice(&rule("0x10")).is_empty());
-    // It would be all of the default class.
+    // The rule would match all packets of the default class.
     for (tos, right) in [("0x02", "write 0x00/0xfc"), ("0xb9", "write 0xb8/0xfc")] {
         assert_one(&advice(&rule(tos)), 5, "first[1].tos", right);
     }
