@@ -56,7 +56,7 @@ pub enum Error {
 impl Error {
     /// The error that the sender of a discarded packet gets, if any. There is none for an invalid packet or one with an
     /// impossible source or destination (RFC 1812 sections 5.2.2 and 4.3.2.7), nor for a spoofed source (section
-    /// 5.3.8). For a packet that is too big, whoever knows the MTU makes [`Error::TooBig`].
+    /// 5.3.8). For a packet that is too big, the caller makes [`Error::TooBig`], because it knows the MTU.
     #[must_use]
     pub const fn of(discard: Discard) -> Option<Self> {
         match discard {

@@ -39,7 +39,7 @@ fn device() -> (Namespace, Tun) {
     (namespace, tun)
 }
 
-/// Waits until the kernel takes what comes for the IPv6 address: it does so a moment after it said that it would.
+/// Waits until the kernel accepts packets for the IPv6 address, which is a moment after it confirmed the address.
 fn wait_for_own_address() {
     let own = "20010db8000000000000000000000001 80 ";
     for _ in 0..10_000 {
@@ -53,17 +53,17 @@ fn wait_for_own_address() {
     panic!("the address is not usable after 10 s");
 }
 
-/// What was seen on the way.
+/// What [`reflect`] counted.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Packets for several that came out of the device, and that went in.
+    /// Packets of several segments: read from the device, and written to it.
     cut: usize,
     joined: usize,
     packets: usize,
 }
 
-/// Sends what comes out of a device back into it, the addresses exchanged but not the ports: cut, its checksums looked
-/// at, and joined again. So who speaks to a port there has spoken to the same port here, as if he were there.
+/// Sends every packet from a device back into it, with its addresses swapped and its ports unchanged. It cuts each
+/// packet into segments, checks their checksums and joins them again. A sender thus reaches the same port on this host.
 fn reflect(tun: &Tun, udp: bool, stop: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let mut joiner = Joiner::new(Options { lanes: 4, udp });
