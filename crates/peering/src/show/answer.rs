@@ -49,7 +49,7 @@ pub enum BgpShow {
         family: Option<FamilyId>,
         cursor: Cursor,
     },
-    /// What a peer is told, of all or of what lies in `within`, or of that alone.
+    /// Routes advertised to a peer: all of them, those inside `within`, or only `within` itself if `is_exact`.
     Sent {
         peer: PeerId,
         within: Option<Prefix>,

@@ -74,7 +74,7 @@ pub(super) fn lines(
     }
 }
 
-/// A route as a peer is told it.
+/// Writes the row of a route as it is advertised to a peer.
 pub(super) fn sent(nlri: Nlri, attributes: &[u8], next_hop: NextHop, out: &mut Rows<'_>) {
     out.push(&rows::BgpRoute {
         schema: rows::BgpRoute::SCHEMA,
