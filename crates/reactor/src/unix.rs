@@ -153,7 +153,7 @@ mod tests {
         let error = listen(&directory.socket(), 0o660).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         let client = UnixStream::connect(directory.socket()).unwrap();
-        // The first connection is the question whether somebody answers.
+        // The first connection is the probe by which the second listen() checked for a running daemon.
         assert!(listener.accept().is_ok() && listener.accept().is_ok());
         drop(client);
         assert_eq!(directory.files(), 1);
