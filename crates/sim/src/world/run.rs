@@ -273,7 +273,7 @@ impl World {
         self.outbox = outbox;
     }
 
-    /// Puts a datagram on the link to whoever has the address.
+    /// Puts a datagram on the link to the node that has the address.
     fn send(&mut self, from_node: NodeId, route: Route, bytes: Rc<[u8]>) {
         let to = route.peer;
         let sockets = &self.nodes[from_node.index()].sockets;
