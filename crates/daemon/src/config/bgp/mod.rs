@@ -54,7 +54,7 @@ pub struct Install {
 }
 
 impl Bgp {
-    /// Whether any peer is configured to hear that forwarding state survives a restart (graceful restart).
+    /// Whether we advertise to any peer that our forwarding state survives a restart (graceful restart).
     pub fn preserves(&self) -> bool {
         let peers = self.speaker.peers.iter().map(|peer| &peer.settings);
         let mut all = peers.chain(self.speaker.dynamic.iter().map(|dynamic| &dynamic.settings));
