@@ -77,7 +77,7 @@ impl Authenticator {
         self.deadline = Instant::FAR_FUTURE;
     }
 
-    /// LCP is up, and the peer agreed to this way to authenticate.
+    /// LCP is up, and the peer agreed to this authentication protocol.
     pub(crate) fn start(
         &mut self,
         by: Authentication,
@@ -95,7 +95,7 @@ impl Authenticator {
         }
     }
 
-    /// The owner gets a claim without an exchange: from a proxy, or because none is needed.
+    /// Reports a claim without an exchange: a proxy supplied it, or no authentication is required.
     pub(crate) fn claimed(&mut self) {
         self.stage = Stage::Claimed;
         self.deadline = Instant::FAR_FUTURE;
@@ -239,7 +239,7 @@ impl Authenticator {
         true
     }
 
-    /// Takes the owner's answer about a peer that was not asked to authenticate, and gets no reply.
+    /// Takes the owner's answer about a peer that was not asked to authenticate. The peer gets no reply.
     pub(crate) fn answer_silently(&mut self, accepted: bool) {
         self.stage = Stage::Answered { accepted };
     }
@@ -341,7 +341,7 @@ impl Applicant {
         self.deadline = Instant::FAR_FUTURE;
     }
 
-    /// LCP is up, and the peer asks for this way to authenticate.
+    /// LCP is up, and the peer requires this authentication protocol.
     pub(crate) fn start(
         &mut self,
         by: Authentication,

@@ -1,4 +1,4 @@
-//! Limit on the control packets of one peer, so that a flood costs little.
+//! A limit on the control packets of one peer, so that a flood costs little processing time.
 
 use crate::event::Discard;
 use crate::layer::Context;

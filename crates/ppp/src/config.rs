@@ -1,9 +1,9 @@
-//! Configuration that all links of an owner share: timers, limits, ways to authenticate.
+//! Configuration that all links of an owner share: timers, limits and authentication protocols.
 
 use base::Duration;
 use wire::ppp::{chap, protocol};
 
-/// A way to authenticate.
+/// An authentication protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Authentication {
     /// PAP (RFC 1334).
@@ -24,7 +24,7 @@ impl Authentication {
         }
     }
 
-    /// The way that an option's data names; `None` if it is unknown.
+    /// The protocol that an option's data names. `None` if it is unknown.
     pub(crate) fn from_option(data: &[u8]) -> Option<Self> {
         [Self::Pap, Self::ChapMd5]
             .into_iter()
@@ -39,7 +39,7 @@ pub struct Config {
     pub restart: Duration,
     /// Configure-Requests without an answer before a layer gives up. 10.
     pub configure_max: u8,
-    /// Terminate-Requests without an answer before a layer is down. 2.
+    /// Terminate-Requests without an answer before a layer finishes. 2.
     pub terminate_max: u8,
     /// Configure-Naks before an option is rejected instead. 5.
     pub failure_max: u8,
@@ -56,11 +56,11 @@ pub struct Config {
     pub rechallenge_interval: Duration,
     /// The MRU that we ask peers for. 1,500 is the default, which needs no option.
     pub mru: u16,
-    /// Ways to authenticate that a peer may use, the preferred one first; empty: it need not authenticate.
+    /// Authentication protocols that a peer may use, in order of preference. Empty: it need not authenticate.
     pub authenticate: Vec<Authentication>,
     /// Our name in CHAP's challenges.
     pub name: Vec<u8>,
-    /// Whether to offer PFC and ACFC (RFC 1661, sections 6.5 and 6.6). What peers offer is always agreed to.
+    /// Whether to offer PFC and ACFC (RFC 1661, sections 6.5 and 6.6). Offers from peers are always accepted.
     pub compress: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Events that a link reports to its owner, reasons of its end, and reasons to ignore a frame.
+//! The events that a link reports to its owner, the reasons why a link ends, and the reasons to ignore a frame.
 
 use core::fmt;
 use core::net::Ipv4Addr;
@@ -15,13 +15,13 @@ pub enum Event {
     Authenticate(Claim),
     /// We were authenticated by the peer (client side).
     Authenticated,
-    /// IPv4 packets may flow.
+    /// The IPv4 data path is open.
     Ipv4Up(Ipv4Settings),
-    /// IPv4 packets may no longer flow.
+    /// The IPv4 data path is closed.
     Ipv4Down,
-    /// IPv6 packets may flow.
+    /// The IPv6 data path is open.
     Ipv6Up(Ipv6Settings),
-    /// IPv6 packets may no longer flow.
+    /// The IPv6 data path is closed.
     Ipv6Down,
     /// The link ended. This is its last event.
     Ended(LinkEnd),
@@ -45,7 +45,7 @@ impl Claim {
         }
     }
 
-    /// The identifier that the peer expects its answer under.
+    /// The identifier that the reply to the peer must carry.
     pub(crate) fn identifier(&self) -> u8 {
         match self.proof {
             Proof::None => 0,
@@ -77,18 +77,18 @@ pub enum Proof {
     },
 }
 
-/// What IPCP agreed on.
+/// The values that IPCP negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Settings {
     /// Our address.
     pub local: Ipv4Addr,
     /// The peer's address.
     pub peer: Ipv4Addr,
-    /// DNS servers that we got (client side; RFC 1877), or that we gave.
+    /// DNS servers that the peer assigned to us (client side; RFC 1877), or that we assigned to it.
     pub dns: [Option<Ipv4Addr>; 2],
 }
 
-/// What IPv6CP agreed on.
+/// The values that IPv6CP negotiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv6Settings {
     /// Our interface identifier.
@@ -116,13 +116,13 @@ pub enum LinkEnd {
     AuthenticationFailed,
     /// The peer refused us (client side).
     RefusedByPeer,
-    /// The peer asks us to authenticate, in no way that we can.
+    /// The peer requires an authentication protocol that we do not support or have no credentials for.
     NoCredentials,
     /// The peer did not answer our Echo-Requests.
     EchoTimeout,
-    /// The line is looped: our own frames come back.
+    /// The line is looped: we receive our own frames.
     Looped,
-    /// No network protocol is left.
+    /// No network protocol remains open.
     NoNetwork,
 }
 

@@ -5,25 +5,25 @@
 /// A state of the automaton (RFC 1661, section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// The lower layer is down, and nobody has opened.
+    /// The lower layer is down, and the owner has not opened the layer.
     Initial,
-    /// Opened, but the lower layer is down.
+    /// The owner has opened the layer, but the lower layer is down.
     Starting,
-    /// The lower layer is up, and nobody has opened.
+    /// The lower layer is up, and the owner has not opened the layer.
     Closed,
-    /// Waits for a Configure-Request after the peer ended it or did not answer.
+    /// Waits for a Configure-Request, after the peer terminated the layer or did not answer.
     Stopped,
-    /// A Terminate-Request was sent, to be closed.
+    /// A Terminate-Request was sent on the way to Closed.
     Closing,
-    /// A Terminate-Request was sent, to be stopped.
+    /// A Terminate-Request was sent on the way to Stopped.
     Stopping,
     /// A Configure-Request was sent.
     ReqSent,
-    /// ... and acknowledged; the peer's was not.
+    /// The peer acknowledged our Configure-Request. Its own was not acknowledged yet.
     AckRcvd,
-    /// The peer's Configure-Request was acknowledged; ours was not.
+    /// We acknowledged the peer's Configure-Request. Ours was not acknowledged yet.
     AckSent,
-    /// Both are acknowledged.
+    /// Both Configure-Requests are acknowledged.
     Opened,
 }
 
@@ -45,7 +45,7 @@ impl State {
         }
     }
 
-    /// Whether the Restart timer runs in it: the states that have TO events.
+    /// Whether the Restart timer runs in this state, that is, whether the table has TO events for it.
     pub(crate) const fn is_timed(self) -> bool {
         match self {
             Self::Closing | Self::Stopping | Self::ReqSent | Self::AckRcvd | Self::AckSent => true,
@@ -54,20 +54,20 @@ impl State {
     }
 }
 
-/// What happens to an automaton (RFC 1661, section 4.3).
+/// An event of the automaton (RFC 1661, section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Up: the lower layer is ready.
     Up,
-    /// Down: the lower layer is not ready any more.
+    /// Down: the lower layer is no longer ready.
     Down,
-    /// Open: an administrator wants it.
+    /// Open: the administrator permits the layer to open.
     Open,
-    /// Close: an administrator does not want it.
+    /// Close: the administrator requires the layer to close.
     Close,
-    /// TO+: the Restart timer expired, and tries are left.
+    /// TO+: the Restart timer expired, and retransmissions remain.
     TimeoutPlus,
-    /// TO-: the Restart timer expired, and no try is left.
+    /// TO-: the Restart timer expired, and no retransmission remains.
     TimeoutMinus,
     /// RCR+: Configure-Request, acceptable.
     RequestGood,
@@ -81,17 +81,17 @@ pub(crate) enum Event {
     TerminateRequest,
     /// RTA: Terminate-Ack.
     TerminateAck,
-    /// RUC: a code that is not known.
+    /// RUC: a packet with an unknown code.
     UnknownCode,
-    /// RXJ+: a reject that may be.
+    /// RXJ+: a reject that the layer can accept.
     RejectGood,
-    /// RXJ-: a reject with which nothing can go on.
+    /// RXJ-: a reject after which the layer cannot continue.
     RejectBad,
     /// RXR: Echo-Request, Echo-Reply or Discard-Request.
     Echo,
 }
 
-/// What is to be done (RFC 1661, section 4.4), as a set.
+/// A set of actions (RFC 1661, section 4.4).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Actions(u16);
 
@@ -128,13 +128,14 @@ impl Actions {
         Self(self.0 | other.0)
     }
 
-    /// Whether `action` is one of them.
+    /// Whether the set contains `action`.
     pub(crate) const fn has(self, action: Self) -> bool {
         self.0 & action.0 != 0
     }
 }
 
-/// The table: what is to be done, and the state after it. What the table calls illegal changes nothing.
+/// The state table: returns the actions for an event and the next state. A cell that the RFC calls illegal changes
+/// nothing.
 pub(crate) const fn step(state: State, event: Event) -> (Actions, State) {
     match state {
         State::Initial => initial(event),

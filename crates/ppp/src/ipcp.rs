@@ -1,6 +1,6 @@
 //! IPCP's options (RFC 1332; name servers of RFC 1877).
 //!
-//! Left out: header compression and NetBIOS name servers, which are rejected.
+//! Left out: header compression and NetBIOS name servers. Requests for them are rejected.
 
 use core::net::Ipv4Addr;
 
@@ -15,12 +15,12 @@ const ADDRESS: u8 = 3;
 /// Primary and secondary DNS server (RFC 1877, sections 1.1 and 1.3).
 const DNS: [u8; 2] = [129, 131];
 
-/// What IPv4 addresses a link may have.
+/// The IPv4 addresses that a link may negotiate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Offer {
-    /// Our address; unspecified where the peer is to say it (client side).
+    /// Our address. Unspecified if the peer assigns it (client side).
     pub local: Ipv4Addr,
-    /// The peer's address; unspecified where the peer knows it (client side).
+    /// The peer's address. Unspecified if the peer knows it (client side).
     pub peer: Ipv4Addr,
     /// DNS servers for the peer (network side).
     pub dns: [Option<Ipv4Addr>; 2],
@@ -29,7 +29,7 @@ pub struct Ipv4Offer {
 }
 
 impl Ipv4Offer {
-    /// A client's: the peer is asked for everything.
+    /// A client's offer: it requests every value from the peer.
     pub const ASK: Self = Self {
         local: Ipv4Addr::UNSPECIFIED,
         peer: Ipv4Addr::UNSPECIFIED,
@@ -38,24 +38,24 @@ impl Ipv4Offer {
     };
 }
 
-/// What IPCP negotiates.
+/// The state of IPCP's negotiation.
 #[derive(Clone, Debug)]
 pub(crate) struct Ipcp {
-    /// Our address as we ask for it; unspecified until the peer has said it.
+    /// The address that we request for ourselves. Unspecified until the peer has assigned one.
     local: Ipv4Addr,
-    /// The peer's address; unspecified until the peer has said it.
+    /// The peer's address. Unspecified until the peer has sent it.
     peer: Ipv4Addr,
-    /// Name servers: for the peer, or those that the peer told; unspecified where there is none.
+    /// DNS servers assigned to the peer, or received from it. Unspecified where there is none.
     dns: [Ipv4Addr; 2],
-    /// Our address is the peer's to say.
+    /// The peer assigns our address.
     learns: bool,
-    /// The peer's address is its own to say.
+    /// The peer chooses its own address.
     peer_chooses: bool,
-    /// The peer does not take our address option.
+    /// The peer rejects our address option.
     unnumbered: bool,
-    /// Name servers that we ask for: all at first, none that the peer rejects.
+    /// The DNS servers that we request: both at first, later without those that the peer rejected.
     asks: [bool; 2],
-    /// Name servers are the peer's to tell.
+    /// The peer assigns our DNS servers.
     learns_dns: bool,
 }
 
@@ -77,19 +77,19 @@ impl Ipcp {
         }
     }
 
-    /// The address that a request asks for, where that is not the one that its sender would be told.
+    /// The address that a request asks for, if it differs from the address that we would assign.
     pub(crate) fn wish(&self, mut request: Options<'_>) -> Option<Ipv4Addr> {
         let named = request.find(|option| option.kind == ADDRESS)?;
         let wanted = address(named.data).filter(|wanted| !wanted.is_unspecified());
         wanted.filter(|&wanted| !self.peer_chooses && wanted != self.peer)
     }
 
-    /// Has another address for the peer from now on.
+    /// Changes the address assigned to the peer.
     pub(crate) fn set_peer(&mut self, peer: Ipv4Addr) {
         self.peer = peer;
     }
 
-    /// What was agreed on.
+    /// The negotiated values.
     pub(crate) fn settings(&self) -> Ipv4Settings {
         Ipv4Settings {
             local: self.local,
@@ -98,13 +98,13 @@ impl Ipcp {
         }
     }
 
-    /// Which of the name servers that we ask for an option is.
+    /// The index of the DNS server that an option names, if we request that server.
     fn asked_dns(&self, kind: u8) -> Option<usize> {
         let nth = DNS.iter().position(|&known| known == kind)?;
         self.asks[nth].then_some(nth)
     }
 
-    /// The name server that a peer gets by an option.
+    /// The DNS server to assign to the peer for an option.
     fn dns_for_peer(&self, kind: u8) -> Option<Ipv4Addr> {
         let nth = DNS.iter().position(|&known| known == kind)?;
         let dns = self.dns[nth];
@@ -150,7 +150,7 @@ impl Negotiation for Ipcp {
         }
     }
 
-    /// RFC 1332, section 3.3: a peer that does not say its address is told it.
+    /// RFC 1332, section 3.3: a peer that omits its address is sent one in a Nak.
     fn missing(
         &self,
         mut request: Options<'_>,
@@ -169,7 +169,7 @@ impl Negotiation for Ipcp {
         }
     }
 
-    /// A peer that agrees to our having no address has not said one.
+    /// If the peer acknowledges a request without an address, it has not assigned us one.
     fn is_complete(&self) -> bool {
         !self.local.is_unspecified()
     }
@@ -179,7 +179,7 @@ impl Negotiation for Ipcp {
             return;
         };
         match option.kind {
-            // The network's side has its address from its operator, not from a subscriber.
+            // Only a client accepts an address from the peer. On the network side the operator sets our address.
             ADDRESS if self.learns => self.local = wanted,
             kind => {
                 if let Some(nth) = self.asked_dns(kind) {

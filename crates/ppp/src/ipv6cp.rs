@@ -1,6 +1,6 @@
 //! IPv6CP's options (RFC 5072, section 4): the interface identifier.
 //!
-//! Left out: IPv6-Compression-Protocol, which is rejected.
+//! Left out: IPv6-Compression-Protocol. Requests for it are rejected.
 
 use wire::ppp::control::{ConfigOption, Options, emit_option};
 use wire::ppp::protocol;
@@ -11,19 +11,19 @@ use crate::layer::{Judgement, Negotiation};
 
 const IDENTIFIER: u8 = 1;
 
-/// What interface identifiers a link may have.
+/// The interface identifiers that a link may negotiate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv6Offer {
-    /// Ours; 0 where the peer is to say it.
+    /// Our identifier. 0 if the peer assigns it.
     pub local: u64,
-    /// What a peer gets that has none; 0: a random one.
+    /// The identifier suggested to a peer that has none. 0: a random one.
     pub peer: u64,
-    /// Whether the peer must take that one.
+    /// Whether the peer must use the identifier `peer`.
     pub peer_must: bool,
 }
 
 impl Ipv6Offer {
-    /// Ours is what is given here, the peer's what it likes.
+    /// We use the identifier `local`, and the peer chooses its own.
     #[must_use]
     pub const fn free(local: u64) -> Self {
         Self {
@@ -34,14 +34,14 @@ impl Ipv6Offer {
     }
 }
 
-/// What IPv6CP negotiates.
+/// The state of IPv6CP's negotiation.
 #[derive(Clone, Debug)]
 pub(crate) struct Ipv6cp {
-    /// Ours as we ask for it.
+    /// The identifier that we request for ourselves.
     local: u64,
-    /// The peer's as agreed; before that, what it is to have, 0 if a random one.
+    /// The peer's identifier once agreed. Before that, the one to assign, or 0 for a random one.
     peer: u64,
-    /// The peer has to take that one.
+    /// The peer must use the assigned identifier.
     peer_must: bool,
 }
 
@@ -54,7 +54,7 @@ impl Ipv6cp {
         }
     }
 
-    /// What was agreed on.
+    /// The negotiated identifiers.
     pub(crate) fn settings(&self) -> Ipv6Settings {
         Ipv6Settings {
             local: self.local,
@@ -62,20 +62,20 @@ impl Ipv6cp {
         }
     }
 
-    /// What to suggest to a peer.
+    /// The identifier to suggest to a peer.
     fn suggestion(&self, random: &mut dyn Random) -> Judgement {
         let first = match self.peer {
             0 => random_identifier(random),
             known => known,
         };
-        // The first is as good as always neither zero nor ours.
+        // The first candidate is almost never zero or equal to ours.
         let fits = |identifier: &u64| ![0, self.local].contains(identifier);
         let identifier = [first, 1, 2].into_iter().find(fits);
         Judgement::suggest(&identifier.unwrap_or(first).to_be_bytes())
     }
 }
 
-/// A random one, and so not a universally unique one (RFC 5072, section 4.1).
+/// A random identifier, which is therefore not universally unique (RFC 5072, section 4.1).
 fn random_identifier(random: &mut dyn Random) -> u64 {
     let mut octets = [0; 8];
     random.fill(&mut octets);
@@ -108,7 +108,7 @@ impl Negotiation for Ipv6cp {
         }
     }
 
-    /// A peer that names none is told one, once (RFC 5072, section 4.1).
+    /// A peer that omits its identifier is sent one, once (RFC 5072, section 4.1).
     fn missing(
         &self,
         mut request: Options<'_>,
@@ -128,7 +128,7 @@ impl Negotiation for Ipv6cp {
         }
     }
 
-    /// Zero is no identifier.
+    /// Zero is not a valid identifier.
     fn is_complete(&self) -> bool {
         self.local != 0
     }
@@ -137,14 +137,14 @@ impl Negotiation for Ipv6cp {
         if option.kind != IDENTIFIER {
             return;
         }
-        // One that collides with the peer's own, or is none, is answered by a new one.
+        // If the peer suggests zero or its own identifier, we request a new random one.
         match identifier(option.data) {
             Some(wanted) if wanted != 0 && wanted != self.peer => self.local = wanted,
             _ => self.local = random_identifier(random).max(1),
         }
     }
 
-    /// Without an identifier there is no IPv6 on the link.
+    /// IPv6 cannot run on a link without an identifier.
     fn withdraw(&mut self, kind: u8) -> bool {
         kind != IDENTIFIER
     }

@@ -1,7 +1,7 @@
 //! One control protocol: the automaton, its Restart timer, and the exchange of Configure packets (RFC 1661, sections 4
 //! and 5), generic over the options that are negotiated.
 //!
-//! There are three departures from the RFC; docs/ppp.md explains them:
+//! The layer departs from the RFC in three ways, which docs/ppp.md explains:
 //! - A Configure-Request that repeats the acknowledged one in Opened means that our acknowledgement was lost. The layer
 //!   acknowledges it again, a limited number of times, and stays open. With the RFC's table, two ends on a lossy line
 //!   restart each other for minutes.
@@ -17,15 +17,15 @@ use crate::event::Discard;
 use crate::fsm::{Actions, Event, State, step};
 use crate::outbox::Outbox;
 
-/// What every call of a link needs from its owner.
+/// The values that a link's owner passes to every call.
 pub struct Context<'a> {
-    /// The time of this turn.
+    /// The current time.
     pub now: Instant,
     /// Timers and limits.
     pub config: &'a Config,
     /// Random numbers.
     pub random: &'a mut dyn Random,
-    /// Takes frames and events.
+    /// Collects frames and events.
     pub out: &'a mut Outbox,
 }
 
@@ -50,16 +50,16 @@ impl Judgement {
 
 /// The options that a control protocol negotiates.
 pub(crate) trait Negotiation {
-    /// The control protocol's number.
+    /// The protocol number.
     const PROTOCOL: u16;
 
-    /// Appends the options of our Configure-Request. Equal states append equal octets.
+    /// Appends the options of our Configure-Request. Equal states append equal bytes.
     fn request(&self, out: &mut Vec<u8>);
 
-    /// The verdict on an option of the peer.
+    /// Judges one option of the peer.
     fn judge(&mut self, option: &ConfigOption<'_>, random: &mut dyn Random) -> Judgement;
 
-    /// An option that the peer should have asked for, with its type and verdict, after so many Naks.
+    /// An option that the peer should have sent, with its type and verdict. `naks` counts the Naks sent so far.
     fn missing(
         &self,
         _request: Options<'_>,
@@ -93,14 +93,14 @@ pub(crate) struct Signals {
     pub(crate) down: bool,
     /// This-Layer-Finished.
     pub(crate) finished: bool,
-    /// The peer ended it.
+    /// The peer terminated the layer.
     pub(crate) by_peer: bool,
 }
 
 /// A control protocol of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Layer<N> {
-    /// What is negotiated.
+    /// The options to negotiate.
     pub(crate) negotiation: N,
     state: State,
     /// The Restart counter.
@@ -113,7 +113,7 @@ pub(crate) struct Layer<N> {
     acknowledged_id: u8,
     /// A digest of its options.
     acknowledged: u32,
-    /// How often it may be repeated.
+    /// How many more times the acknowledged request may be repeated.
     repeats: u8,
     /// Answers to our requests since the layer was last open.
     rounds: u8,
@@ -189,7 +189,7 @@ impl<N: Negotiation> Layer<N> {
         self.deadline = Instant::FAR_FUTURE;
     }
 
-    /// An event without a packet: Up, Down, Open, Close, or a reject of the whole protocol.
+    /// Handles an event without a packet: Up, Down, Open, Close, or a reject of the whole protocol.
     pub(crate) fn fire(
         &mut self,
         event: Event,
@@ -210,7 +210,7 @@ impl<N: Negotiation> Layer<N> {
         }
         match self.tries {
             0 if self.peer_may_be_open() => {
-                // How the table goes to Stopping.
+                // Close and then Open take the table to Stopping.
                 self.fire(Event::Close, compression, ctx);
                 self.fire(Event::Open, compression, ctx)
             }
@@ -247,7 +247,7 @@ impl<N: Negotiation> Layer<N> {
             code::CONFIGURE_ACK | code::CONFIGURE_NAK | code::CONFIGURE_REJECT
                 if matches!(self.state, State::Closed | State::Stopped) =>
             {
-                // In this state the table answers any request with a Terminate-Ack.
+                // In this state the table answers every request with a Terminate-Ack.
                 (Event::Ack, None)
             }
             code::CONFIGURE_ACK => {
@@ -325,7 +325,7 @@ impl<N: Negotiation> Layer<N> {
             match self.negotiation.judge(&option, ctx.random) {
                 Judgement::Agree => {}
                 Judgement::Suggest(value, length) if may_nak => {
-                    // Options that do not fit are named in the next reply.
+                    // Options that do not fit are reported in the next reply.
                     if code != code::CONFIGURE_REJECT && scratch.len() < SUGGESTED_MAX {
                         code = code::CONFIGURE_NAK;
                         emit_option(scratch, option.kind, &value[..usize::from(length)]);
@@ -348,7 +348,7 @@ impl<N: Negotiation> Layer<N> {
             code = code::CONFIGURE_NAK;
             emit_option(scratch, kind, &value[..usize::from(length)]);
         }
-        // A peer that insists gets a limited number of replies.
+        // Limits the replies to a peer that insists on its options.
         if code != code::CONFIGURE_ACK && self.disputes >= rounds_max(ctx.config) {
             self.refused = true;
             return Ok((Event::RejectBad, None));
@@ -379,7 +379,8 @@ impl<N: Negotiation> Layer<N> {
         Ok(self.end_round(Event::Nak, ctx))
     }
 
-    /// Limits a peer that answers and never agrees, since each answer restores the Restart counter.
+    /// Limits a peer that answers but never agrees. Each answer restores the Restart counter, so that counter never
+    /// expires.
     fn end_round(&mut self, event: Event, ctx: &Context<'_>) -> Event {
         self.rounds = self.rounds.saturating_add(1);
         if self.rounds <= rounds_max(ctx.config) {
@@ -389,7 +390,7 @@ impl<N: Negotiation> Layer<N> {
         Event::RejectBad
     }
 
-    /// Takes a step of the table.
+    /// Takes one transition of the table.
     fn act(
         &mut self,
         event: Event,
@@ -417,7 +418,8 @@ impl<N: Negotiation> Layer<N> {
         // Send the request before the reply. A peer in Ack-Sent that received the reply first would open, and the
         // request would close it again; the same would happen to us, without end.
         if has(Actions::SCR) {
-            // A retransmission may keep its identifier; what follows a reply may not (RFC 1661, section 5.1).
+            // A retransmission may reuse its identifier. A request that follows a reply may not (RFC 1661, section
+            // 5.1).
             if event != Event::TimeoutPlus || self.answered {
                 self.request_id = self.next_id();
             }
@@ -455,7 +457,7 @@ impl<N: Negotiation> Layer<N> {
         }
     }
 
-    /// An identifier for a packet that is no reply.
+    /// A new identifier, for a packet that is not a reply.
     pub(crate) fn next_id(&mut self) -> u8 {
         self.last_id = self.last_id.wrapping_add(1);
         self.last_id
@@ -505,7 +507,8 @@ impl<N: Negotiation> Layer<N> {
         ctx: &mut Context<'_>,
     ) {
         let head = (N::PROTOCOL, code::CODE_REJECT, self.next_id());
-        // A copy, cut to what every peer takes (RFC 1661, section 5.6); its length is that of the original.
+        // A copy, truncated to a size that every peer accepts (RFC 1661, section 5.6). Its length field is the
+        // original's.
         let kept = &packet.data[..packet.data.len().min(REJECTED_MAX)];
         let length = (packet.data.len() + HEADER) as u16;
         ctx.out.control(compression, head, |out| {
@@ -516,7 +519,7 @@ impl<N: Negotiation> Layer<N> {
     }
 }
 
-/// Digest that distinguishes requests of one peer (FNV-1a).
+/// A digest that tells a peer's requests apart (FNV-1a).
 fn digest(options: &[u8]) -> u32 {
     let step = |digest: u32, &octet: &u8| (digest ^ u32::from(octet)).wrapping_mul(0x0100_0193);
     options.iter().fold(0x811c_9dc5, step)
@@ -529,10 +532,10 @@ fn rounds_max(config: &Config) -> u8 {
     config.configure_max.saturating_add(naks)
 }
 
-/// Bytes of a Nak's options after which no more are added.
+/// Size of a Nak's options, in bytes, after which no more options are added.
 const SUGGESTED_MAX: usize = 128;
 
-/// Octets of a rejected packet that are sent back.
+/// Bytes of a rejected packet that are returned to the peer.
 pub(crate) const REJECTED_MAX: usize = 64;
 
 const NO_PACKET: Control<'static> = Control {

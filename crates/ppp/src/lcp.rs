@@ -1,6 +1,6 @@
 //! LCP's options (RFC 1661, section 6; ACCM of RFC 1662, section 7.1).
 //!
-//! Left out: Quality-Protocol, multilink and callback, which are rejected.
+//! Left out: Quality-Protocol, multilink and callback. Requests for them are rejected.
 
 use wire::ppp::control::{ConfigOption, Options, emit_option};
 use wire::ppp::{Compression, protocol};
@@ -15,35 +15,35 @@ const MAGIC: u8 = 5;
 const PFC: u8 = 7;
 const ACFC: u8 = 8;
 
-/// The MRU where none is negotiated (RFC 1661, section 6.1).
+/// The MRU of a link that negotiates none (RFC 1661, section 6.1).
 pub(crate) const MRU_DEFAULT: u16 = 1_500;
-/// No packet is smaller than this on any link of ours.
+/// The smallest MRU that any of our links uses.
 const MRU_MIN: u16 = 128;
-/// Times that a magic number may come back before the link is taken for a loop.
+/// Times that we may receive our own magic number before the link counts as looped.
 const LOOPS_MAX: u8 = 5;
 
-/// What LCP negotiates.
+/// The state of LCP's negotiation.
 #[derive(Clone, Debug)]
 pub(crate) struct Lcp {
-    /// What we take at most.
+    /// The largest packet that we accept (our MRU).
     pub(crate) mru: u16,
-    /// Our magic number; 0 where the peer rejects it.
+    /// Our magic number. 0 if the peer rejects it.
     pub(crate) magic: u32,
-    /// What the peer is to prove itself by.
+    /// The authentication protocol that we require of the peer.
     pub(crate) ask: Option<Authentication>,
-    /// What we ask to be allowed to leave out: options PFC and ACFC.
+    /// The compression options that we offer: PFC and ACFC.
     offer: [bool; 2],
-    /// Whether we can prove ourselves (client side), by any way there is.
+    /// Whether we have credentials to authenticate with (client side).
     able: bool,
-    /// What the peer takes at most.
+    /// The largest packet that the peer accepts (its MRU).
     pub(crate) peer_mru: u16,
-    /// The peer's magic number; 0 where it has none.
+    /// The peer's magic number. 0 if it has none.
     pub(crate) peer_magic: u32,
-    /// What the peer wants proof by.
+    /// The authentication protocol that the peer requires of us.
     pub(crate) peer_asks: Option<Authentication>,
-    /// How the frames that we send may be shortened, as the peer offered.
+    /// The compression that the peer offered for the headers of frames we send.
     pub(crate) compression: Compression,
-    /// The peer wants a proof that we do not have, and has not taken our answer yet.
+    /// The peer requires authentication that we cannot provide, and has not accepted our refusal yet.
     pub(crate) unproven: bool,
     loops: u8,
 }
@@ -74,18 +74,18 @@ impl Lcp {
         }
     }
 
-    /// How the peer may shorten the frames that it sends, if it has agreed.
+    /// The header compression that the peer may use in frames it sends, once it has agreed.
     pub(crate) fn offered(&self) -> Compression {
         let [protocol, address] = self.offer;
         Compression { protocol, address }
     }
 
-    /// Whether our own magic number came back too often.
+    /// Whether we received our own magic number too often.
     pub(crate) fn is_looped(&self) -> bool {
         self.loops >= LOOPS_MAX
     }
 
-    /// Takes what another has sent in our name, as far as it is what we would have asked for; `false` if it is not.
+    /// Takes over the options that another device negotiated in our name. `false` if we would not have requested them.
     pub(crate) fn take_over(&mut self, sent: Options<'_>, config: &Config) -> bool {
         let mut asked = None;
         let mut magic = 0;
@@ -222,7 +222,7 @@ impl Negotiation for Lcp {
     }
 }
 
-/// The way to authenticate that is asked for after one that the peer does not take.
+/// The authentication protocol to request after the peer refused `by`.
 fn next_way(by: Authentication, config: &Config) -> Authentication {
     let after = config.authenticate.iter().skip_while(|&&way| way != by);
     let mut around = after.chain(&config.authenticate).skip(1);

@@ -12,7 +12,7 @@
 //! link.handle(frame, &mut ctx)            -> Event::Ipv4Up(settings)
 //! ```
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
 //! | `fsm` | the RFC's state table |
 //! | `layer` | a control protocol: table, Restart timer, Configure packets, generic over options |

@@ -1,4 +1,4 @@
-//! A PPP link: its phases (RFC 1661, section 3), and the layer that each frame goes to.
+//! A PPP link: its phases (RFC 1661, section 3), and the dispatch of each frame to a layer.
 
 use core::net::Ipv4Addr;
 
@@ -21,25 +21,25 @@ use crate::view::{LcpOptions, LinkView};
 /// Our side of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The network: the peer authenticates, and the owner decides what it gets.
+    /// The network side: the peer authenticates, and the owner decides which addresses it gets.
     Network,
     /// A client: it authenticates with its credentials if asked to, and asks for addresses.
     Client {
-        /// Its name and secret; without any it refuses to authenticate.
+        /// Its name and secret. Without them it refuses to authenticate.
         credentials: Option<Credentials>,
-        /// IPv4, if it is wanted.
+        /// The IPv4 offer, if the client wants IPv4.
         ipv4: Option<Ipv4Offer>,
-        /// IPv6, if it is wanted.
+        /// The IPv6 offer, if the client wants IPv6.
         ipv6: Option<Ipv6Offer>,
     },
 }
 
-/// What an admitted peer gets.
+/// The addresses granted to an admitted peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Grant {
-    /// IPv4, if it may have that.
+    /// The IPv4 offer, if the peer may use IPv4.
     pub ipv4: Option<Ipv4Offer>,
-    /// IPv6, if it may have that.
+    /// The IPv6 offer, if the peer may use IPv6.
     pub ipv6: Option<Ipv6Offer>,
 }
 
@@ -55,7 +55,7 @@ pub struct Link {
     authenticator: Authenticator,
     /// State that only a client has.
     client: Option<Box<Client>>,
-    /// When authentication has taken too long.
+    /// The deadline for authentication.
     patience: Instant,
     /// When the next Echo-Request is due.
     echo_at: Instant,
@@ -67,21 +67,21 @@ pub struct Link {
     budget: Budget,
     /// The network phase has started.
     in_network: bool,
-    /// Why it is being closed.
+    /// The reason why the link is closing.
     closing: Option<LinkEnd>,
     ended: bool,
 }
 
-/// What only a client has.
+/// The state that only a client has.
 #[derive(Clone, Debug)]
 struct Client {
     /// Its authentication, if it has credentials.
     applicant: Option<Applicant>,
-    /// What it asks for.
+    /// The network protocols that it requests.
     wish: Grant,
 }
 
-/// IPv6 needs links that carry this much (RFC 8200, section 5; RFC 5072, section 2).
+/// The smallest packet size that IPv6 requires of a link (RFC 8200, section 5; RFC 5072, section 2).
 const IPV6_MTU_MIN: u16 = 1_280;
 
 /// Unknown protocols may use one in this many of a second's control packets.
@@ -162,7 +162,7 @@ impl Link {
         if !self.answer(true, message, ctx) {
             return false;
         }
-        // The peer was challenged again while up: what an earlier grant opened stays.
+        // The peer was challenged again while up, so network protocols that an earlier grant opened stay open.
         if !self.in_network {
             self.begin_networks(grant, ctx);
         }
@@ -260,13 +260,13 @@ impl Link {
         });
     }
 
-    /// Why it is being closed, until the peer acknowledges that.
+    /// The reason why the link is closing, until the peer acknowledges the termination.
     #[must_use]
     pub fn closing(&self) -> Option<LinkEnd> {
         self.closing
     }
 
-    /// The compression of frame heads that the peer agreed to.
+    /// The header compression that the peer agreed to.
     #[must_use]
     pub fn compression(&self) -> Compression {
         match self.lcp.is_opened() {
@@ -421,7 +421,7 @@ impl Link {
                 return Err(Discard::UnknownProtocol);
             }
         }
-        // A network protocol that this link does not have, or not yet.
+        // A network protocol that this link does not support, or that is not open yet.
         if !self.in_network {
             return Err(Discard::Phase);
         }
@@ -453,7 +453,7 @@ impl Link {
             code::ECHO_REQUEST | code::ECHO_REPLY | code::DISCARD_REQUEST => {
                 self.handle_echo(&packet, ctx)
             }
-            // Text for people (RFC 1570), without any effect.
+            // Text for the user (RFC 1570), without effect on the link.
             code::IDENTIFICATION | code::TIME_REMAINING => Ok(()),
             _ => {
                 let signals = self.lcp.handle(&packet, Compression::default(), ctx)?;
@@ -464,7 +464,7 @@ impl Link {
     }
 
     fn handle_echo(&mut self, packet: &Control<'_>, ctx: &mut Context<'_>) -> Result<(), Discard> {
-        // Only in Opened is there an answer (RFC 1661, section 5.8).
+        // Only the Opened state replies (RFC 1661, section 5.8).
         if !self.lcp.heeds_echo() {
             return Err(Discard::Phase);
         }
@@ -477,7 +477,7 @@ impl Link {
         match packet.code {
             code::ECHO_REQUEST => {
                 let head = (protocol::LCP, code::ECHO_REPLY, packet.identifier);
-                // Within the peer's MRU.
+                // The reply must fit in the peer's MRU.
                 let room = usize::from(self.peer_mru()).saturating_sub(8);
                 ctx.out.control(self.compression(), head, |out| {
                     out.extend_from_slice(&ours.to_be_bytes());
@@ -601,7 +601,7 @@ impl Link {
         }
     }
 
-    /// Why LCP finished; `otherwise` if nothing better is known.
+    /// The reason why LCP finished, or `otherwise` if no more specific one is known.
     fn why_over(&self, otherwise: LinkEnd) -> LinkEnd {
         let lcp = &self.lcp.negotiation;
         self.closing.unwrap_or(match lcp.ask {
@@ -723,7 +723,7 @@ impl Link {
         }
     }
 
-    /// Closes a link that has no network protocol left.
+    /// Closes a link if no network protocol remains.
     fn look_for_networks(&mut self, ctx: &mut Context<'_>) {
         let is_over = |state| matches!(state, State::Initial | State::Closed | State::Stopped);
         let [_, ipcp, ipv6cp] = self.states();
@@ -732,7 +732,7 @@ impl Link {
         }
     }
 
-    /// Closes it in order.
+    /// Closes the link with a Terminate-Request.
     fn end(&mut self, reason: LinkEnd, ctx: &mut Context<'_>) {
         if self.ended || self.closing.is_some() {
             return;

@@ -1,11 +1,12 @@
-//! The frames that a link sends, and its events.
+//! The frames that a link sends, and the events that it reports.
 
 use wire::ppp::Compression;
 use wire::ppp::control;
 
 use crate::event::Event;
 
-/// Frames to send and events for the owner, of one or several calls. Reuse it: once it has grown, it allocates nothing.
+/// Frames to send and events for the owner, collected over one or more calls. Reuse it: once its buffers have grown, it
+/// allocates nothing.
 #[derive(Debug, Default)]
 pub struct Outbox {
     octets: Vec<u8>,

@@ -9,7 +9,7 @@ use crate::event::{Claim, Proof};
 use crate::layer::{Context, Judgement, Negotiation as _};
 use crate::lcp::Lcp;
 
-/// A proxied exchange, as its AVPs have it.
+/// A proxied negotiation, as its AVPs describe it.
 #[derive(Clone, Debug)]
 pub struct Proxy<'a> {
     /// Options of the last Configure-Request that was sent to the peer (Last Sent LCP CONFREQ).
@@ -23,13 +23,13 @@ pub struct Proxy<'a> {
 /// A proxied proof (the Proxy Authen AVPs).
 #[derive(Clone, Debug)]
 pub struct ProxyProof<'a> {
-    /// How (Proxy Authen Type).
+    /// The authentication protocol (Proxy Authen Type).
     pub by: Authentication,
     /// The peer's name (Proxy Authen Name).
     pub name: &'a [u8],
     /// The identifier (Proxy Authen ID).
     pub identifier: u8,
-    /// The challenge (Proxy Authen Challenge); only CHAP has one.
+    /// The challenge (Proxy Authen Challenge), which only CHAP has.
     pub challenge: &'a [u8],
     /// The response, or the password (Proxy Authen Response).
     pub response: Redacted<&'a [u8]>,
@@ -54,7 +54,7 @@ impl Proxy<'_> {
         true
     }
 
-    /// The claim that the peer made, if its proof is of the kind that was negotiated.
+    /// The peer's claim, if its proof matches the negotiated authentication protocol.
     pub(crate) fn claim(&self, negotiated: Option<Authentication>) -> Option<Claim> {
         let proof = self
             .proof

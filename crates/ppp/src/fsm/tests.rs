@@ -1,4 +1,4 @@
-//! The functions beside the table as RFC 1661, section 4.1, prints it.
+//! Compares the functions with the state table as RFC 1661, section 4.1, prints it.
 
 use super::*;
 
@@ -96,7 +96,7 @@ fn every_cell_of_the_rfc_s_table_is_so() {
                     )
                 }
             };
-            // "r": without the restart option the automaton stays where it is, but for Closing, which becomes Stopping.
+            // "r": without the restart option the automaton keeps its state, except that Closing becomes Stopping.
             assert!(actions == wanted, "{name} in {}", state.name());
             assert_eq!(next, STATES[number.unwrap()], "{name} in {}", state.name());
         }

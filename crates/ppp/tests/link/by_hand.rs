@@ -1,4 +1,4 @@
-//! Single packets, and what RFCs say of them.
+//! Tests single packets against the behaviour that the RFCs require.
 
 use base::{Duration, Instant};
 use ppp::{Authentication, Discard, Event, LinkEnd, State};
@@ -40,7 +40,7 @@ fn an_acknowledgement_counts_only_with_the_exact_identifier_and_options() {
     let right = frame(protocol::LCP, 2, identifier, &options);
     assert_eq!(send(&mut end, &right), Ok(()));
     assert_eq!(end.link.states()[0], State::AckRcvd);
-    // The wire doubled it.
+    // The wire duplicated the acknowledgement.
     assert_eq!(send(&mut end, &right), Err(Discard::Stray));
     assert_eq!(end.link.states()[0], State::AckRcvd);
 }
@@ -51,7 +51,7 @@ fn a_request_whose_acknowledgement_was_lost_is_acknowledged_again_and_another_re
     end.packets();
     end.events.clear();
     let offer = [3, 6, 198, 51, 100, 7];
-    // Of its own, this one renegotiates: IPCP goes down, and a request is sent.
+    // A request with other options renegotiates: IPCP goes down, and we send a Configure-Request.
     assert_eq!(
         send(&mut end, &frame(protocol::IPCP, 1, 40, &offer)),
         Ok(())
@@ -89,7 +89,7 @@ fn unknown_protocols_are_rejected_whenever_they_come_once_lcp_is_open() {
     // The rejected protocol and its information (RFC 1661, section 5.7).
     assert_eq!(data, ccp);
 
-    // In the phase of authentication too, but not before LCP is open.
+    // Protocols are also rejected in the authentication phase, but not before LCP is open.
     let mut end = network(&[Authentication::ChapMd5], 1);
     end.call(NOW, |link, ctx| link.up(ctx));
     end.packets();
@@ -219,7 +219,7 @@ fn an_address_of_its_own_is_answered_by_the_one_it_gets() {
     let request = frame(protocol::IPCP, 1, 200, &wrong);
     assert_eq!(send(&mut end, &request), Ok(()));
     let packets = end.packets();
-    // There is no second name server: that option is rejected first (RFC 1661, section 5.4).
+    // No second DNS server is configured, so its option is rejected first (RFC 1661, section 5.4).
     let reply = packets.iter().find(|packet| packet.2 == 200).unwrap();
     assert_eq!((reply.1, &reply.3[..]), (4, &wrong[12..]));
     let request = frame(protocol::IPCP, 1, 201, &wrong[..12]);

@@ -1,4 +1,4 @@
-//! What a peer that sends without end gets: at most an answer each, and no more than so many in a second.
+//! Floods: each packet gets at most one reply, and the replies per second are limited.
 
 use base::{Duration, Instant};
 use ppp::{Authentication, Discard, LinkEnd};
@@ -6,7 +6,8 @@ use wire::ppp::protocol;
 
 use crate::harness::{End, NOW, claims, exchange, frame, network, open_lcp, opened, send};
 
-/// Sends frames at one instant; how many were answered, in how many octets, and how many were too many.
+/// Sends frames at one instant. Returns the number of replies, their total bytes, and the number of frames dropped as a
+/// flood.
 fn flood(end: &mut End, now: Instant, frames: impl Iterator<Item = Vec<u8>>) -> [usize; 3] {
     end.sent.clear();
     let mut dropped = 0;
@@ -23,11 +24,11 @@ fn a_flood_of_lcp_requests_is_answered_a_hundred_times_a_second_and_no_longer() 
     let mut end = opened();
     let request = |n: u32| frame(protocol::LCP, 1, n as u8, &[5, 6, 1, 2, 3, n as u8]);
     let [answers, octets, dropped] = flood(&mut end, NOW, (0..10_000).map(request));
-    // Each may cost a request of ours beside the reply, and LCP's beginning an end of what was above.
+    // Each packet may cause a request of ours besides its reply. Restarting LCP also ends the layers above it.
     assert!(answers <= 210, "{answers}");
     assert!(octets <= 210 * 40, "{octets}");
     assert!(dropped >= 9_900, "{dropped}");
-    // The next second it is heard again.
+    // In the next second the link handles packets again.
     let later = NOW + Duration::from_secs(1);
     let [answers, _, dropped] = flood(&mut end, later, (0..10).map(request));
     assert!(answers >= 10);

@@ -1,4 +1,4 @@
-//! Two ends with a wire between them, in virtual time.
+//! Test harness: two ends of a link with a wire between them, in virtual time.
 
 use std::net::Ipv4Addr;
 
@@ -14,7 +14,7 @@ pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 pub(crate) const DNS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 53);
 
-/// A small generator (splitmix64): equal seeds, equal numbers.
+/// A small random number generator (splitmix64). Equal seeds give equal numbers.
 #[derive(Clone)]
 pub(crate) struct Seeded(pub(crate) u64);
 
@@ -47,7 +47,7 @@ pub(crate) struct End {
     pub(crate) out: Outbox,
     pub(crate) random: Seeded,
     pub(crate) events: Vec<Event>,
-    /// Frames that were to be sent.
+    /// Frames that the link has sent.
     pub(crate) sent: Vec<Vec<u8>>,
 }
 
@@ -64,7 +64,7 @@ impl End {
         }
     }
 
-    /// Calls the link, and collects what it left in the outbox.
+    /// Calls the link, and collects the frames and events of its outbox.
     pub(crate) fn call<T>(
         &mut self,
         now: Instant,
@@ -112,7 +112,7 @@ pub(crate) fn grant() -> Grant {
     }
 }
 
-/// Whether a claim is that of user "alice" with the right secret.
+/// Whether a claim comes from user "alice" and has the right secret.
 pub(crate) fn is_right(claim: &Claim) -> bool {
     let proven = match &claim.proof {
         Proof::None => return true,
@@ -150,7 +150,7 @@ pub(crate) fn client(secret: &[u8], seed: u64) -> End {
     End::new(side, config, seed)
 }
 
-/// What a wire does to frames, in percent.
+/// The faults of a wire, as percentages of the frames.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wire {
     pub(crate) loss: u64,
@@ -161,13 +161,13 @@ pub(crate) struct Wire {
 /// Two ends and the frames between them.
 pub(crate) struct Pair {
     pub(crate) now: Instant,
-    /// The network's side, the client's.
+    /// The network's end and the client's end.
     pub(crate) ends: [End; 2],
     pub(crate) wire: Wire,
-    /// What the client gets.
+    /// The addresses granted to the client.
     pub(crate) grant: Grant,
     pub(crate) random: Seeded,
-    /// Frames on their way: when they arrive, at which end.
+    /// Frames in transit: arrival time and receiving end.
     flying: Vec<(Instant, usize, Vec<u8>)>,
 }
 
@@ -196,7 +196,7 @@ impl Pair {
             if let Event::Authenticate(claim) = self.ends[0].events[at].clone() {
                 let right = is_right(&claim);
                 let grant = self.grant;
-                // Nobody may be asking any more: LCP may have begun anew since.
+                // The claim may no longer be pending, because LCP may have restarted.
                 self.ends[0].call(self.now, |link, ctx| match right {
                     true => link.accept(&grant, b"hello", ctx),
                     false => link.refuse(b"no", ctx),
@@ -222,7 +222,7 @@ impl Pair {
         }
     }
 
-    /// Goes on until nothing happens for `quiet`, or for 10 minutes.
+    /// Runs until nothing happens for `quiet`, or for 10 minutes.
     pub(crate) fn run(&mut self, quiet: Duration) {
         let end = self.now + Duration::from_secs(600);
         self.settle();
@@ -234,12 +234,12 @@ impl Pair {
         }
     }
 
-    /// Goes on for some time.
+    /// Runs for `time`.
     pub(crate) fn run_for(&mut self, time: Duration) {
         self.run_until(time, |_| false);
     }
 
-    /// Goes on for some time, or until something is so; says whether it is.
+    /// Runs for `time`, or until `is_so` holds. Returns whether it holds.
     pub(crate) fn run_until(&mut self, time: Duration, is_so: impl Fn(&Self) -> bool) -> bool {
         let end = self.now + time;
         self.settle();
@@ -253,7 +253,7 @@ impl Pair {
         is_so(self)
     }
 
-    /// When something happens next.
+    /// The time of the next event.
     fn next(&self) -> Option<Instant> {
         let timers = self.ends.iter().map(|end| end.link.timeout());
         let arrivals = self.flying.iter().map(|flight| flight.0);
@@ -270,7 +270,7 @@ impl Pair {
             .collect();
         due.sort_by_key(|flight| flight.0);
         for (_, to, frame) in due {
-            // What is ignored is ignored.
+            // The link may ignore a frame.
             let _ = self.ends[to].call(now, |link, ctx| link.handle(&frame, ctx));
         }
         for end in &mut self.ends {
@@ -280,7 +280,7 @@ impl Pair {
     }
 }
 
-/// When things happen that are not about time.
+/// The instant for tests in which time does not matter.
 pub(crate) const NOW: Instant = Instant::from_nanos(1_000);
 
 /// A control packet in a frame.
@@ -310,20 +310,20 @@ pub(crate) fn send(end: &mut End, octets: &[u8]) -> Result<(), Discard> {
     end.call(NOW, |link, ctx| link.handle(octets, ctx))
 }
 
-/// Sends a frame and gives the packets that came of it.
+/// Sends a frame and returns the packets sent in response.
 pub(crate) fn exchange(end: &mut End, octets: &[u8]) -> Vec<(u16, u8, u8, Vec<u8>)> {
     end.sent.clear();
     let _ = send(end, octets);
     end.packets()
 }
 
-/// Brings LCP up by hand, with these options of the peer's; what is sent then is left in `end`.
+/// Brings LCP up by hand with the peer's `options`. Packets that the link then sends stay in `end`.
 pub(crate) fn open_lcp(end: &mut End, options: &[u8]) {
     end.call(NOW, |link, ctx| link.up(ctx));
     answer_lcp(end, options);
 }
 
-/// Acknowledges the latest LCP request of an end, and makes one of ours.
+/// Acknowledges the latest LCP request of an end, and sends it a request with `options`.
 pub(crate) fn answer_lcp(end: &mut End, options: &[u8]) {
     let asks = |packet: &(u16, u8, u8, Vec<u8>)| (packet.0, packet.1) == (protocol::LCP, 1);
     let packets = end.packets();
@@ -333,12 +333,12 @@ pub(crate) fn answer_lcp(end: &mut End, options: &[u8]) {
     assert_eq!(end.link.states()[0], State::Opened);
 }
 
-/// Lets the peer in.
+/// Accepts the peer's claim.
 pub(crate) fn accept(end: &mut End) -> bool {
     end.call(NOW, |link, ctx| link.accept(&grant(), b"", ctx))
 }
 
-/// How often the peer made a claim.
+/// Number of claims that the peer has made.
 pub(crate) fn claims(end: &End) -> usize {
     let is_claim = |event: &&Event| matches!(event, Event::Authenticate(_));
     end.events.iter().filter(is_claim).count()

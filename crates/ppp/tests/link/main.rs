@@ -1,4 +1,4 @@
-//! Links against each other, and against packets written by hand.
+//! Tests of links against each other, and against hand-written packets.
 
 mod by_hand;
 mod floods;

@@ -1,4 +1,4 @@
-//! Options: every order, values that cannot be, peers that insist.
+//! Options: every order, impossible values, and peers that insist on theirs.
 
 use std::net::Ipv4Addr;
 
@@ -23,7 +23,8 @@ fn orders(options: &[&[u8]]) -> Vec<Vec<u8>> {
     all
 }
 
-/// The network's end in the network phase, the peer let in unasked, with packets of IPCP and IPv6CP on their way.
+/// The network's end in the network phase, with IPCP and IPv6CP requests in transit. The peer did not have to
+/// authenticate.
 fn granted(grant: &Grant) -> End {
     let mut end = network(&[], 1);
     open_lcp(&mut end, &[]);
@@ -59,7 +60,7 @@ fn options_of_ipcp_are_answered_in_every_order_each_in_its_place() {
     for order in orders(&options) {
         let mut end = granted(&grant());
         let packets = exchange(&mut end, &frame(protocol::IPCP, 1, 7, &order));
-        // Header compression is rejected first, as it came.
+        // Header compression is rejected first, with its option copied unchanged.
         assert_eq!(packets[0].1, 4);
         assert_eq!(packets[0].3, options[2]);
         let rest: Vec<&[u8]> = order.chunks(6).filter(|option| option[0] != 2).collect();
@@ -88,7 +89,7 @@ fn addresses_in_the_form_of_rfc_1172_are_rejected() {
 fn naks_without_effect_turn_into_a_reject() {
     let mut end = network(&[], 1);
     end.call(NOW, |link, ctx| link.up(ctx));
-    // A magic number of zero, again and again (RFC 1661, sections 4.6 and 6.4).
+    // A magic number of zero, sent repeatedly (RFC 1661, sections 4.6 and 6.4).
     let request = frame(protocol::LCP, 1, 1, &[5, 6, 0, 0, 0, 0]);
     let codes: Vec<u8> = (0..7)
         .map(|_| exchange(&mut end, &request).remove(0).1)
@@ -136,7 +137,7 @@ fn a_network_protocol_that_never_converges_is_given_up_alone() {
     let mut end = granted(&grant());
     end.config.control_max_per_s = 0;
     for identifier in 0..60 {
-        // An address of its own, whatever it is told.
+        // The peer insists on its own address, whatever address we suggest.
         exchange(
             &mut end,
             &frame(protocol::IPCP, 1, identifier, &[3, 6, 10, 0, 0, 1]),
@@ -145,7 +146,7 @@ fn a_network_protocol_that_never_converges_is_given_up_alone() {
     assert_eq!(end.link.states()[1], State::Stopped);
     assert_ne!(end.link.states()[2], State::Stopped);
     assert!(!end.link.is_open(false));
-    // One day it does as it was told.
+    // The peer finally requests the address that we suggested.
     let right = [&[3, 6][..], &PEER.octets()].concat();
     let packets = exchange(&mut end, &frame(protocol::IPCP, 1, 99, &right));
     let codes: Vec<u8> = packets.iter().map(|packet| packet.1).collect();
@@ -221,7 +222,7 @@ fn there_is_no_ipv6_on_a_link_that_carries_less_than_1280_octets() {
     assert_eq!((packets[0].0, packets[0].1), (protocol::LCP, 8));
     assert_eq!(packets[0].3[..2], protocol::IPV6CP.to_be_bytes());
 
-    // IPv6 alone is none at all.
+    // The link supports only IPv6, so no network protocol is left.
     let mut end = network(&[], 1);
     open_lcp(&mut end, &[1, 4, 4, 0xff]);
     let alone = Grant {
@@ -294,7 +295,7 @@ fn a_wish_that_is_granted_is_acknowledged_as_it_was_asked_for() {
     assert!(end.link.change_ipv4(wish.into()));
     let packets = exchange(&mut end, &request);
     assert_eq!((packets[0].1, &packets[0].3), (2, &asks_for(wish)));
-    // It is settled.
+    // The address is agreed.
     assert_eq!(end.link.wish(&request), None);
     assert!(!end.link.change_ipv4(PEER));
 }
@@ -306,7 +307,7 @@ fn a_wish_that_is_not_granted_is_answered_by_the_address_that_was() {
     assert!(end.link.wish(&request).is_some());
     let packets = exchange(&mut end, &request);
     assert_eq!((packets[0].1, &packets[0].3), (3, &asks_for(PEER.octets())));
-    // Who insists has been told, and is told again.
+    // The peer was sent the granted address. If it insists, it is sent the same address again.
     assert_eq!(end.link.wish(&request), None);
     assert!(!end.link.change_ipv4([10, 7, 7, 7].into()));
 }
@@ -328,7 +329,7 @@ fn what_is_no_first_request_for_another_address_is_no_wish() {
     ] {
         assert_eq!(end.link.wish(&no_wish), None, "{no_wish:x?}");
     }
-    // After other options.
+    // The same after other options.
     let late = [&[2, 6, 0, 0x2d, 0, 0][..], &wish].concat();
     assert_eq!(end.link.wish(&with(&late)), Some([10, 7, 7, 7].into()));
 }
@@ -359,7 +360,7 @@ fn a_peer_without_an_interface_identifier_is_told_one_once() {
     let packets = exchange(&mut end, &frame(protocol::IPV6CP, 1, 7, &[]));
     assert_eq!(packets[0].1, 3);
     assert_eq!(packets[0].3[..2], [1, 10]);
-    // RFC 5072, section 4.1: no second time.
+    // RFC 5072, section 4.1: the identifier is not suggested a second time.
     let packets = exchange(&mut end, &frame(protocol::IPV6CP, 1, 8, &[]));
     assert_eq!(packets[0].1, 2);
 }
@@ -389,7 +390,7 @@ fn an_interface_identifier_that_both_were_told_is_chosen_anew() {
     assert_eq!(packets[0].1, 1);
     assert_ne!(packets[0].3, peers);
     assert_ne!(packets[0].3[2..], [0; 8]);
-    // Another one is taken.
+    // A different identifier is accepted.
     let other = [1, 10, 0, 0, 0, 0, 0, 0, 0, 9];
     let nak = frame(protocol::IPV6CP, 3, packets[0].2, &other);
     assert_eq!(exchange(&mut end, &nak).remove(0).3, other);
@@ -417,7 +418,7 @@ fn an_interface_identifier_that_must_be_is_insisted_on() {
 fn a_request_of_hundreds_of_options_has_no_longer_an_answer() {
     let mut end = network(&[], 1);
     end.call(NOW, |link, ctx| link.up(ctx));
-    // Magic numbers without a number: each could be answered by three times its octets.
+    // Magic number options without a value. The reply to each could be three times as long.
     let request = frame(protocol::LCP, 1, 1, &[5, 2].repeat(700));
     let packets = exchange(&mut end, &request);
     assert_eq!(packets[0].1, 3);
@@ -441,7 +442,7 @@ fn padding_is_ignored_and_heads_may_be_shortened_whatever_was_agreed() {
 
 #[test]
 fn a_client_without_an_address_anywhere_does_not_come_up() {
-    // Ours is what the peer says, and the peer rejects the option.
+    // The peer assigns our address, but rejects the option.
     let side = Side::Client {
         credentials: None,
         ipv4: Some(Ipv4Offer::ASK),

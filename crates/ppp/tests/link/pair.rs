@@ -1,4 +1,4 @@
-//! What two ends agree on over a wire that loses nothing.
+//! Negotiation between two ends over a lossless wire.
 
 use base::Duration;
 use ppp::{Authentication, Event, LinkEnd, State};
@@ -38,7 +38,7 @@ fn a_client_comes_up_by_either_proof_or_none_and_learns_its_addresses() {
         let settings = settings.unwrap();
         assert_eq!((settings.local, settings.peer), (PEER, LOCAL));
         assert_eq!(settings.dns, [Some(DNS), None]);
-        // It takes a few round trips, not a timer.
+        // Negotiation takes a few round trips and waits for no timer.
         assert!(
             pair.now < base::Instant::from_nanos(200_000_000),
             "{:?}",
@@ -89,7 +89,7 @@ fn a_peer_that_falls_silent_is_given_up_after_its_echoes() {
     pair.run(QUIET);
     let up = pair.now;
     pair.wire.loss = 100;
-    // Two echoes unanswered, a third, the Terminate-Requests.
+    // Two unanswered echoes, a third one, then the Terminate-Requests.
     pair.run(Duration::from_secs(100));
     let last = pair.ends[0].events.last().cloned();
     assert_eq!(last, Some(Event::Ended(LinkEnd::EchoTimeout)));
@@ -114,7 +114,7 @@ fn a_peer_that_is_up_is_challenged_again_where_that_is_asked_for() {
     pair.run(QUIET);
     let events = pair.ends[0].events.len();
     pair.run(Duration::from_secs(50));
-    // Each claim is answered, and nothing goes down meanwhile.
+    // Each claim is answered, and no layer goes down meanwhile.
     assert!(pair.ends[0].events.len() >= events + 8);
     assert!(!pair.ends[0].events.contains(&Event::Ipv4Down));
     assert_eq!(pair.ends[1].link.states(), [State::Opened; 3]);

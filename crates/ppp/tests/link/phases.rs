@@ -1,4 +1,4 @@
-//! Packets at times that are not theirs, renegotiation, rejects and ends.
+//! Packets in the wrong phase, renegotiation, rejects and termination.
 
 use base::{Duration, Instant};
 use ppp::{Authentication, Config, Discard, Event, LinkEnd, Side, State};
@@ -60,7 +60,7 @@ fn lcp_that_begins_anew_in_the_network_phase_takes_all_down_and_up_again() {
     );
     pair.up();
     pair.run(Duration::from_secs(20));
-    // The client's end starts over, as after a crash.
+    // The client's end restarts, as after a crash.
     pair.ends[1] = client(SECRET, 9);
     pair.ends[0].events.clear();
     let now = pair.now;
@@ -82,7 +82,7 @@ fn an_owner_s_late_answer_to_a_claim_before_a_renegotiation_is_told_apart() {
     let alice = frame(protocol::PAP, 1, 1, b"\x05alice\x06sesame");
     send(&mut end, &alice).unwrap();
     let first = end.link.claims();
-    // LCP begins anew while the owner still thinks.
+    // LCP restarts while the owner is still checking the claim.
     send(&mut end, &frame(protocol::LCP, 1, 2, &[5, 6, 9, 9, 9, 9])).unwrap();
     assert_eq!(end.link.states()[0], State::AckSent);
     assert!(!accept(&mut end), "nobody waits for it now");
@@ -269,8 +269,8 @@ fn two_ends_without_a_magic_number_are_no_loop() {
 
 #[test]
 fn a_retransmission_under_another_identifier_converges() {
-    // The peer's acknowledgement was lost, and its retransmission has another identifier, as it may (RFC 1661, section
-    // 5.1). Our request goes out before our reply: so it stays in Ack-Sent, and both open.
+    // The peer's acknowledgement was lost. Its retransmission has another identifier, which RFC 1661, section 5.1,
+    // permits. Our request goes out before our reply, so the peer stays in Ack-Sent and both ends open.
     let mut end = opened();
     let peers = [&[3, 6][..], &[198, 51, 100, 7]].concat();
     let packets = exchange(&mut end, &frame(protocol::IPCP, 1, 211, &peers));

@@ -1,4 +1,4 @@
-//! PAP and CHAP: repeated, stale, unasked for, of the wrong kind.
+//! PAP and CHAP packets: repeated, stale, unsolicited, or of the wrong protocol.
 
 use base::Duration;
 use ppp::{Authentication, Discard, Event, LinkEnd, Proof};
@@ -14,7 +14,7 @@ fn refuse(end: &mut End) -> bool {
     end.call(NOW, |link, ctx| link.refuse(b"no", ctx))
 }
 
-/// The network's end, its challenge sent, and the challenge's identifier.
+/// The network's end after it sent its challenge, and the challenge's identifier.
 fn challenged() -> (End, u8) {
     let mut end = network(&[Authentication::ChapMd5], 1);
     open_lcp(&mut end, &[]);
@@ -40,14 +40,15 @@ fn a_repeated_pap_request_makes_no_second_claim_and_gets_the_same_answer() {
     assert_eq!(claims(&end), 1);
     end.sent.clear();
     accept(&mut end);
-    // The answer goes to the latest of them.
+    // The reply carries the identifier of the latest request.
     let packets = end.packets();
     assert_eq!(
         (packets[0].0, packets[0].1, packets[0].2),
         (protocol::PAP, 2, 4)
     );
     for identifier in [4, 5, 6] {
-        // With another name too: nobody learns by this whether that one is known (RFC 1334, section 2.2.1).
+        // A request with another name gets the same reply, so a peer cannot probe which names exist (RFC 1334, section
+        // 2.2.1).
         let request = frame(protocol::PAP, 1, identifier, b"\x03bob\x01x");
         let packets = exchange(&mut end, &request);
         assert_eq!((packets[0].1, packets[0].2), (2, identifier));
@@ -113,7 +114,7 @@ fn proof_of_another_kind_or_unasked_for_is_ignored() {
     assert_eq!(send(&mut end, &chap), Err(Discard::Stray));
     assert_eq!(claims(&end), 0);
 
-    // Nothing was asked for: neither side answers.
+    // No authentication was negotiated, so neither side answers.
     let mut end = network(&[], 1);
     open_lcp(&mut end, &[]);
     assert!(exchange(&mut end, &pap).is_empty());
@@ -129,7 +130,7 @@ fn proof_of_another_kind_or_unasked_for_is_ignored() {
 fn a_response_repeated_after_success_gets_success_again() {
     let (mut end, identifier) = challenged();
     send(&mut end, &response(identifier, 7)).unwrap();
-    // While the owner looks into it there is no answer.
+    // While the owner checks the claim, the link does not reply.
     assert!(exchange(&mut end, &response(identifier, 7)).is_empty());
     end.sent.clear();
     accept(&mut end);
@@ -181,7 +182,7 @@ fn a_peer_that_fails_a_later_challenge_is_put_out() {
     let again = end.packets().remove(0);
     assert_eq!(again.1, 1);
     assert_ne!(again.2, identifier);
-    // The answer to the first challenge is none to this one.
+    // A response to the first challenge does not answer this one.
     assert_eq!(
         send(&mut end, &response(identifier, 7)),
         Err(Discard::Stray)
@@ -220,7 +221,7 @@ fn a_client_answers_each_challenge_and_minds_only_its_own_outcome() {
     assert_eq!(send(&mut end, &success(4)), Err(Discard::Stray));
     send(&mut end, &success(5)).unwrap();
     assert_eq!(end.events.last(), Some(&Event::Authenticated));
-    // A second Success tells nothing new; a new challenge is answered.
+    // A second Success reports no new event. A new challenge is answered.
     let told = end.events.len();
     send(&mut end, &success(5)).unwrap();
     assert_eq!(end.events.len(), told);

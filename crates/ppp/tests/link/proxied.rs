@@ -1,4 +1,4 @@
-//! What an access concentrator has begun in our name (RFC 2661, section 4.4.5).
+//! Negotiation that an access concentrator started in our name (RFC 2661, section 4.4.5).
 
 use base::Redacted;
 use ppp::{Authentication, Discard, Event, Proof, Proxy, ProxyProof, State};
@@ -25,7 +25,7 @@ fn adopt(end: &mut End, proxy: &Proxy<'_>) -> bool {
     end.call(NOW, |link, ctx| link.up_with_proxy(proxy, ctx))
 }
 
-/// The codes of what was sent, with protocols.
+/// The protocols and codes of the packets sent.
 fn codes(end: &mut End) -> Vec<(u16, u8)> {
     let packets = end.packets();
     packets.iter().map(|packet| (packet.0, packet.1)).collect()
@@ -49,7 +49,7 @@ fn lcp_is_taken_over_with_all_that_was_agreed() {
     assert_eq!((view.peer.mru, view.peer.magic), (1_400, 0x0102_0304));
     assert!(view.peer.compression.protocol && view.peer.compression.address);
     assert_eq!(end.events, [Event::LcpUp]);
-    // Without a proof the peer is asked for one, and for nothing of LCP.
+    // Without a proxied proof the link challenges the peer, and sends no LCP packet.
     assert_eq!(codes(&mut end), [(protocol::CHAP, 1)]);
 }
 
@@ -79,7 +79,7 @@ fn a_proxied_response_is_the_owner_s_to_verify_and_answered_under_its_identifier
         (protocol::CHAP, 3, 77)
     );
     assert_eq!((packets[1].0, packets[1].1), (protocol::IPCP, 1));
-    // The client did not hear it, and says its response again.
+    // The client did not receive the Success, and retransmits its response.
     let data = [&[16][..], &response, b"alice"].concat();
     let packets = exchange(&mut end, &frame(protocol::CHAP, 2, 77, &data));
     assert_eq!((packets[0].1, packets[0].2), (3, 77));
@@ -155,7 +155,7 @@ fn what_we_would_not_have_agreed_to_begins_lcp_anew() {
         assert_eq!(codes(&mut end), [(protocol::LCP, 1)], "{why}");
         assert_eq!(end.link.states()[0], State::ReqSent);
         assert!(end.events.is_empty());
-        // Of what was refused nothing stays.
+        // Nothing of the refused negotiation remains.
         let view = end.link.view();
         assert_eq!(view.local.authentication, Some(Authentication::ChapMd5));
         assert_eq!((view.peer.magic, view.local.mru), (0, 1_500), "{why}");

@@ -1,5 +1,5 @@
-//! Thousands of pairs of ends, each otherwise configured, over wires that lose, double, delay and reorder. Afterwards
-//! both ends agree on what there is between them, or both have ended and know why.
+//! Simulates thousands of pairs of ends, each with its own configuration, over wires that lose, duplicate, delay and
+//! reorder. Afterwards both ends agree on the state of the link, or both have ended and know why.
 
 use base::Duration;
 use ppp::{Authentication, Config, Credentials, Event, Grant, Ipv4Offer, Ipv6Offer, Side, State};
@@ -8,13 +8,13 @@ use crate::harness::{DNS, End, LOCAL, PEER, Pair, SECRET, Seeded, Wire, client, 
 
 const SEEDS: u64 = 3_000;
 
-/// Everything that two ends can differ in.
+/// Two ends and everything in which they can differ.
 struct World {
     pair: Pair,
-    /// What the network offers to, and the client asks for: IPv4, IPv6.
+    /// The network protocols that the network offers and that the client requests: IPv4, IPv6.
     offered: [bool; 2],
     asked: [bool; 2],
-    /// The client can prove itself, and does it rightly.
+    /// Whether the client has credentials, and whether they are right.
     able: bool,
     right: bool,
     authenticate: Vec<Authentication>,
@@ -51,7 +51,7 @@ fn world(seed: u64) -> World {
             secret: base::Redacted::new(if right { SECRET } else { b"wrong" }.into()),
         }),
         ipv4: asked[0].then_some(Ipv4Offer::ASK),
-        // Some without an identifier, some with that of the network's end.
+        // Some clients have no identifier, some the same identifier as the network's end.
         ipv6: asked[1].then(|| Ipv6Offer::free(random.next() % 3)),
     };
     let client = End::new(side, config(random), seed + 1);
@@ -87,7 +87,7 @@ fn end_of(end: &End) -> Option<Event> {
 }
 
 impl World {
-    /// Whether both ends hold the same of each other.
+    /// Checks that both ends agree on the state of the link.
     fn check(&self, seed: u64) {
         let [network, client] = &self.pair.ends;
         let ended = [end_of(network), end_of(client)];
@@ -126,7 +126,7 @@ impl World {
             assert_ne!(ours.local, ours.peer, "seed {seed}");
             assert!(ours.local != 0 && ours.peer != 0, "seed {seed}");
         }
-        // Nobody is let in who should not be.
+        // No peer is admitted without the required authentication.
         assert!(
             self.authenticate.is_empty() || (self.able && self.right),
             "seed {seed}"
@@ -143,9 +143,9 @@ fn both_ends_agree_or_both_have_ended_for_a_reason() {
     for seed in 0..SEEDS {
         let mut world = world(seed);
         world.pair.up();
-        // Long enough for whoever gave up to be missed by the other.
+        // Long enough for each end to notice that the other gave up.
         world.pair.run_for(Duration::from_secs(900));
-        // What is on its way when the time is up is let arrive over a better wire.
+        // Then a lossless wire delivers the frames still in transit.
         world.pair.wire = Wire::default();
         world.pair.run_for(Duration::from_secs(300));
         world.check(seed);
@@ -157,7 +157,7 @@ fn both_ends_agree_or_both_have_ended_for_a_reason() {
     assert!(up > SEEDS / 3 && over > SEEDS / 20, "{up} up, {over} over");
 }
 
-/// Virtual milliseconds until both ends have IPv4 open, for each of many seeds, in order; none for those that ended.
+/// Virtual milliseconds until both ends have IPv4 open, for each of many seeds, in order. `None` for links that ended.
 fn times(loss: u64, seeds: u64) -> Vec<Option<u64>> {
     let one = |seed| {
         let wire = Wire {

@@ -1,4 +1,4 @@
-//! Timers: all as configured, none early, none idle.
+//! Timers: every timer fires as configured, none fires early, and none fires without effect.
 
 use base::{Duration, Instant};
 use ppp::{Authentication, Config, Event, LinkEnd, Side};
@@ -6,7 +6,7 @@ use wire::ppp::protocol;
 
 use crate::harness::{End, NOW, accept, frame, network, open_lcp, opened, send};
 
-/// Fires all timers until the link ends; when each was due, and what was sent then.
+/// Fires all timers until the link ends. Returns when each was due, and what was sent then.
 fn wait(end: &mut End) -> Vec<(Duration, Vec<u8>)> {
     let mut all = Vec::new();
     loop {
@@ -95,7 +95,7 @@ fn a_silent_peer_is_asked_and_given_up_as_configured() {
     open_lcp(&mut end, &[]);
     accept(&mut end);
     end.packets();
-    // Networks that nobody answers for would end it first.
+    // Unanswered IPCP and IPv6CP requests would end the link first, so both are negotiated here.
     for (number, options) in [
         (protocol::IPCP, &[3, 6, 198, 51, 100, 7][..]),
         (protocol::IPV6CP, &[1, 10, 0, 0, 0, 0, 0, 0, 0, 7]),
