@@ -222,7 +222,7 @@ fn there_is_no_ipv6_on_a_link_that_carries_less_than_1280_octets() {
     assert_eq!((packets[0].0, packets[0].1), (protocol::LCP, 8));
     assert_eq!(packets[0].3[..2], protocol::IPV6CP.to_be_bytes());
 
-    // The link supports only IPv6, so no network protocol is left.
+    // A grant of IPv6 alone leaves this link without a network protocol.
     let mut end = network(&[], 1);
     open_lcp(&mut end, &[1, 4, 4, 0xff]);
     let alone = Grant {
@@ -329,7 +329,7 @@ fn what_is_no_first_request_for_another_address_is_no_wish() {
     ] {
         assert_eq!(end.link.wish(&no_wish), None, "{no_wish:x?}");
     }
-    // The same after other options.
+    // The address option may follow other options.
     let late = [&[2, 6, 0, 0x2d, 0, 0][..], &wish].concat();
     assert_eq!(end.link.wish(&with(&late)), Some([10, 7, 7, 7].into()));
 }

@@ -95,7 +95,7 @@ fn a_silent_peer_is_asked_and_given_up_as_configured() {
     open_lcp(&mut end, &[]);
     accept(&mut end);
     end.packets();
-    // Unanswered IPCP and IPv6CP requests would end the link first, so both are negotiated here.
+    // Network protocols that the peer does not answer end the link before the first echo.
     for (number, options) in [
         (protocol::IPCP, &[3, 6, 198, 51, 100, 7][..]),
         (protocol::IPV6CP, &[1, 10, 0, 0, 0, 0, 0, 0, 0, 7]),
