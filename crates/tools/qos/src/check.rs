@@ -28,15 +28,15 @@ pub(super) struct QosCheckArgs {
     json: bool,
 }
 
-/// A policy file that was looked at.
+/// A policy file and the result of checking it.
 #[derive(Debug)]
 pub(super) struct Examined {
-    /// `None` when it cannot be.
+    /// `None` if the policy is invalid.
     policy: Option<Policy>,
     name: String,
     faults: Faults,
     advice: Faults,
-    /// What of the interfaces does not go with it.
+    /// Mismatches between the interfaces and the policy.
     system: Vec<String>,
 }
 
@@ -60,10 +60,10 @@ impl Examined {
         })
     }
 
-    /// Looks at the interfaces too.
+    /// Checks the interfaces too.
     ///
     /// # Errors
-    /// One is not there, or both are the same.
+    /// An interface does not exist, or both names mean the same interface.
     pub(super) fn look_at(&mut self, lan: Option<&str>, wan: Option<&str>) -> Result<()> {
         let mut indices = Vec::new();
         for (option, interface) in [("--lan", lan), ("--wan", wan)] {
@@ -85,24 +85,24 @@ impl Examined {
         Ok(())
     }
 
-    /// What makes it unusable, a line each.
+    /// The faults that make the policy unusable, one per line.
     pub(super) fn faults(&self) -> Vec<String> {
         self.faults.lines()
     }
 
-    /// What is unwise, a line each.
+    /// The warnings, one per line.
     pub(super) fn advice(&self) -> Vec<String> {
         let system = self.system.iter().map(|line| format!("{line} (advice)"));
         self.advice.lines().into_iter().chain(system).collect()
     }
 
-    /// The policy; `None` when it cannot be.
+    /// The policy; `None` if it is invalid.
     pub(super) fn policy(self) -> Option<Policy> {
         self.policy
     }
 }
 
-/// Prints what is to be said as compilers do. Exit status 0: it can be used; 2: it cannot.
+/// Prints faults and warnings in a compiler's format. Exit status 0: the policy is usable; 2: it is not.
 pub(super) fn run(args: &QosCheckArgs) -> Result<ExitCode> {
     let mut examined = Examined::read(&args.file)?;
     examined.look_at(args.lan.as_deref(), args.wan.as_deref())?;
@@ -141,7 +141,7 @@ fn object(fault: &Fault) -> Value {
     })
 }
 
-/// What of an interface does not go with the policy.
+/// Mismatches between one interface and the policy.
 fn compare(option: &str, name: &str, found: &Interface, policy: &Policy) -> Vec<String> {
     let mut said = Vec::new();
     let (key, rate) = match option {

@@ -1,4 +1,4 @@
-//! `headend qos`: the operator's policy file and the queues of interfaces. docs/qos.md is the page.
+//! `headend qos`: checks and runs the operator's policy file, and shows the queues of interfaces. See docs/qos.md.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -64,7 +64,7 @@ impl Reload {
         let reloaded = match self.control.connect()?.reload() {
             Ok(reloaded) => reloaded,
             Err(faults) => {
-                // As check prints them.
+                // In the same format as `check`.
                 eprintln!("{faults:#}");
                 return Ok(ExitCode::from(2));
             }
@@ -90,7 +90,7 @@ pub fn run(args: &QosArgs) -> Result<ExitCode> {
     cli::or_exit_2("qos", done)
 }
 
-/// `text` without control characters, which a terminal might execute.
+/// `text` without control characters, which a terminal might interpret.
 fn printable(text: &str) -> String {
     let show = |char: char| if char.is_control() { ' ' } else { char };
     text.chars().map(show).collect()

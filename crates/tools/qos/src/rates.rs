@@ -1,11 +1,11 @@
-//! Rates from the counters of two readings, and their text.
+//! Computes rates from the counters of two readings, and formats them.
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-/// What is counted of a queue.
+/// A queue's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counted {
     pub(super) bytes: u64,
@@ -14,20 +14,20 @@ pub(super) struct Counted {
     pub(super) marks: u64,
 }
 
-/// How fast that rises.
+/// The rates of the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Rates {
-    /// Bits a second.
+    /// Bits per second.
     pub(super) bps: u64,
-    /// Packets, losses and marks a second, to a tenth.
+    /// Packets, drops and marks per second, in tenths.
     pub(super) pps: f64,
     pub(super) drops_ps: f64,
     pub(super) marks_ps: f64,
 }
 
 impl Rates {
-    /// From `before` to `after`, which was `span_ns` later. `None` when a counter went back, as those of another queue
-    /// of the same name do, or no time passed.
+    /// The rates from `before` to `after`, which was read `span_ns` later. `None` if no time passed, or if a counter
+    /// decreased, as happens when another queue reuses the name.
     pub(super) fn between(before: Counted, after: Counted, span_ns: u64) -> Option<Self> {
         let rise = |before: u64, after: u64| Some(u128::from(after.checked_sub(before)?));
         let tenths = |rise: u128| {
@@ -43,7 +43,7 @@ impl Rates {
         })
     }
 
-    /// Both together.
+    /// The sum of both.
     pub(super) fn plus(self, other: Self) -> Self {
         Self {
             bps: self.bps.saturating_add(other.bps),
@@ -71,7 +71,7 @@ pub(super) fn bits(bps: u64) -> String {
     format!("{number} {unit}bit/s")
 }
 
-/// Octets with three digits: "12.3 MB".
+/// Bytes with three digits: "12.3 MB".
 pub(super) fn octets(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
@@ -82,7 +82,7 @@ pub(super) fn octets(bytes: u64) -> String {
     }
 }
 
-/// Whole above ten, else with the tenth that there may be.
+/// A whole number above ten, otherwise with one decimal if it is not 0.
 pub(super) fn count(number: f64) -> String {
     match number {
         0.0 => "0".to_owned(),
@@ -91,7 +91,7 @@ pub(super) fn count(number: f64) -> String {
     }
 }
 
-/// Three digits and the letter of the thousands.
+/// Three digits and the SI prefix.
 fn scaled(number: u64, from: u64) -> (String, &'static str) {
     if number < from {
         return (number.to_string(), "");
@@ -99,7 +99,7 @@ fn scaled(number: u64, from: u64) -> (String, &'static str) {
     let mut value = number as f64 / 1e3;
     let mut units = ["k", "M", "G", "T", "P", "E"].into_iter();
     let mut unit = units.next().unwrap_or_default();
-    // What would be rounded to 1000 belongs to the next.
+    // A value that would be rounded to 1000 takes the next prefix.
     while value >= 999.5
         && let Some(next) = units.next()
     {
@@ -114,7 +114,7 @@ fn scaled(number: u64, from: u64) -> (String, &'static str) {
     (format!("{value:.digits$}"), unit)
 }
 
-/// Seconds as they are typed: 1, 0.5; from a tenth to an hour.
+/// Parses seconds as typed (1, 0.5), from a tenth of a second to an hour.
 pub(super) fn interval(text: &str) -> Result<Duration> {
     let seconds = text.parse::<f64>().unwrap_or(f64::NAN);
     ensure!(

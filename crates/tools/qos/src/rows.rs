@@ -9,7 +9,7 @@ use shaper::{LaneSnapshot, LaneStats, Snapshot};
 use super::rates::{Counted, Rates};
 use control::request::Nothing;
 
-/// Names and versions of what is written as JSON.
+/// Names and versions of the JSON formats.
 pub(super) const RUN: &str = "qos.run/1";
 pub(super) const NODE: &str = "qos.node/1";
 pub(super) const RELOADED: &str = "qos.reload/1";
@@ -19,100 +19,100 @@ pub(super) const SHOWN: &str = "qos/1";
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do")]
 pub(super) enum Verb {
-    /// A [`Run`], then every [`Node`].
+    /// Returns a [`Run`], then every [`Node`].
     #[serde(rename = "qos.show")]
     Show(Nothing),
-    /// Reads the policy anew; a [`Reloaded`].
+    /// Reloads the policy; returns a [`Reloaded`].
     #[serde(rename = "qos.reload")]
     Reload(Nothing),
 }
 
-/// That a policy was read anew.
+/// The result of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reloaded {
     pub(super) schema: String,
     pub(super) file: String,
-    /// What is unwise in it, a line each.
+    /// The warnings, one per line.
     pub(super) advice: Vec<String>,
 }
 
-/// A shaper at one moment.
+/// A snapshot of a shaper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) schema: String,
     pub(super) pid: u32,
-    /// The policy's file, and since when it is as it is.
+    /// The policy's file, and when its present content was loaded.
     pub(super) policy: String,
     pub(super) policy_age_s: f64,
-    /// Times that it was read anew.
+    /// Number of reloads.
     pub(super) reloads: u64,
     pub(super) uptime_s: f64,
-    /// The monotonic clock.
+    /// The monotonic clock at the snapshot.
     pub(super) taken_ns: u64,
-    /// Seconds between the two looks that rates are of.
+    /// Seconds between the two readings that the rates are computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) interval_s: Option<f64>,
     pub(super) up: Way,
     pub(super) down: Way,
     pub(super) lan: Port,
     pub(super) wan: Port,
-    /// Slots for frames: in use, and all.
+    /// Frame slots: in use, and in total.
     pub(super) frames: u32,
     pub(super) frames_max: u32,
 }
 
-/// One way through it.
+/// One direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Way {
-    /// The policy's rate, if it shapes this way.
+    /// The policy's rate, if this direction is shaped.
     pub(super) rate_bps: Option<u64>,
-    /// What all queues together have done.
+    /// The counters of all queues together.
     #[serde(flatten)]
     pub(super) sums: Sums,
     pub(super) lane: Lane,
-    /// Filled by who asks; they come as rows of their own.
+    /// Filled in by the client; nodes are sent as separate rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) nodes: Vec<Node>,
 }
 
-/// What was counted of a queue, under the names of `tc -s -j`.
+/// A queue's counters, under the names of `tc -s -j`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Sums {
-    /// Octets on the line.
+    /// Bytes sent on the line.
     pub(super) bytes: u64,
     pub(super) packets: u64,
     pub(super) drops: u64,
     pub(super) overlimits: u64,
-    /// Always 0: nothing that was taken off a queue is put back.
+    /// Always 0: a dequeued packet is never put back.
     pub(super) requeues: u64,
-    /// Octets that wait.
+    /// Backlog in bytes.
     pub(super) backlog: u64,
-    /// Packets that wait.
+    /// Backlog in packets.
     pub(super) qlen: u64,
     pub(super) ecn_mark: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rates: Option<Rates>,
 }
 
-/// What happened beside the queues.
+/// Counters outside the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Lane {
-    /// IP packets taken in.
+    /// IP packets received.
     pub(super) packets: u64,
-    /// Frames without IP, let past the queues.
+    /// Non-IP frames, which bypass the queues.
     pub(super) past: u64,
-    /// Large frames that were cut, and those that could not be.
+    /// Large frames that were segmented, and those that could not be.
     pub(super) cut: u64,
     pub(super) too_long: u64,
-    /// Packets discarded: their queue was full, they made way for others, they had waited too long, no class took them.
+    /// Packets dropped: their queue was full, they were evicted for others, they waited too long, or no class matched.
     pub(super) full: u64,
     pub(super) overlimit: u64,
     pub(super) late: u64,
     pub(super) unclassified: u64,
-    /// Packets lost for want of room in all.
+    /// Packets dropped because the whole buffer was full.
     pub(super) no_room: u64,
     pub(super) marked: u64,
-    /// Frames lost since the other interface was down.
+    /// Frames dropped because the outgoing interface was down.
     pub(super) down: u64,
 }
 
@@ -122,17 +122,17 @@ pub(super) struct Port {
     pub(super) name: String,
     pub(super) received: u64,
     pub(super) received_bytes: u64,
-    /// Frames received that were to be cut.
+    /// Frames received that had to be segmented.
     pub(super) received_large: u64,
-    /// Frames that the kernel dropped since they were not read in time.
+    /// Frames that the kernel dropped because the engine did not read them in time.
     pub(super) missed: u64,
     pub(super) no_room: u64,
     pub(super) sent: u64,
     pub(super) sent_bytes: u64,
     pub(super) refused: u64,
-    /// Times that its send buffer was full.
+    /// How often the send buffer was full.
     pub(super) blocked: u64,
-    /// Times that it was found down.
+    /// How often the interface was found down.
     pub(super) downs: u64,
 }
 
@@ -147,25 +147,25 @@ pub(super) struct Node {
     pub(super) is_class: bool,
     pub(super) handle: String,
     pub(super) parent: Option<String>,
-    /// What the policy calls the class.
+    /// The name of the class in the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     pub(super) options: String,
     #[serde(flatten)]
     pub(super) sums: Sums,
-    /// Numbers of its kind, by tc's names.
+    /// Counters specific to the node's kind, under tc's names.
     pub(super) details: BTreeMap<String, i64>,
-    /// What its classifier sends where, in the order in which it is asked.
+    /// The classifier's rules, in the order of evaluation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) rules: Vec<Rule>,
 }
 
-/// What a classifier says.
+/// One rule of a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Rule {
-    /// What is asked: "proto 6 proto-dst 22".
+    /// The match: "proto 6 proto-dst 22".
     pub(super) what: String,
-    /// The class that such packets go to.
+    /// The class of matching packets.
     pub(super) class: String,
 }
 
@@ -199,7 +199,7 @@ impl Sums {
 }
 
 impl Node {
-    /// What is told of a node of the tree that `policy` means.
+    /// A row for a node of the tree that `policy` builds.
     pub(super) fn new(node: &qos::tree::Node, way: &str, policy: &Policy) -> Self {
         let minor = node.handle.strip_prefix("1:").filter(|_| node.is_class);
         let minor = minor.and_then(|minor| u16::from_str_radix(minor, 16).ok());
@@ -231,7 +231,7 @@ impl Node {
 }
 
 impl Way {
-    /// One way of a snapshot, its nodes among it.
+    /// One direction of a snapshot, including its nodes.
     pub(super) fn new(lane: &LaneSnapshot, way: &str, policy: &Policy) -> Self {
         let nodes = lane.nodes.iter();
         Self {
@@ -276,7 +276,7 @@ impl Lane {
 }
 
 impl Port {
-    /// Interface `side` of a snapshot.
+    /// The interface `side` of a snapshot.
     pub(super) fn new(name: &str, snapshot: &Snapshot, side: usize) -> Self {
         let stats = snapshot.ports[side];
         Self {
@@ -296,7 +296,7 @@ impl Port {
 }
 
 impl Run {
-    /// Fills in the rates since `before`, a look at the same process.
+    /// Fills in the rates since `before`, an earlier snapshot of the same process.
     pub(super) fn since(&mut self, before: &Self) {
         let span_ns = self.taken_ns.saturating_sub(before.taken_ns);
         if self.pid == before.pid && span_ns > 0 {
@@ -306,7 +306,7 @@ impl Run {
         }
     }
 
-    /// Both ways, with the interfaces that they lead from and to.
+    /// Both directions, with the interfaces that they connect.
     pub(super) fn ways(&self) -> [(&'static str, &Way, &str, &str); 2] {
         let (lan, wan) = (self.lan.name.as_str(), self.wan.name.as_str());
         [("up", &self.up, lan, wan), ("down", &self.down, wan, lan)]

@@ -35,10 +35,10 @@ impl Control {
 }
 
 impl Running {
-    /// Connects to the one behind `path`.
+    /// Connects to the shaper whose control socket is at `path`.
     ///
     /// # Errors
-    /// What to do about it, where that is known.
+    /// Says what to do about it, where that is known.
     pub(super) fn connect(path: &Path) -> Result<Self> {
         let shown = path.display();
         let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
@@ -54,10 +54,10 @@ impl Running {
         Ok(Self(Client::new(stream)))
     }
 
-    /// Its present state.
+    /// The shaper's present state.
     ///
     /// # Errors
-    /// It has ended, or another version speaks.
+    /// The shaper has ended, or speaks another version of the protocol.
     pub(super) fn show(&mut self) -> Result<Run> {
         let mut run: Option<Run> = None;
         self.0.rows(&Verb::Show(Nothing {}), |row| {
@@ -79,10 +79,10 @@ impl Running {
         Ok(run)
     }
 
-    /// Makes it reload its policy.
+    /// Makes the shaper reload its policy.
     ///
     /// # Errors
-    /// The faults of the policy, a line each; the shaper then keeps the old one.
+    /// The faults of the policy, one per line; the shaper then keeps the old policy.
     pub(super) fn reload(&mut self) -> Result<Reloaded> {
         self.0.one(&Verb::Reload(Nothing {}))
     }

@@ -1,13 +1,13 @@
-//! Text that is shown repeatedly: redrawn on a terminal, printed one block after the other elsewhere.
+//! Shows text repeatedly: redraws it on a terminal, and prints one block after the other elsewhere.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Where it is shown.
+/// Where the text is shown.
 pub(super) struct Screen {
     is_terminal: bool,
-    /// Lines that stand there.
+    /// Number of lines currently drawn.
     drawn: usize,
     blocks: usize,
 }
@@ -29,7 +29,7 @@ impl Screen {
     /// Shows `text`.
     ///
     /// # Errors
-    /// Nobody reads any more.
+    /// The output is closed.
     pub(super) fn show(&mut self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if self.is_terminal {
@@ -48,7 +48,7 @@ impl Screen {
     }
 }
 
-/// Columns and rows of the terminal, or those of an old one.
+/// Columns and rows of the terminal; 80 by 24 if unknown.
 fn size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
@@ -56,7 +56,7 @@ fn size() -> (usize, usize) {
     }
 }
 
-/// What is written to draw `text` over the `drawn` lines drawn before, and how many lines that makes.
+/// The output that draws `text` over the `drawn` lines of the previous drawing, and the new number of lines.
 fn picture(text: &str, columns: usize, rows: usize, drawn: usize) -> (String, usize) {
     let all = text.lines().count();
     let room = rows.saturating_sub(1).max(2);
@@ -67,23 +67,23 @@ fn picture(text: &str, columns: usize, rows: usize, drawn: usize) -> (String, us
     }
     let more = (shown < all).then(|| format!("... {} more lines", all - shown));
     for line in text.lines().take(shown).chain(more.as_deref()) {
-        // A line that is wrapped would be two to draw over.
+        // A wrapped line would occupy two rows, and the next drawing would start in the wrong place.
         out.extend(line.chars().take(columns));
         out.push_str("\x1b[K\n");
     }
-    // What is left of a longer drawing.
+    // Erase the rest of a longer previous drawing.
     out.push_str("\x1b[J");
     (out, shown + usize::from(more.is_some()))
 }
 
-/// Moments at equal distances; one that is missed is left out.
+/// Moments at equal intervals; missed ones are skipped.
 pub(super) struct Beat {
     next: Instant,
     every: Duration,
 }
 
 impl Beat {
-    /// The first is `every` from now.
+    /// A sequence whose first moment is `every` from now.
     pub(super) fn new(every: Duration) -> Self {
         Self {
             next: Instant::now() + every,
@@ -91,12 +91,12 @@ impl Beat {
         }
     }
 
-    /// How long it is to the next.
+    /// The time until the next moment.
     pub(super) fn left(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Waits for the next.
+    /// Waits for the next moment.
     pub(super) fn wait(&mut self) {
         std::thread::sleep(self.left());
         let now = Instant::now();

@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 
 use reactor::port::Link;
 
-/// What is known of an interface.
+/// The known state of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interface {
-    /// Its number: two names may be of one interface.
+    /// The interface index: two names may mean the same interface.
     pub(super) index: u32,
-    /// Bits per second, where the driver knows.
+    /// Bits per second, if the driver reports it.
     pub(super) speed_bps: Option<u64>,
-    /// Octets of the longest IP packet.
+    /// MTU: the longest IP packet in bytes.
     pub(super) mtu: u32,
     pub(super) is_up: bool,
-    /// The bridge or bond that it is part of.
+    /// The bridge or bond that the interface belongs to.
     pub(super) master: Option<String>,
 }
 
-/// Longest name of an interface in octets.
+/// Maximum length of an interface name in bytes.
 const NAME_MAX: usize = 15;
 
-/// Whether `name` can be that of an interface at all: never a path, never an option of a command.
+/// Whether `name` is a valid interface name: never a path, never a command option.
 pub(super) fn is_name(name: &str) -> bool {
     let is_plain = |char: char| !char.is_whitespace() && char != '/' && !char.is_control();
     !name.is_empty()
@@ -30,13 +30,13 @@ pub(super) fn is_name(name: &str) -> bool {
         && name.chars().all(is_plain)
 }
 
-/// The interface `name` of this process's network namespace; `None`: there is none.
+/// The interface `name` in this process's network namespace; `None` if there is none.
 pub(super) fn interface(name: &str) -> Option<Interface> {
     let link = is_name(name).then(|| Link::of(name).ok()).flatten()?;
     let place = place_of(name, &link);
     let place = place.as_deref();
     let read = |file: &str| std::fs::read_to_string(place?.join(file)).ok();
-    // "-1" and 4294967295 stand for what is not known.
+    // The kernel uses "-1" and 4294967295 for an unknown speed.
     let speed = read("speed").and_then(|speed| speed.trim().parse::<i64>().ok());
     let mbit = speed.filter(|speed| (1..4_294_967_295).contains(speed));
     let master = place.and_then(|place| std::fs::read_link(place.join("master")).ok());
@@ -52,7 +52,7 @@ pub(super) fn interface(name: &str) -> Option<Interface> {
     })
 }
 
-/// Where `/sys` has the interface; `None` where it shows those of another network namespace.
+/// The interface's directory in `/sys`; `None` if `/sys` shows another network namespace.
 fn place_of(name: &str, link: &Link) -> Option<PathBuf> {
     let place = Path::new("/sys/class/net").join(name);
     let number = |file: &str| -> Option<u32> {

@@ -1,4 +1,4 @@
-//! Asks tc for all queues and filters of an interface.
+//! Queries tc for all queues and filters of an interface.
 
 use std::process::{Command, Stdio};
 
@@ -8,13 +8,13 @@ use super::model::has_flow_classes;
 use super::record::{self, Record, What};
 use crate::system;
 
-/// Parents that filters are asked for.
+/// Parents whose filters tc is queried for.
 const PARENTS_MAX: usize = 1_024;
 
 /// Every qdisc and class of `interface`.
 ///
 /// # Errors
-/// There is no such interface, no tc, or it failed.
+/// The interface does not exist, tc is not installed, or tc failed.
 pub(super) fn queues(interface: &str) -> Result<Vec<Record>> {
     if system::interface(interface).is_none() {
         bail!("{interface}: there is no such interface");
@@ -24,10 +24,10 @@ pub(super) fn queues(interface: &str) -> Result<Vec<Record>> {
     Ok(records)
 }
 
-/// Every filter at `queues`, which are those of `interface`.
+/// Every filter attached to `queues`, the queues of `interface`.
 ///
 /// # Errors
-/// As of [`queues`].
+/// As for [`queues`].
 pub(super) fn filters(interface: &str, queues: &[Record]) -> Result<Vec<Record>> {
     let mut records = Vec::new();
     for parent in parents(queues) {
@@ -41,7 +41,7 @@ pub(super) fn filters(interface: &str, queues: &[Record]) -> Result<Vec<Record>>
     Ok(records)
 }
 
-/// Where filters can be: at disciplines, at classes that have classes below them, at both sides of clsact.
+/// Where filters can be attached: disciplines, inner classes, and both sides of clsact.
 fn parents(records: &[Record]) -> Vec<String> {
     let mut parents: Vec<String> = Vec::new();
     let mut add = |parent: &str| {
@@ -61,7 +61,7 @@ fn parents(records: &[Record]) -> Vec<String> {
                 let has_classes = records.iter().any(|other| {
                     other.what == What::Class && other.handle.split(':').next() == Some(major)
                 });
-                // A discipline can have filters while it has no flow, and so no class.
+                // A discipline can have filters before it has a flow, when tc lists no class for it.
                 if has_classes || has_flow_classes(&record.kind) {
                     add(&record.handle);
                 }

@@ -1,11 +1,11 @@
-//! Builds the tree of disciplines and classes from records of tc.
+//! Builds the tree of disciplines and classes from tc's records.
 
 use std::collections::HashMap;
 
 use super::model::{Join, Kind, Tree, number};
 use super::record::{Record, What};
 
-/// The tree of each interface in `records`; those that name none are of `interface`.
+/// Builds one tree per interface in `records`. Records that name no interface belong to `interface`.
 pub(super) fn grow(records: &[Record], interface: &str) -> Tree {
     let mut tree = Tree::default();
     let mut names: Vec<&str> = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn grow(records: &[Record], interface: &str) -> Tree {
 struct Grower<'t> {
     tree: &'t mut Tree,
     top: usize,
-    /// By handle; those that are "0:" are never a parent.
+    /// Qdiscs by handle. A qdisc with handle "0:" is never a parent.
     qdiscs: HashMap<String, usize>,
     classes: HashMap<String, usize>,
     groups: HashMap<(usize, String), usize>,
@@ -98,10 +98,10 @@ impl<'t> Grower<'t> {
         node.numbers = record.numbers;
     }
 
-    /// What `record`, which is `node`, stands below. Parents of parents are followed, so that nobody is above himself.
+    /// The parent of `node`, which was made from `record`. It checks all ancestors, so the tree cannot contain a cycle.
     fn above(&self, record: &Record, node: usize) -> usize {
         let handle = record.parent.as_deref().unwrap_or(match record.what {
-            // "class htb 1:1 root": right below its qdisc.
+            // "class htb 1:1 root": the parent is the qdisc itself.
             What::Class => record.handle.as_str(),
             _ => "",
         });
@@ -118,7 +118,7 @@ impl<'t> Grower<'t> {
         }
     }
 
-    /// Whether `below` is held by `node`, directly or not.
+    /// Whether `below` is a descendant of `node`.
     fn is_below(&self, below: usize, node: usize) -> bool {
         let mut at = below;
         while let Some(edge) = self
@@ -138,7 +138,7 @@ impl<'t> Grower<'t> {
     fn mark_default(&mut self, record: &Record) {
         let default = match &record.default {
             Some(default) => default.clone(),
-            // hfsc's options have no keys.
+            // tc prints hfsc's options without keys.
             None if record.what == What::Qdisc && record.kind == "hfsc" => {
                 let words = record.lines.iter().flat_map(|line| line.split(' '));
                 let after = words.skip_while(|word| *word != "default").nth(1);
@@ -158,7 +158,7 @@ impl<'t> Grower<'t> {
         if let Some(class) = self.classes.get(&named) {
             self.tree.nodes[*class].is_default = true;
         } else if let Some(qdisc) = self.qdiscs.get(&record.handle) {
-            // HTB sends what has no class past all of them, and HFSC discards it.
+            // If the default class is missing, HTB sends unclassified packets unshaped, and HFSC drops them.
             let note = format!("default {named}: there is no such class");
             self.tree.nodes[*qdisc].lines.push(note);
         }
@@ -219,7 +219,7 @@ impl<'t> Grower<'t> {
             self.tree.join(node, table, Join::Asks);
         }
         if let Some(chain) = record.goto {
-            // From one chain to another of the same place; a side of clsact is a place.
+            // A goto leads to another chain of the same qdisc, class or clsact side.
             let parent = match record.chain {
                 0 => above,
                 _ => self.holder(above),
@@ -249,7 +249,7 @@ impl<'t> Grower<'t> {
         edge.map_or(self.top, |edge| edge.from)
     }
 
-    /// What a filter stands at: a qdisc, a class, a side of clsact; in that, its chain.
+    /// The node that a filter is attached to: a qdisc, a class or a side of clsact, or the filter's chain there.
     fn filter_parent(&mut self, record: &Record) -> usize {
         let parent = record.parent.as_deref().unwrap_or_default();
         let hook = match parent {
@@ -259,7 +259,7 @@ impl<'t> Grower<'t> {
         };
         let special = self.qdiscs.get("ffff:").copied().unwrap_or(self.top);
         let mut above = match hook {
-            // An ingress qdisc has one side only.
+            // An ingress qdisc has only one side.
             Some(_) if self.tree.nodes[special].title.starts_with("ingress") => special,
             Some(side) => self.group(special, side),
             None => {
@@ -289,7 +289,7 @@ impl<'t> Grower<'t> {
     }
 }
 
-/// Whether both are of the same filter instance.
+/// Whether both records describe the same filter instance.
 fn is_same(one: &Record, other: &Record) -> bool {
     let key = |record: &'_ Record| {
         let Record {

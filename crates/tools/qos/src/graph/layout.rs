@@ -12,22 +12,22 @@ pub(super) const LINE: u32 = 16;
 pub(super) const PAD: u32 = 9;
 /// Pixels between columns.
 const BETWEEN: u32 = 64;
-/// The same where the lines between them bear rates, and in grids.
+/// Pixels between columns when the lines show rates, and in grids.
 const BETWEEN_RATES: u32 = 156;
 const GRID_BETWEEN: u32 = 24;
 const GRID_BETWEEN_RATES: u32 = 108;
-/// Characters that a line has room for whose number changes.
+/// Characters reserved for a line whose number changes.
 const SLOT_CHARACTERS: usize = 30;
-/// Pixels between boxes that stand above one another.
+/// Vertical pixels between boxes.
 const GAP: u32 = 16;
-/// Characters of a line; longer ones are continued.
+/// Maximum characters in a line; longer text is wrapped.
 const CHARACTERS_MAX: usize = 38;
-/// Lines of a box; the rest is in its tooltip.
+/// Maximum lines in a box; the tooltip shows the rest.
 const LINES_MAX: usize = 9;
-/// Leaves in a row from which on they stand in a grid.
+/// Number of sibling leaves from which they are arranged in a grid.
 const GRID_FROM: usize = 12;
 
-/// A box and what is written in it.
+/// A box and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) x: u32,
@@ -36,13 +36,13 @@ pub(super) struct Place {
     pub(super) height: u32,
     /// The first is the title.
     pub(super) lines: Vec<String>,
-    /// Those of `lines` at the end whose text changes while it is looked at.
+    /// Number of trailing `lines` whose text is updated live.
     pub(super) slots: usize,
-    /// Whether it stands in a grid behind the first column, where a line has to come from above.
+    /// Whether the box is in a grid behind the first column, so that its line has to enter from above.
     pub(super) is_inner: bool,
 }
 
-/// A picture's boxes, one for each node, and its size.
+/// The boxes of a picture, one per node, and the picture's size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) places: Vec<Place>,
@@ -50,11 +50,11 @@ pub(super) struct Layout {
     pub(super) height: u32,
 }
 
-/// Lays `tree` out, below a heading of `top` pixels.
+/// Computes the layout of `tree` below a heading of `top` pixels.
 pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
     let children = tree.children();
     let mut places: Vec<Place> = (0..tree.nodes.len()).map(|id| sized(tree, id)).collect();
-    // Each after what holds it.
+    // Children come after their parents.
     let mut order = Vec::with_capacity(places.len());
     let mut open: Vec<(usize, usize)> = tree.roots().iter().map(|root| (*root, 0)).collect();
     open.reverse();
@@ -95,7 +95,7 @@ pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
         };
         heights[*id] = places[*id].height.max(sum.saturating_sub(GAP));
     }
-    // The band of each node: where it and all below it stand.
+    // The vertical band of each node: the space for the node and all its descendants.
     let mut bands = vec![0; places.len()];
     let mut at = top;
     for root in tree.roots() {
@@ -139,7 +139,7 @@ fn tallest(row: &[usize], places: &[Place]) -> u32 {
     heights.max().unwrap_or(0)
 }
 
-/// Puts `nodes` in rows of `across`, `between` pixels apart; gives the height of all with the gap below each.
+/// Places `nodes` in rows of `across`, `between` pixels apart. Returns the total height with the gap below each row.
 fn grid(
     nodes: &[usize],
     (across, between): (usize, u32),
@@ -191,7 +191,7 @@ fn sized(tree: &Tree, id: usize) -> Place {
         longest = longest.max(SLOT_CHARACTERS);
     }
     if node.is_default {
-        // The word stands at the right end of the title's line.
+        // The word is at the right end of the title's line.
         longest = longest.max(lines[0].chars().count() + 9);
     }
     let longest = u32::try_from(longest).unwrap_or(u32::MAX / CHARACTER);
@@ -208,7 +208,7 @@ fn sized(tree: &Tree, id: usize) -> Place {
     }
 }
 
-/// `text` in lines that fit, broken between words and behind commas where there are any.
+/// Wraps `text` into lines that fit, between words and after commas where possible.
 fn wrapped(text: &str) -> Vec<String> {
     let text = printable(text);
     let mut lines = Vec::new();

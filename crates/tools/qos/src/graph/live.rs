@@ -1,4 +1,4 @@
-//! Reads a running shaper or an interface's queues again and again.
+//! Reads the queues of a running shaper or an interface repeatedly.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use super::{ask, grow, ours, text};
 use crate::running::Running;
 use crate::screen::{Beat, Screen};
 
-/// Whose queues are looked at.
+/// Where the queues are read from.
 pub(super) enum Source {
-    /// A shaper by its control socket, connected to when it is needed.
+    /// A shaper, by its control socket. The connection is opened when needed.
     Running(PathBuf, Option<Running>),
-    /// An interface, and its filters as tc last told them.
+    /// An interface, with the filters from the last query to tc.
     Interface(String, Option<Filters>),
 }
 
-/// Filters change with what they stand at only, or with nobody's help.
+/// Cached filters. They are queried again only when the qdiscs and classes have changed.
 pub(super) struct Filters {
-    /// What there was when they were asked for.
+    /// The qdiscs and classes at the time of the query.
     at: Vec<(What, String)>,
     filters: Vec<Record>,
 }
 
 impl Source {
-    /// What there is, and when that was in nanoseconds.
+    /// The current tree, and the time of the reading in nanoseconds.
     fn look(&mut self) -> Result<(Tree, u64)> {
         let (tree, at) = match self {
             Self::Running(path, connection) => {
@@ -37,7 +37,7 @@ impl Source {
                     None => Running::connect(path)?,
                 };
                 let run = running.show()?;
-                // One that failed is not asked again.
+                // A connection that failed is not reused.
                 *connection = Some(running);
                 (ours::of_run(&run), run.taken_ns)
             }
@@ -65,7 +65,7 @@ impl Source {
     }
 }
 
-/// A source with what it told last.
+/// A source and its previous reading.
 pub(super) struct Watcher {
     source: Source,
     before: Option<(Tree, u64)>,
@@ -79,10 +79,10 @@ impl Watcher {
         }
     }
 
-    /// What there is, with the rates since the last look where there was one.
+    /// Takes a reading, with the rates since the previous reading if there was one.
     ///
     /// # Errors
-    /// Nobody answers; the next look is the first.
+    /// The source does not answer. The next reading then has no rates.
     pub(super) fn look(&mut self) -> Result<Tree> {
         let before = self.before.take();
         let (mut tree, at) = self.source.look()?;
@@ -94,12 +94,12 @@ impl Watcher {
         Ok(tree)
     }
 
-    /// One look without rates.
+    /// Takes one reading, without rates.
     pub(super) fn once(mut self) -> Result<Tree> {
         Ok(self.source.look()?.0)
     }
 
-    /// Two looks, `interval` apart.
+    /// Takes two readings, `interval` apart, and returns the second with rates.
     pub(super) fn over(mut self, interval: Duration) -> Result<Tree> {
         self.look()?;
         std::thread::sleep(interval);
@@ -107,10 +107,10 @@ impl Watcher {
     }
 }
 
-/// Draws the tree each `every`, `count` times or until nobody looks.
+/// Draws the tree every `every`, `count` times or until the output is closed.
 ///
 /// # Errors
-/// Nobody answers any more.
+/// The source no longer answers, or the output is closed.
 pub(super) fn draw(mut watcher: Watcher, every: Duration, count: Option<u64>) -> Result<()> {
     let mut screen = Screen::new();
     let mut beat = Beat::new(every);

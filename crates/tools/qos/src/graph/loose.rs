@@ -1,11 +1,11 @@
-//! A reader of what `tc -j` writes, which is not always JSON: iproute2 6.1 writes `"options":{default 1 }` for hfsc,
-//! `{handle 0x7 classid 1:30 }` for fw, and text after a police action. What has no key is kept as [`Item::Object`]'s
-//! members with an empty one, so that nothing is lost.
+//! Reads the output of `tc -j`, which is not always valid JSON. For example, iproute2 6.1 writes `"options":{default 1
+//! }` for hfsc, `{handle 0x7 classid 1:30 }` for fw, and plain text after a police action. Values without a key are
+//! kept as members of [`Item::Object`] with an empty key, so nothing is lost.
 
-/// Values within values that are read; below, all is text.
+/// Maximum nesting depth that is parsed; deeper values are kept as text.
 const DEPTH_MAX: u32 = 32;
 
-/// A value. Numbers, `true` and the like are kept as they were written.
+/// A value. Numbers, `true` and the like keep their original spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item {
     Text(String),
@@ -14,7 +14,7 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// The first member called `key`.
+    /// The first member named `key`.
     pub(super) fn get(&self, key: &str) -> Option<&Item> {
         match self {
             Self::Object(members) => members.iter().find(|(name, _)| name == key).map(|it| &it.1),
@@ -22,7 +22,7 @@ impl Item {
         }
     }
 
-    /// The first member called `key`, if it is text.
+    /// The first member named `key`, if it is text.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         match self.get(key) {
             Some(Self::Text(text)) => Some(text),
@@ -31,14 +31,14 @@ impl Item {
     }
 }
 
-/// Reads a value from the start of `text`; gives it and what is behind it.
+/// Parses a value at the start of `text`; returns the value and the remaining text.
 pub(super) fn read(text: &str) -> (Item, &str) {
     let mut reader = Reader::new(text);
     let item = reader.value(0);
     (item, reader.rest)
 }
 
-/// Whether the lists and objects that `text` begins with end before they are closed.
+/// Whether `text` ends before the lists and objects that it opens are closed.
 pub(super) fn is_cut_short(text: &str) -> bool {
     let mut reader = Reader::new(text.trim_start());
     while reader.rest.starts_with(['[', '{']) {
@@ -50,7 +50,7 @@ pub(super) fn is_cut_short(text: &str) -> bool {
 
 struct Reader<'t> {
     rest: &'t str,
-    /// The text has ended within a value.
+    /// The text ended inside a value.
     is_cut: bool,
 }
 
@@ -144,7 +144,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A string from its quotation mark on. Where it does not end, it is all that is left.
+    /// Parses a string, starting at its opening quotation mark. An unterminated string extends to the end of the text.
     fn string(&mut self) -> String {
         let mut text = String::new();
         let mut chars = self.rest.char_indices().skip(1);
@@ -166,7 +166,7 @@ impl<'t> Reader<'t> {
         text
     }
 
-    /// What stands before the first of `ends`.
+    /// The text before the first of `ends`.
     fn until(&mut self, ends: &[char]) -> &'t str {
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
         let (text, rest) = self.rest.split_at(end);

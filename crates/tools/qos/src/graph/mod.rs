@@ -42,7 +42,7 @@ use super::running::SOCKET;
 use live::{Source, Watcher};
 use model::Tree;
 
-/// Nodes that are drawn.
+/// Maximum number of nodes in a drawing.
 const NODES_MAX: usize = 20_000;
 
 /// Draw the queues of a policy or of an interface, each discipline, class and filter once.
@@ -96,7 +96,7 @@ enum Format {
     Json,
 }
 
-/// Reads, draws and writes.
+/// Reads the source, draws it and writes the output.
 pub(super) fn run(args: &QosGraphArgs) -> Result<ExitCode> {
     let every = args.interval.unwrap_or(Duration::from_secs(1));
     if args.live {
@@ -132,7 +132,7 @@ pub(super) fn run(args: &QosGraphArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// That a tree can be drawn.
+/// Fails if the tree is too large to draw.
 fn bounded(tree: &Tree) -> Result<()> {
     let count = tree.nodes.len();
     ensure!(
@@ -142,7 +142,7 @@ fn bounded(tree: &Tree) -> Result<()> {
     Ok(())
 }
 
-/// What is looked at.
+/// The source to read from.
 fn source(args: &QosGraphArgs) -> Source {
     match (&args.interface, &args.control) {
         (Some(interface), _) => Source::Interface(interface.clone(), None),
@@ -192,7 +192,7 @@ fn of_files(files: &[String], interface: Option<&str>) -> Result<Tree> {
             "{path}: the JSON ends before its lists are closed: the file was cut short"
         );
         let found = record::read(&text, parent);
-        // Of a class or a filter there may be none; tc says so by an empty list.
+        // tc prints an empty list if there are no classes or filters.
         ensure!(
             !found.is_empty() || text.trim() == "[]" || text.trim() == "[ ]",
             "{path}: nothing that `tc -j -s qdisc|class|filter show` prints is in it"

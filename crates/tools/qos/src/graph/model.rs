@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::rates::{Counted, Rates, octets};
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -14,19 +14,19 @@ pub(super) enum Kind {
     Interface,
     /// A queue discipline.
     Qdisc,
-    /// A class of one.
+    /// A class of a discipline.
     Class,
     /// A rule, or a table of rules.
     Filter,
-    /// A chain of filters, or the side of clsact that they stand at.
+    /// A chain of filters, or the side of clsact that the filters are attached to.
     Group,
-    /// An interface that a filter sends to.
+    /// An interface that a filter sends packets to.
     Device,
-    /// What was not understood, as it was written.
+    /// Input that could not be parsed, unchanged.
     Unknown,
 }
 
-/// What went through a node, under the names of `tc -s`.
+/// A node's traffic counters, under the names of `tc -s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub(super) struct Numbers {
     pub(super) bytes: u64,
@@ -45,32 +45,32 @@ pub(super) struct Node {
     pub(super) kind: Kind,
     /// "htb 1:".
     pub(super) title: String,
-    /// "1:", "1:10", "800::800"; empty where tc gives none.
+    /// "1:", "1:10", "800::800"; empty if tc prints none.
     pub(super) handle: String,
-    /// Options and actions, a line each.
+    /// Options and actions, one per line.
     pub(super) lines: Vec<String>,
-    /// Whether it takes what no filter names.
+    /// Whether this is the default class, for packets that no filter matches.
     pub(super) is_default: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) numbers: Option<Numbers>,
-    /// How fast they rise.
+    /// The rates of the counters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rates: Option<Rates>,
 }
 
-/// Why two nodes are joined.
+/// The relation between two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Join {
-    /// The second stands below the first. These make a tree.
+    /// The first is the parent of the second. These edges form a tree.
     Holds,
-    /// The first sends packets to the second: a class, a chain, an interface.
+    /// The first sends packets to the second, which is a class, a chain or an interface.
     Sends,
-    /// The first asks the rules of the second: a hash table.
+    /// The first looks up the rules of the second, which is a hash table.
     Asks,
 }
 
-/// One line between boxes.
+/// One line between two boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Edge {
     pub(super) from: usize,
@@ -78,31 +78,31 @@ pub(super) struct Edge {
     pub(super) join: Join,
 }
 
-/// Nodes and edges; each node but the first of each tree is held by exactly one.
+/// Nodes and edges. Each node has exactly one parent, except the root of each tree.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(super) struct Tree {
     pub(super) title: String,
-    /// Whether there is room for rates, be they known yet or not.
+    /// Whether to reserve space for rates, even if none is known yet.
     #[serde(skip)]
     pub(super) has_rates: bool,
-    /// What is to be said of the rates.
+    /// A note on the rates.
     #[serde(skip)]
     pub(super) state: String,
     pub(super) nodes: Vec<Node>,
     pub(super) edges: Vec<Edge>,
 }
 
-/// The kernel's disciplines with flows as classes that headend does not have.
+/// Disciplines of the kernel that list flows as classes and that headend does not implement.
 const KERNEL_FLOW_CLASSES: [&str; 3] = ["cake", "fq_pie", "sfb"];
 
-/// Whether tc lists the flows of such a discipline as its classes.
+/// Whether tc lists the flows of this discipline as its classes.
 pub(super) fn has_flow_classes(kind: &str) -> bool {
     let picture = qos::registry::picture(kind);
     KERNEL_FLOW_CLASSES.contains(&kind) || picture.is_some_and(|picture| picture.has_flow_classes)
 }
 
 impl Node {
-    /// Whether tc counts the packets that it sent, which tc does not for flows.
+    /// Whether tc counts the packets that this node sent. It does not for flows.
     fn counts_sent(&self) -> bool {
         let kind = self.title.split(' ').next().unwrap_or_default();
         self.kind != Kind::Class || !has_flow_classes(kind)
@@ -129,7 +129,7 @@ impl Tree {
         self.edges.push(Edge { from, to, join });
     }
 
-    /// Those that nothing holds, in order.
+    /// The nodes without a parent, in order.
     pub(super) fn roots(&self) -> Vec<usize> {
         let mut is_held = vec![false; self.nodes.len()];
         for edge in self.edges.iter().filter(|edge| edge.join == Join::Holds) {
@@ -138,7 +138,7 @@ impl Tree {
         (0..self.nodes.len()).filter(|id| !is_held[*id]).collect()
     }
 
-    /// What each node holds: filters first, then in the order of their handles.
+    /// The children of each node: filters first, then by handle.
     pub(super) fn children(&self) -> Vec<Vec<usize>> {
         let mut children = vec![Vec::new(); self.nodes.len()];
         for edge in self.edges.iter().filter(|edge| edge.join == Join::Holds) {
@@ -158,7 +158,7 @@ impl Tree {
         children
     }
 
-    /// Fills in the rates since `before`, `span_ns` earlier: of what has the same place there and here.
+    /// Fills in the rates since `before`, `span_ns` earlier, for the nodes that are at the same place in both trees.
     pub(super) fn since(&mut self, before: &Self, span_ns: u64) {
         self.has_rates = true;
         self.state = format!("rates over {:.2} s", span_ns as f64 / 1e9);
@@ -178,7 +178,7 @@ impl Tree {
         self.sum_up();
     }
 
-    /// What leaves an interface is what leaves the queues right below it; what comes in is counted apart.
+    /// Sums an interface's outgoing traffic over its top-level queues; incoming traffic is counted separately.
     fn sum_up(&mut self) {
         for (id, below) in self.children().into_iter().enumerate() {
             if self.nodes[id].kind == Kind::Interface {
@@ -190,7 +190,7 @@ impl Tree {
         }
     }
 
-    /// What tells each node from others: its title, that of what holds it, and which of several of one title it is.
+    /// A key that identifies each node: its title, its parent's title, and its index among nodes of the same title.
     fn places(&self) -> Vec<(String, usize)> {
         let mut above = vec![None; self.nodes.len()];
         for edge in self.edges.iter().filter(|edge| edge.join == Join::Holds) {
@@ -207,7 +207,7 @@ impl Tree {
         named.collect()
     }
 
-    /// Where each node sends to.
+    /// The targets of each node's packets.
     pub(super) fn targets(&self) -> HashMap<usize, Vec<(usize, Join)>> {
         let mut targets: HashMap<usize, Vec<(usize, Join)>> = HashMap::new();
         for edge in self.edges.iter().filter(|edge| edge.join != Join::Holds) {
@@ -220,14 +220,14 @@ impl Tree {
     }
 }
 
-/// A handle "MAJOR:MINOR" as a number, for its order.
+/// A handle "MAJOR:MINOR" as a number, for sorting.
 pub(super) fn number(handle: &str) -> u32 {
     let (major, minor) = handle.split_once(':').unwrap_or((handle, ""));
     let part = |text: &str| u32::from_str_radix(text, 16).unwrap_or(0) & 0xffff;
     part(major) << 16 | part(minor)
 }
 
-/// Lines of [`Numbers::slots`].
+/// Number of lines that [`Numbers::slots`] returns.
 pub(super) const SLOTS: usize = 3;
 
 impl Numbers {
@@ -240,7 +240,7 @@ impl Numbers {
         }
     }
 
-    /// The same in lines that are there whatever happened, so that others may take their place.
+    /// The same counters in a fixed number of lines, so that later readings can replace them in place.
     pub(super) fn slots(&self) -> [String; SLOTS] {
         [
             format!("sent {} p, {}", self.packets, octets(self.bytes)),
@@ -253,7 +253,7 @@ impl Numbers {
         ]
     }
 
-    /// "2 packets, 140 octets, 1 dropped"; `None` when nothing happened.
+    /// "2 packets, 140 octets, 1 dropped"; `None` if all counters are 0.
     pub(super) fn words(&self) -> Option<String> {
         if *self == Self::default() {
             return None;

@@ -9,10 +9,10 @@ use qos::units::Rate;
 use super::model::{Join, Kind, Numbers, Tree};
 use crate::rows::{Node, Run, Sums};
 
-/// Both directions of `policy`, which was read from `name`.
+/// The trees of both directions of `policy`, which was read from `name`.
 ///
 /// # Errors
-/// The policy's disciplines do not fit together.
+/// The policy's disciplines cannot be combined.
 pub(super) fn grow(policy: &Policy, name: &str) -> Result<Tree> {
     let mut tree = Tree {
         title: format!("Queues of {name}"),
@@ -31,7 +31,7 @@ pub(super) fn grow(policy: &Policy, name: &str) -> Result<Tree> {
     Ok(tree)
 }
 
-/// Both directions of a shaper that runs, with its numbers.
+/// The trees of both directions of a running shaper, with its counters.
 pub(super) fn of_run(run: &Run) -> Tree {
     let mut tree = Tree {
         title: format!("Queues between {} and {}", run.lan.name, run.wan.name),

@@ -1,4 +1,4 @@
-//! Trees as a page, which may fetch rates repeatedly.
+//! Renders trees as a page, which can fetch rates repeatedly.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,19 +8,19 @@ use super::model::{SLOTS, Tree};
 use super::svg::{busiest_bps, escaped, label, stroke, svg};
 use crate::rates::Rates;
 
-/// A page of its own with the picture: who points at a box sees what it is joined to.
+/// A self-contained page with the picture. Pointing at a box highlights the boxes connected to it.
 pub(super) fn html(tree: &Tree) -> String {
     with_script(tree, "")
 }
 
-/// The same; it asks who served it for [`rates`] each `every_ms`.
+/// The same page, which also fetches [`rates`] from its server every `every_ms`.
 pub(super) fn live(tree: &Tree, every_ms: u128) -> String {
     let shape = shape(tree);
     let script = format!("const every={every_ms},shape=\"{shape}\";{ASK}");
     with_script(tree, &script)
 }
 
-/// Writes the answer into the picture. A picture of other boxes is fetched anew.
+/// Writes the rates into the picture. If the boxes have changed, the page reloads the picture.
 const ASK: &str = "\
 const state=document.getElementById('state');let looks=0,last=new Date();\
 async function look(){const stop=new AbortController(),late=setTimeout(()=>stop.abort(),5000);\
@@ -57,7 +57,7 @@ fn with_script(tree: &Tree, more: &str) -> String {
     )
 }
 
-/// A node with what changes of it.
+/// The parts of a node that change.
 #[derive(Serialize)]
 struct Moving {
     id: usize,
@@ -65,13 +65,13 @@ struct Moving {
     title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     rates: Option<Rates>,
-    /// What the page writes at the line to it, the pixels of that line, and its last lines.
+    /// The text at the line to the node, the width of that line in pixels, and the node's last lines.
     label: String,
     stroke: f64,
     lines: [String; SLOTS],
 }
 
-/// What changes of a tree, as JSON.
+/// The changing parts of a tree, as JSON.
 pub(super) fn rates(tree: &Tree) -> String {
     let busiest = busiest_bps(tree);
     let counted = tree.nodes.iter().filter_map(|node| {
@@ -94,15 +94,15 @@ pub(super) fn rates(tree: &Tree) -> String {
     document.to_string()
 }
 
-/// That there is nothing to show, as JSON.
+/// A JSON object that reports that there is nothing to show.
 pub(super) fn failure(error: &str) -> String {
     serde_json::json!({ "schema": "qos.error/1", "error": error }).to_string()
 }
 
-/// What tc prints among options, and counts.
+/// A counter that tc prints among the options.
 const COUNTED: &str = "direct_packets_stat";
 
-/// The same for trees of the same boxes.
+/// A hash that is the same for trees with the same boxes.
 fn shape(tree: &Tree) -> String {
     let mut hasher = DefaultHasher::new();
     for node in &tree.nodes {
@@ -163,7 +163,7 @@ mod tests {
         let page = live(&now, 500);
         assert!(page.contains("const every=500,") && page.contains(">16.0 Mbit/s<"));
         assert!(!html(&now).contains("rates.json"));
-        // A counter that began anew has no rate.
+        // A counter that was reset has no rate.
         let mut again = at(10);
         again.since(&now, 1_000_000_000);
         assert!(again.nodes.iter().all(|node| node.rates.is_none()));

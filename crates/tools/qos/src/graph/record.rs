@@ -1,12 +1,12 @@
-//! Records of tc, one for each qdisc, class and filter, from JSON, from text, or from both in one file.
+//! Parses tc's output into records, one per qdisc, class and filter. The input is JSON, text, or both in one file.
 
 use super::loose::{self, Item};
 use super::model::Numbers;
 
-/// Words of a header line that are followed by a value which is not an option.
+/// Words of a header line whose following value is not an option.
 const HEADER: [&str; 6] = ["dev", "parent", "refcnt", "leaf", "fh", "handle"];
 
-/// Members that say nothing about what is drawn.
+/// Members that are irrelevant to the drawing.
 const NOISE: [&str; 15] = [
     "refcnt",
     "priomap",
@@ -25,7 +25,7 @@ const NOISE: [&str; 15] = [
     "first_used",
 ];
 
-/// What a record is of.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Qdisc,
@@ -40,23 +40,23 @@ pub(super) struct Record {
     pub(super) what: What,
     /// "htb", "u32".
     pub(super) kind: String,
-    /// Empty: the line that only announces a filter.
+    /// Empty for a line that only announces a filter.
     pub(super) handle: String,
     pub(super) parent: Option<String>,
-    /// The interface, where many are in one file.
+    /// The interface, if the file covers several.
     pub(super) dev: Option<String>,
-    /// "pref 5 ip", of filters.
+    /// For filters: "pref 5 ip".
     pub(super) place: String,
     pub(super) chain: u32,
-    /// The class that a filter chooses, or the first of them.
+    /// The class that a filter selects, or the first of several.
     pub(super) class: Option<String>,
-    /// Of a qdisc, its default class's minor, in hexadecimal.
+    /// For a qdisc: the minor number of its default class, in hexadecimal.
     pub(super) default: Option<String>,
-    /// The table that a u32 rule goes on with.
+    /// The hash table that a u32 rule links to.
     pub(super) link: Option<String>,
-    /// Chain that an action goes on with.
+    /// The chain that an action jumps to.
     pub(super) goto: Option<u32>,
-    /// Interfaces that actions send to.
+    /// Interfaces that actions send packets to.
     pub(super) devices: Vec<String>,
     /// Everything else.
     pub(super) lines: Vec<String>,
@@ -83,13 +83,13 @@ impl Record {
         }
     }
 
-    /// Whether a filter only announces those that follow.
+    /// Whether this record only announces the filters that follow it.
     pub(super) fn is_announcement(&self) -> bool {
         self.what == What::Filter && self.handle.is_empty() && self.lines.is_empty()
     }
 }
 
-/// Everything in `text`. Where tc was asked for one parent it does not repeat it: that is `parent`.
+/// Parses all records in `text`. When tc is queried for one parent it omits the parent; `parent` supplies it.
 pub(super) fn read(text: &str, parent: Option<&str>) -> Vec<Record> {
     let mut records = Vec::new();
     let mut rest = text.trim_start_matches('\u{feff}');
@@ -119,7 +119,7 @@ pub(super) fn read(text: &str, parent: Option<&str>) -> Vec<Record> {
     records
 }
 
-/// Where the next block of text or list of JSON begins.
+/// The start of the next block of text or list of JSON.
 fn block_end(text: &str) -> usize {
     let mut at = 0;
     let mut has_begun = false;
@@ -180,7 +180,7 @@ fn from_item(item: &Item) -> Record {
     if what == What::Filter {
         let (pref, protocol) = (item.text("pref"), item.text("protocol"));
         record.place = place(pref, protocol);
-        // tc's text has these in hexadecimal.
+        // tc's text output has these in hexadecimal.
         if let Ok(handle) = record.handle.parse::<u32>() {
             record.handle = format!("{handle:#x}");
         }
@@ -234,7 +234,7 @@ fn options(item: &Item, record: &mut Record) {
     }
 }
 
-/// Options without keys, as hfsc, fw and flow have them.
+/// Options without keys, as tc prints them for hfsc, fw and flow.
 fn loose_options(text: &str, record: &mut Record) {
     let words: Vec<&str> = text.split_whitespace().collect();
     let rest = header_words(&words, record);
@@ -243,7 +243,7 @@ fn loose_options(text: &str, record: &mut Record) {
     }
 }
 
-/// One member of a filter's options, or of anything that has members of its own.
+/// Reads one member of a filter's options, or of any nested object.
 fn member(key: &str, value: &Item, record: &mut Record) {
     match (key, value) {
         ("fh" | "handle", Item::Text(text)) => record.handle = text.clone(),
@@ -274,7 +274,7 @@ fn member(key: &str, value: &Item, record: &mut Record) {
         }
         ("tins", Item::List(tins)) => record.lines.push(format!("{} tins", tins.len())),
         ("", Item::Text(text)) if text.starts_with("Sent ") => {}
-        // What queues count beside the common numbers, and what is told elsewhere.
+        // Skip queue-specific counters, and members that are read elsewhere.
         (_, Item::Text(_)) if record.what == What::Qdisc && !key.is_empty() => {}
         (key, _) if NOISE.contains(&key) => {}
         (_, value) => record.lines.push(pair(key, value)),
@@ -317,7 +317,7 @@ fn control(item: &Item) -> String {
     }
 }
 
-/// "rate 2Mbit": a member as tc's text has it.
+/// Formats a member as tc's text output does: "rate 2Mbit".
 fn pair(key: &str, value: &Item) -> String {
     let text = flat(value);
     let count = text.parse::<u64>().ok();
@@ -325,7 +325,7 @@ fn pair(key: &str, value: &Item) -> String {
         ("", text, _) => text.to_owned(),
         (key, "true", _) => key.to_owned(),
         (key, "false", _) => format!("no{key}"),
-        // tc's JSON has octets per second here, and microseconds there.
+        // tc's JSON gives bytes per second here, and microseconds there.
         ("rate" | "ceil" | "peakrate" | "bandwidth", _, Some(count)) => {
             format!("{key} {}", bits(count))
         }
@@ -354,7 +354,7 @@ fn bits(octets_per_second: u64) -> String {
 }
 
 fn micros(count: u64) -> String {
-    // The kernel counts in units of 1.024 us or so: 4999 is 5 ms.
+    // The kernel counts in units of about 1.024 us, so 4999 means 5 ms.
     match count.saturating_add(1) / 1_000 {
         0 => format!("{count}us"),
         whole if count.abs_diff(whole.saturating_mul(1_000)) <= 1 => format!("{whole}ms"),
@@ -418,7 +418,7 @@ fn from_text(block: &str) -> Record {
     record
 }
 
-/// Reads "parent", "dev" and the like out of a header; gives the other words.
+/// Takes "parent", "dev" and the like out of a header; returns the other words.
 fn header_words<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
     let mut rest = Vec::new();
     let mut words = words.iter().peekable();
@@ -431,7 +431,7 @@ fn header_words<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
                 "parent" => record.parent = Some(value.to_owned()),
                 "dev" => record.dev = Some(value.to_owned()),
                 "fh" | "handle" => record.handle = value.to_owned(),
-                // "terminal flowid not_in_hw": there is none.
+                // "terminal flowid not_in_hw": no class is given.
                 "flowid" | "*flowid" | "classid" if !value.contains(':') => {}
                 "flowid" | "*flowid" | "classid" => record.class = Some(value.to_owned()),
                 "baseclass" => {
@@ -482,7 +482,7 @@ fn filter_head<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
     }
     record.place = place(pref, protocol);
     let words = words.get(at..).unwrap_or_default();
-    // What u32 counts is no option.
+    // The counters of u32 are not options.
     let end = words.iter().position(|word| *word == "(rule");
     let words = &words[..end.unwrap_or(words.len())];
     let mut kept = Vec::new();
@@ -501,7 +501,7 @@ fn filter_head<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
     header_words(&kept, record)
 }
 
-/// A line below the header.
+/// Parses a line below the header.
 fn further(
     line: &str,
     record: &mut Record,
@@ -516,7 +516,7 @@ fn further(
             into.packets = leading(packets);
             dropped(rest, into);
         }
-        // Of a flow of fq_codel or cake, which does not count what it sent.
+        // A flow of fq_codel or cake, which does not count sent packets.
         ["(dropped", ..] if !*is_in_action => dropped(&words, numbers.get_or_insert_default()),
         ["backlog", bytes, packets, ..] if !*is_in_action => {
             let into = numbers.get_or_insert_default();

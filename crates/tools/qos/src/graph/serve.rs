@@ -1,5 +1,5 @@
-//! Serves the page and its rates over HTTP (RFC 9112) on a loopback address: `GET /` and `GET /rates.json`, one request
-//! per connection, with limits on everything.
+//! Serves the page and its rates over HTTP (RFC 9112) on a loopback address. It answers `GET /` and `GET /rates.json`,
+//! one request per connection. Connections, sizes and times are all limited.
 //!
 //! Left out: all other features of HTTP.
 
@@ -17,17 +17,17 @@ use super::model::Tree;
 use super::page;
 use crate::screen::Beat;
 
-/// Connections at a time.
+/// Maximum number of simultaneous connections.
 const CLIENTS_MAX: usize = 16;
-/// Octets of a request's head.
+/// Maximum size of a request's head in bytes.
 const REQUEST_MAX: usize = 8 * 1024;
-/// How long a request may take to come, and an answer to go.
+/// Timeout for receiving a request, and for sending a response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What is still read of somebody who was refused, so that the refusal reaches him.
+/// Limits on reading from a client whose request was rejected, so that the rejection reaches it.
 const DRAIN_MAX: usize = 64 * 1024;
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// What is served.
+/// The current page and rates.
 #[derive(Debug, Default)]
 struct Served {
     page: String,
@@ -36,7 +36,7 @@ struct Served {
 
 type Shared = Arc<Mutex<Arc<Served>>>;
 
-/// Where to listen: an address of this machine alone.
+/// Parses the address to listen on, which has to be a loopback address.
 pub(super) fn address(text: &str) -> Result<SocketAddr> {
     let address: SocketAddr = text
         .parse()
@@ -50,10 +50,10 @@ pub(super) fn address(text: &str) -> Result<SocketAddr> {
     Ok(address)
 }
 
-/// Serves what `watcher` sees each `every` until a signal ends the process, or `count` looks were had.
+/// Serves the readings of `watcher`, one per `every`, until a signal ends the process, or `count` readings were taken.
 ///
 /// # Errors
-/// The first look fails, or nobody can be served there.
+/// The first reading fails, or the address cannot be listened on.
 pub(super) fn serve(
     mut watcher: Watcher,
     listen: SocketAddr,
@@ -63,7 +63,7 @@ pub(super) fn serve(
     let tree = watcher.look()?;
     let listener = TcpListener::bind(listen).with_context(|| listen.to_string())?;
     let address = listener.local_addr()?;
-    // From here on it only answers, and asks what anybody may ask.
+    // From here on the process only answers requests, and needs no privileges.
     reactor::drop_capabilities().context("cannot give up privileges")?;
     let served = |tree: &Tree| Served {
         page: page::live(tree, every.as_millis()),
@@ -85,7 +85,7 @@ pub(super) fn serve(
         beat.wait();
         let now = match watcher.look() {
             Ok(tree) => served(&tree),
-            // It may come again; until then the last picture is shown.
+            // The source may come back; until then the page keeps showing the last picture.
             Err(error) => Served {
                 page: current(&shared).page.clone(),
                 rates: page::failure(&format!("{error:#}")),
@@ -107,7 +107,7 @@ fn accept(listener: &TcpListener, shared: &Shared) {
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            // No descriptor is free: others will go.
+            // No descriptor is free: wait until other connections close.
             Err(_) => {
                 thread::sleep(Duration::from_millis(50));
                 continue;
@@ -115,14 +115,14 @@ fn accept(listener: &TcpListener, shared: &Shared) {
         };
         let client = Client(Arc::clone(&clients));
         if client.0.fetch_add(1, Ordering::Relaxed) >= CLIENTS_MAX {
-            // A short answer fits an empty socket.
+            // A short response fits into an empty send buffer.
             let _ = stream.set_nonblocking(true);
             let _ = (&stream)
                 .write(&Answer::refusal(503, "Service Unavailable", "too many ask at once").head());
             continue;
         }
         let served = current(shared);
-        // Without a thread to be had, the connection is closed.
+        // If no thread can be started, the connection is closed.
         let _ = thread::Builder::new()
             .name("http client".into())
             .spawn(move || {
@@ -132,7 +132,7 @@ fn accept(listener: &TcpListener, shared: &Shared) {
     }
 }
 
-/// One of those that are counted.
+/// A connection that counts towards the limit.
 struct Client(Arc<AtomicUsize>);
 
 impl Drop for Client {
@@ -141,7 +141,7 @@ impl Drop for Client {
     }
 }
 
-/// What is answered.
+/// An HTTP response.
 struct Answer<'s> {
     status: u16,
     reason: &'static str,
@@ -168,7 +168,7 @@ impl<'s> Answer<'s> {
         }
     }
 
-    /// The whole answer but for a body that is not short.
+    /// The whole response, except for a long body.
     fn head(&self) -> Vec<u8> {
         let Self {
             status,
@@ -191,7 +191,7 @@ impl<'s> Answer<'s> {
     }
 }
 
-/// Hears one request and answers it.
+/// Reads one request and answers it.
 fn converse(stream: &TcpStream, served: &Served) -> io::Result<()> {
     let head = hear(stream, Instant::now() + PATIENCE)?;
     let answer = answer(&head, served);
@@ -200,7 +200,7 @@ fn converse(stream: &TcpStream, served: &Served) -> io::Result<()> {
     if answer.status == 200 {
         return say(stream, answer.body.as_bytes(), end);
     }
-    // Closing on octets that nobody read would take the answer back.
+    // Closing a socket with unread data would reset the connection and lose the response.
     stream.shutdown(Shutdown::Write)?;
     stream.set_read_timeout(Some(DRAIN))?;
     let end = Instant::now() + DRAIN;
@@ -214,7 +214,7 @@ fn converse(stream: &TcpStream, served: &Served) -> io::Result<()> {
     Ok(())
 }
 
-/// A request's head, as far as it fits.
+/// Reads a request's head, up to the size limit.
 fn hear(mut stream: &TcpStream, end: Instant) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut buffer = [0; 2_048];
@@ -247,7 +247,7 @@ fn say(mut stream: &TcpStream, mut octets: &[u8], end: Instant) -> io::Result<()
     Ok(())
 }
 
-/// Time until `end`, which is not over.
+/// The time left until `end`; an error if it has passed.
 fn left(end: Instant) -> io::Result<Duration> {
     let left = end.saturating_duration_since(Instant::now());
     match left {
@@ -256,7 +256,7 @@ fn left(end: Instant) -> io::Result<Duration> {
     }
 }
 
-/// What is said to a request.
+/// The response to a request.
 fn answer<'s>(head: &[u8], served: &'s Served) -> Answer<'s> {
     let bad = Answer::refusal(400, "Bad Request", "this is no request of HTTP/1.1");
     if head.len() > REQUEST_MAX {
@@ -285,7 +285,7 @@ fn answer<'s>(head: &[u8], served: &'s Served) -> Answer<'s> {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("host").then(|| value.trim())
     });
-    // A page from elsewhere whose name leads here would have another.
+    // DNS rebinding: a foreign page whose name resolves to this address sends a different Host field.
     if !hosts.clone().all(is_here) || hosts.count() != 1 {
         return Answer::refusal(
             421,
@@ -300,7 +300,7 @@ fn answer<'s>(head: &[u8], served: &'s Served) -> Answer<'s> {
     }
 }
 
-/// Whether a Host field names this machine: `localhost`, `127.0.0.1:8080`, `[::1]`.
+/// Whether a Host field names the local machine: `localhost`, `127.0.0.1:8080`, `[::1]`.
 fn is_here(host: &str) -> bool {
     if let Some(inner) = host.strip_prefix('[') {
         let inner = inner.split(']').next().unwrap_or_default();

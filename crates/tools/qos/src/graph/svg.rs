@@ -1,4 +1,4 @@
-//! Trees as SVG.
+//! Renders trees as SVG.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use super::model::{Edge, Join, Kind, Node, Tree};
 use crate::printable;
 use crate::rates::bits;
 
-/// Pixels of heading and legend.
+/// Height of the heading and legend in pixels.
 const HEADING: u32 = 84;
 
-/// Colours, light and dark; told apart also by who sees no red or green, and by border and text besides.
+/// Colours, light and dark. They also differ for readers with red-green colour blindness, and by border and text.
 const STYLE: &str = "\
 .q{font:12px 'DejaVu Sans Mono',Menlo,Consolas,monospace;background:#fff}
 .q text{fill:#1b1f24;white-space:pre}.q .h{font:600 17px system-ui,sans-serif}
@@ -35,17 +35,17 @@ const STYLE: &str = "\
 .q .filter rect{fill:#3d2d0a}.q .group rect{fill:#262b31}.q .unknown rect{fill:#15181c}
 .q .default rect{stroke:#ffb454}.q .r{fill:#8fd0ff;stroke:#15181c}}";
 
-/// Pixels of a line between boxes: of one that carries nothing, and what the busiest has more.
+/// Width in pixels of a line without traffic, and the extra width of the busiest line.
 const STROKE: f64 = 1.3;
 const STROKE_MORE: f64 = 7.7;
-/// Pixels of a rate at its line.
+/// Width in pixels of the rate at a line.
 const LABEL: u32 = 92;
-/// Pixels from a line to the rate above it.
+/// Pixels between a line and the rate above it.
 const ABOVE: u32 = 8;
-/// Pixels down to what is said of the rates.
+/// Vertical position in pixels of the note on the rates.
 const STATE: u32 = 76;
 
-/// The picture.
+/// Renders the picture.
 pub(super) fn svg(tree: &Tree) -> String {
     let layout = lay_out(tree, HEADING);
     let (width, height) = (layout.width.max(560), layout.height);
@@ -84,13 +84,13 @@ pub(super) fn svg(tree: &Tree) -> String {
     out
 }
 
-/// Bits a second of the busiest node.
+/// The rate of the busiest node, in bits per second.
 pub(super) fn busiest_bps(tree: &Tree) -> u64 {
     let rates = tree.nodes.iter().filter_map(|node| node.rates);
     rates.map(|rates| rates.bps).max().unwrap_or(0)
 }
 
-/// Pixels of the line that leads to `node`.
+/// The width in pixels of the line to `node`.
 pub(super) fn stroke(node: &Node, busiest_bps: u64) -> f64 {
     let share = node
         .rates
@@ -98,7 +98,7 @@ pub(super) fn stroke(node: &Node, busiest_bps: u64) -> f64 {
     ((STROKE + STROKE_MORE * share) * 10.0).round() / 10.0
 }
 
-/// What is written at the line that leads to `node`; empty where nothing is known.
+/// The text at the line to `node`; empty if no rate is known.
 pub(super) fn label(node: &Node) -> String {
     node.rates.map_or(String::new(), |rates| bits(rates.bps))
 }
@@ -226,8 +226,8 @@ fn boxes(tree: &Tree, layout: &Layout, out: &mut String) {
     }
 }
 
-/// From the right of what holds to the left of what is held; in a grid, through the gap above its row.
-/// Its last `flat` pixels are level.
+/// The line from the right edge of the parent to the left edge of the child. In a grid, it runs through the gap above
+/// the child's row. Its last `flat` pixels are horizontal.
 fn held(from: &Place, to: &Place, flat: u32) -> String {
     let (x0, y0) = (from.x + from.width, from.y + from.height / 2);
     let (x1, y1) = (to.x, to.y + to.height / 2);
@@ -242,7 +242,7 @@ fn held(from: &Place, to: &Place, flat: u32) -> String {
     format!("M{x0} {y0}C{middle} {y0} {middle} {y1} {end} {y1}H{x1}")
 }
 
-/// From a filter to what it names: around the left side where both stand in a column, else straight to it.
+/// The line from a filter to its target: around the left side if both are in one column, otherwise straight.
 fn sent(from: &Place, to: &Place) -> String {
     let y1 = to.y + to.height / 2;
     if to.x > from.x + from.width {
@@ -256,7 +256,7 @@ fn sent(from: &Place, to: &Place) -> String {
     format!("M{} {y0}C{bulge} {y0} {bulge} {y1} {} {y1}", from.x, to.x)
 }
 
-/// `text` for XML: nothing in it is markup, nothing is a control character but line feeds.
+/// Escapes `text` for XML: no markup, and no control characters except line feeds.
 pub(super) fn escaped(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(printable).collect();
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Trees of what tc printed on a kernel (testdata/tc), in both of its forms, and of what it never prints.
+//! Tests the trees of real tc output (testdata/tc), as JSON and as text, and of input that tc never prints.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../testdata/tc")
 }
 
-/// What tc printed of `interface` in the form `extension`: (parent, text).
+/// tc's saved output for `interface` in the form `extension`: (parent, text).
 fn printed(interface: &str, extension: &str) -> Vec<(Option<String>, String)> {
     let mut all = Vec::new();
     for what in ["qdisc", "class"] {
@@ -41,7 +41,7 @@ fn tree(interface: &str, extension: &str) -> Tree {
 
 const INTERFACES: [&str; 8] = ["d0", "d1", "d2", "d3", "d4", "d5", "m0", "m1"];
 
-/// How often each handle stands in tc's text, told by its words alone.
+/// How often each handle occurs in tc's text, counted without the parser under test.
 fn handles(interface: &str) -> BTreeMap<(&'static str, String), usize> {
     let mut counts = BTreeMap::new();
     for (_, text) in printed(interface, "txt") {
@@ -206,7 +206,7 @@ fn both_directions_of_a_policy_are_drawn_with_names_and_the_default() {
     assert_well_formed(&svg::svg(&tree));
 }
 
-/// No two boxes touch, all are in the picture, each has room for its text.
+/// Boxes do not overlap, all are inside the picture, and each is large enough for its text.
 fn assert_fits(tree: &Tree) {
     let layout = layout::lay_out(tree, 84);
     for (at, one) in layout.places.iter().enumerate() {
@@ -261,7 +261,7 @@ fn boxes_never_touch_and_hold_their_text() {
     );
 }
 
-/// Every tag is closed in turn, and no character but markup's is markup.
+/// Tags are closed in order, and text contains no unescaped markup.
 fn assert_well_formed(svg: &str) {
     let mut open = Vec::new();
     let mut rest = svg;
@@ -281,7 +281,7 @@ fn assert_well_formed(svg: &str) {
     assert_eq!(open, Vec::<&str>::new());
 }
 
-/// The grammar of dot as far as it is written: `digraph ID { (ID = ID | node LIST | ID [-> ID] [LIST]) ; }`.
+/// Parses the part of dot's grammar that is written: `digraph ID { (ID = ID | node LIST | ID [-> ID] [LIST]) ; }`.
 fn assert_dot(dot: &str) {
     let mut tokens = Vec::new();
     let mut chars = dot.chars().peekable();

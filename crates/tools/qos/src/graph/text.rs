@@ -1,16 +1,16 @@
-//! Trees as text for the terminal, for graphviz, and as JSON.
+//! Renders trees as text for the terminal, as dot for graphviz, and as JSON.
 
 use std::fmt::Write;
 
 use super::model::{Join, Kind, Tree};
 use crate::printable;
 
-/// Boxes of lines, as `tree` draws directories.
+/// Draws the tree with line characters, as `tree` draws directories.
 pub(super) fn terminal(tree: &Tree) -> String {
     let children = tree.children();
     let targets = tree.targets();
     let mut out = String::new();
-    // (node, what stands before its line, what stands before the lines below it)
+    // (node, prefix of its line, prefix of the lines below it)
     let mut open: Vec<(usize, String, String)> = tree
         .roots()
         .into_iter()
@@ -103,7 +103,7 @@ pub(super) fn dot(tree: &Tree) -> String {
     out
 }
 
-/// A string of dot: its lines, the quotation marks and strokes in it with a stroke before them.
+/// Quotes a string for dot: quotation marks and backslashes are escaped with a backslash.
 fn quoted(lines: &[&str]) -> String {
     let lines = lines.iter().map(|line| {
         let line = printable(line);

@@ -13,7 +13,7 @@ use reactor::Signals;
 use reactor::port::offloads::OffloadsOff;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-/// The verb that such a process is started with.
+/// The subcommand that starts the keeper process.
 pub(crate) const VERB: &str = "keep-offloads-off";
 
 /// Keep offloads of interfaces off until standard input ends.
@@ -22,9 +22,9 @@ pub(crate) struct KeeperArgs {
     interfaces: Vec<String>,
 }
 
-/// What that process does: a line of what is off for each interface, or one of why not.
+/// Runs the keeper process. It prints one line per interface with the offloads that are off, or one line with an error.
 pub(crate) fn run(args: &KeeperArgs) -> Result<ExitCode> {
-    // They are for the shaper, whose end is ours.
+    // Signals are meant for the shaper; this process ends when the shaper does.
     let _blocked = Signals::new()?;
     keep_net_admin_only()?;
     let mut off = Vec::new();
@@ -44,14 +44,14 @@ pub(crate) fn run(args: &KeeperArgs) -> Result<ExitCode> {
         }
         said.push('\n');
     }
-    // Who does not read has ended.
+    // A write fails only after the shaper has ended.
     let _ = std::io::stdout().write_all(said.as_bytes());
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     drop(off);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Gives up every privilege but the one that offloads take.
+/// Drops every privilege except the one needed to set offloads.
 fn keep_net_admin_only() -> Result<()> {
     let kept = rustix::thread::capabilities(None)?.permitted & CapabilitySet::NET_ADMIN;
     let sets = CapabilitySets {
@@ -71,10 +71,10 @@ fn explained(error: &std::io::Error) -> String {
     }
 }
 
-/// The process that keeps offloads off; they are on again when it was dropped.
+/// The process that keeps offloads off. Dropping it turns them on again.
 pub(super) struct Keeper {
     child: Child,
-    /// What was on and is off now, for each interface.
+    /// The offloads that were turned off, for each interface.
     pub(super) turned_off: [String; 2],
 }
 
@@ -82,7 +82,7 @@ impl Keeper {
     /// Turns the offloads of both interfaces off.
     ///
     /// # Errors
-    /// A privilege is missing, or an interface: nothing has changed then.
+    /// A privilege or an interface is missing. Nothing has changed in that case.
     pub(super) fn start(interfaces: [&str; 2]) -> Result<Self> {
         let program = std::env::current_exe().context("our own path")?;
         let child = Command::new(program)
@@ -110,7 +110,7 @@ impl Keeper {
         Ok(keeper)
     }
 
-    /// Turns on again what was on.
+    /// Turns on the offloads that were on before.
     pub(super) fn restore(self) {
         drop(self);
     }

@@ -1,13 +1,13 @@
-//! `headend qos run`: a policy in force between two interfaces.
+//! `headend qos run`: applies a policy between two interfaces.
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `keeper` | a separate process that restores offloads, however this one ends |
-//! | `shaping` | the policy in force: its rows, its reload |
+//! | `keeper` | a separate process that restores offloads, even if this one is killed |
+//! | `shaping` | the active policy: its rows, its reload |
 //! | `service` | signals and control clients, on the main thread |
 //!
-//! The engine has a thread of its own. Interfaces and the control socket are opened first, all at once or none; then
-//! every privilege is given up.
+//! The engine has its own thread. The program first opens the interfaces and the control socket; if one cannot be
+//! opened, it keeps none open. It then drops every privilege.
 
 pub(super) mod keeper;
 mod service;
@@ -37,7 +37,7 @@ use keeper::Keeper;
 use service::Service;
 use shaping::{Shaping, room};
 
-/// Receive buffer of each interface in octets: what comes while the engine sends.
+/// Receive buffer of each interface in bytes, for packets that arrive while the engine sends.
 const RECV_BUFFER: usize = 8 << 20;
 
 /// Shape what passes between two interfaces, both ways, until SIGINT or SIGTERM; SIGHUP reads the policy anew.
@@ -56,7 +56,7 @@ pub(super) struct QosRunArgs {
     control: Control,
 }
 
-/// Opens everything, runs, and puts back what was changed.
+/// Opens everything, runs the shaper, and restores what was changed.
 pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     let mut examined = Examined::read(&args.policy)?;
     let faults = examined.faults();
@@ -72,7 +72,7 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     let Some(policy) = examined.policy() else {
         bail!("{}: cannot be used", args.policy.display());
     };
-    // Before any thread starts: those begun earlier would not have the signals blocked.
+    // Before any thread starts: threads started earlier would not have the signals blocked.
     let signals = Signals::new()?;
     let engine = open(lan, wan, &policy)?;
     let socket = Socket::listen(args.control.path())?;
@@ -96,7 +96,7 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     }
 }
 
-/// The engine between both interfaces, which are open from then on.
+/// The engine between both interfaces, which it opens.
 fn open(lan: &str, wan: &str, policy: &Policy) -> Result<Engine> {
     let port = |name: &str| {
         let options = PortOptions {
@@ -123,18 +123,18 @@ fn open(lan: &str, wan: &str, policy: &Policy) -> Result<Engine> {
     Ok(Engine::new(port(lan)?, port(wan)?, &up, &down)?)
 }
 
-/// What the engine ended with.
+/// The engine's result.
 type Outcome = (Result<(), EngineError>, Snapshot);
 
 /// The engine on its thread.
 struct Running {
     stop: Arc<AtomicBool>,
-    /// Awake once it has ended.
+    /// Woken when the engine has ended.
     ended: Arc<Waker>,
     thread: JoinHandle<Result<Outcome>>,
 }
 
-/// Says so when the thread ends, however it does.
+/// Signals the end of the thread, even after a panic.
 struct Ending(Arc<Waker>);
 
 impl Drop for Ending {
@@ -151,7 +151,7 @@ impl Running {
         let builder = std::thread::Builder::new().name("engine".into());
         let thread = builder.spawn(move || {
             let _ending = ending;
-            // As the kernel's own forwarding, it does not wait for who computes; it sleeps whenever nothing is to be done.
+            // Like the kernel's own forwarding, it takes precedence over computing processes; it sleeps when idle.
             urgency::hasten(true);
             reactor::drop_capabilities().context("cannot give up privileges")?;
             let outcome = engine.run(&stops);
@@ -164,7 +164,7 @@ impl Running {
         })
     }
 
-    /// Ends it, if it has not ended itself.
+    /// Stops the engine, if it has not ended already.
     fn end(self) -> Result<Outcome> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread
@@ -173,7 +173,7 @@ impl Running {
     }
 }
 
-/// The line that says what it does.
+/// The line that describes the running shaper.
 fn what(lan: &str, wan: &str, policy: &Policy, args: &QosRunArgs, off: &[String; 2]) -> String {
     let rate =
         |rate: Option<u64>| rate.map_or("not shaped".to_owned(), |rate| Rate(rate).to_string());
@@ -193,7 +193,7 @@ fn what(lan: &str, wan: &str, policy: &Policy, args: &QosRunArgs, off: &[String;
     )
 }
 
-/// What was done until the end.
+/// The summary at the end.
 fn summary(last: &Snapshot) -> String {
     let way = |name: &str, lane: &LaneSnapshot| {
         let (sums, stats) = (lane.statistics, lane.stats);
@@ -217,7 +217,7 @@ fn summary(last: &Snapshot) -> String {
     format!("{}\n{}", way("up", &last.up), way("down", &last.down))
 }
 
-/// A line on standard output, at once; who closed it does not want it.
+/// Writes a line to standard output and flushes it. A closed output is ignored.
 fn println(line: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {

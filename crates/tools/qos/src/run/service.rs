@@ -8,7 +8,7 @@ use reactor::{Interest, PollerKind, Reactor, Ready, Signal, Signals, StoreKind, 
 use super::shaping::Shaping;
 use control::service::{Answer, Service as Clients, Socket};
 
-/// What a watched descriptor is; those of clients have the tag.
+/// Tags of watched descriptors; those of clients contain `CLIENTS`.
 const SIGNALS: u64 = 0;
 const ENDED: u64 = 1;
 const CLIENTS: u64 = 1 << 32;
@@ -45,7 +45,7 @@ impl Service {
     /// Serves until a signal asks for the end, or the engine has ended.
     ///
     /// # Errors
-    /// The system failed.
+    /// A system call failed.
     pub(super) fn run(&mut self) -> Result<()> {
         while !self.is_over {
             self.reactor.wait(None).context("the event loop failed")?;
@@ -62,7 +62,7 @@ impl Service {
                 while let Some(signal) = self.signals.next_signal()? {
                     match signal {
                         Signal::Terminate | Signal::Interrupt => self.is_over = true,
-                        // It has said what there is to say.
+                        // The engine's own result describes the failure.
                         Signal::Hangup => drop(self.shaping.reload_and_say()),
                     }
                 }

@@ -1,4 +1,4 @@
-//! The policy in force: its rows, and its reload.
+//! The active policy: its rows, and its reload.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,30 +12,30 @@ use crate::rows::{NODE, Port, RELOADED, RUN, Reloaded, Run, Verb, Way};
 use control::reply::{self, Code, Refusal};
 use control::request;
 
-/// Room for packets of one way: at least, and at most.
+/// Minimum and maximum buffer of one direction in packets.
 const ROOM_MIN: u32 = 4_096;
 const ROOM_MAX: u32 = 65_536;
 
-/// Packets that are in a way's room before a queue discards another for them.
+/// Buffer slots per direction for packets that a queue accepts before it drops others for them.
 const ROOM_MORE: u32 = 64;
 
-/// For how long a snapshot is shown again: whoever asks all the time does not keep the engine from its work.
+/// For how long a snapshot is reused, so that frequent requests do not slow the engine down.
 const FRESH: Duration = Duration::from_millis(20);
 
-/// Slots for packets that the queues of `spec` may fill.
+/// Number of packet slots that the queues of `spec` can fill.
 pub(super) fn room(spec: &Spec) -> u32 {
     spec.packets_max()
         .saturating_add(ROOM_MORE)
         .clamp(ROOM_MIN, ROOM_MAX)
 }
 
-/// A policy in force.
+/// The active policy.
 pub(super) struct Shaping {
     policy: Policy,
     file: PathBuf,
     interfaces: [String; 2],
     engine: Control,
-    /// Room for packets up and down, as it was made for the first policy.
+    /// Buffer in packets, up and down, allocated for the first policy.
     room: [u32; 2],
     started: Instant,
     loaded: Instant,
@@ -64,7 +64,7 @@ impl Shaping {
         }
     }
 
-    /// The warning for a policy that a reload could not read without privileges.
+    /// The warning for a policy file that a reload could not read without privileges.
     pub(super) fn is_readable_still(&self) -> Option<String> {
         let error = std::fs::File::open(&self.file).err()?;
         let file = self.file.display();
@@ -73,7 +73,7 @@ impl Shaping {
         ))
     }
 
-    /// Answers one line of a client.
+    /// Answers one request line of a client.
     pub(super) fn answer_at_once(&mut self, line: &[u8], out: &mut Vec<u8>) {
         let request = match request::parse::<Verb>(line) {
             Ok(request) => request,
@@ -140,10 +140,10 @@ impl Shaping {
         }
     }
 
-    /// Reads the policy anew, and says on standard error what came of it.
+    /// Reloads the policy, and reports the result on standard error.
     ///
     /// # Errors
-    /// What is wrong, a line each; the policy is as before.
+    /// The faults, one per line. The old policy stays active.
     pub(super) fn reload_and_say(&mut self) -> Result<Reloaded, String> {
         let file = self.file.display().to_string();
         let done = self.reload();
@@ -162,7 +162,7 @@ impl Shaping {
     fn reload(&mut self) -> Result<Reloaded, String> {
         let mut examined = Examined::read(&self.file).map_err(|error| format!("{error:#}"))?;
         let [lan, wan] = &self.interfaces;
-        // One that has just vanished ends the engine, which says so.
+        // If an interface has just vanished, the engine ends and reports it.
         let _ = examined.look_at(Some(lan), Some(wan));
         let faults = examined.faults();
         let mut advice = examined.advice();

@@ -8,11 +8,11 @@ use crate::printable;
 use crate::rates::{bits, count, octets};
 use crate::rows::{Node, Run, Sums, Way};
 
-/// Columns of the figures' headings.
+/// The headings of the columns of figures.
 const HEADINGS: &str =
     "            now      p/s     dropped/s         sent       dropped        marked     waits";
 
-/// All of it.
+/// Renders the whole table.
 pub(super) fn table(run: &Run) -> String {
     let mut out = String::new();
     heading(run, &mut out);
@@ -33,7 +33,7 @@ pub(super) fn table(run: &Run) -> String {
     out
 }
 
-/// Each node with its name, below what holds it and moved in by how deep it stands.
+/// The nodes with their names, each below its parent and indented by its depth.
 fn named(way: &Way) -> Vec<(String, &Sums)> {
     let handles: HashSet<&str> = way.nodes.iter().map(|node| node.handle.as_str()).collect();
     let mut below: HashMap<&str, Vec<&Node>> = HashMap::new();
@@ -52,7 +52,7 @@ fn named(way: &Way) -> Vec<(String, &Sums)> {
     let mut open: Vec<(&Node, usize)> = tops.into_iter().map(|node| (node, 0)).collect();
     while let Some((node, depth)) = open.pop() {
         lines.push((format!("{:1$}{2}", "", 2 * depth, name(node)), &node.sums));
-        // Taken out, so that nobody is below himself.
+        // The entry is removed, so that a cycle cannot recurse for ever.
         let children = below.remove(node.handle.as_str()).unwrap_or_default();
         open.extend(children.into_iter().map(|child| (child, depth + 1)));
     }
@@ -81,7 +81,7 @@ fn figures(sums: &Sums) -> String {
     )
 }
 
-/// What was lost beside the queues, if anything.
+/// The packets lost outside the queues, if any.
 fn beside(way: &Way) -> Option<String> {
     let lane = &way.lane;
     let lost = [

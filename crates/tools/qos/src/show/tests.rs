@@ -1,4 +1,4 @@
-//! Both texts of one shaper.
+//! Tests both output formats on one shaper.
 
 use super::{table, text};
 use crate::rows::{Lane, Node, Port, Run, SHOWN, Sums, Way};

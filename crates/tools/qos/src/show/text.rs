@@ -9,7 +9,7 @@ use crate::rates::{bits, count};
 use crate::rows::{Lane, Node, Port, Run, Sums, Way};
 use cli::table::age;
 
-/// All of it.
+/// Renders the whole output.
 pub(super) fn text(run: &Run) -> String {
     let mut out = String::new();
     heading(run, &mut out);
@@ -28,7 +28,7 @@ pub(super) fn text(run: &Run) -> String {
     out
 }
 
-/// What shapes, by what, and since when.
+/// The interfaces, the policy, and the time since it was loaded.
 pub(super) fn heading(run: &Run, out: &mut String) {
     let (lan, wan) = (&run.lan.name, &run.wan.name);
     let (policy, pid) = (printable(&run.policy), run.pid);
@@ -59,7 +59,7 @@ fn one(node: &Node, all: &[Node], out: &mut String) {
     let what = if node.is_class { "class" } else { "qdisc" };
     let _ = write!(out, "{what} {} {}", node.kind, node.handle);
     match &node.parent {
-        // A class right below its discipline.
+        // A class directly below its discipline.
         Some(parent) if node.is_class && parent.ends_with(':') => out.push_str(" root"),
         Some(parent) => {
             let _ = write!(out, " parent {parent}");
