@@ -10,21 +10,22 @@ use super::hi::View as Shown;
 use super::packets::{Whose, explain};
 use super::resolve::is_address;
 
-/// What the descriptors of signals are watched as.
+/// Tags of the signals' descriptors.
 pub(super) const SIGNALS: u64 = u64::MAX;
 pub(super) const REQUESTS: u64 = u64::MAX - 1;
 
-/// What somebody at the terminal may wish: that it ends, or to know how it stands.
+/// What the user requests by a signal: to stop, or a status report.
 pub(super) struct Wishes {
     pub(super) signals: Signals,
     pub(super) requests: StatusRequests,
 }
 
 impl Wishes {
-    /// Takes the signals in, before any thread starts: those begun earlier would not have them blocked.
+    /// Blocks the signals and receives them as a descriptor. Call it before any thread starts: threads started earlier
+    /// would not have them blocked.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn new() -> std::io::Result<Wishes> {
         Ok(Wishes {
             signals: Signals::new()?,
@@ -34,7 +35,7 @@ impl Wishes {
 }
 
 impl Engine<'_> {
-    /// Books what sockets and signals have.
+    /// Processes what sockets and signals have received.
     pub(super) fn collect(&mut self) -> Result<()> {
         let mut ready = std::mem::take(&mut self.scratch.ready);
         ready.clear();
@@ -52,7 +53,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The first signal ends the sending, the second everything.
+    /// The first signal stops sending; the second ends the run at once.
     fn signal(&mut self) -> Result<()> {
         while self.wishes.signals.next_signal()?.is_some() {
             if std::mem::replace(&mut self.stopped, true) {
@@ -64,7 +65,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Says how each stream stands, as ping does; the live view says it all the time.
+    /// Prints the state of each stream, as ping does; the live view shows it all the time.
     fn status(&self) -> Result<()> {
         if !self.wishes.requests.take()? || self.screen.is_some() {
             return Ok(());
@@ -76,7 +77,7 @@ impl Engine<'_> {
                 _ => format!("{}: ", plan.name),
             };
             if let Some(statistics) = self.experiment.statistics(number) {
-                // What the terminal has shown of the key is written over.
+                // Overwrite the terminal's echo of the key.
                 eprintln!("\r{name}{}", text::status(statistics));
             }
         }
@@ -90,7 +91,7 @@ impl Engine<'_> {
         let mut errors = std::mem::take(&mut self.scratch.errors);
         let lane = &mut self.lanes.lanes[number];
         let steps = lane.socket.stats().clock_steps;
-        // Times first: the reply to a packet on this host may be there already.
+        // Transmit times first: the reply to a packet on this host may have arrived already.
         lane.socket.send_times(&mut times)?;
         let was_set = lane.socket.stats().clock_steps != steps;
         for (id, stamp) in times.drain(..) {
@@ -171,7 +172,7 @@ impl Engine<'_> {
         }
     }
 
-    /// An ICMP error is a line of text and a count; the packet may still be answered.
+    /// An ICMP error is printed and counted; the packet may still be answered.
     fn network_error(&mut self, number: usize, error: &NetworkError) {
         let lane = &self.lanes.lanes[number];
         let whose = match lane.version {
@@ -196,7 +197,7 @@ impl Engine<'_> {
                 None => return,
             },
         };
-        // What is quoted came from the network, where anybody may have seen our numbers.
+        // The quoted packet came from the network, where others may have seen our sequence numbers.
         let Some(plan) = self.task.plan.streams.get(stream as usize) else {
             return self.experiment.note_unknown();
         };
@@ -224,7 +225,7 @@ impl Engine<'_> {
         self.task.view == Shown::Text
     }
 
-    /// Prints a line of a stream's; with the stream's name where its host has several.
+    /// Prints a line about a stream, with the stream's name if its host has several streams.
     fn line(&mut self, stream: u32, real_ns: u64, line: &str) {
         if !self.prints_replies() {
             return;
@@ -243,7 +244,7 @@ impl Engine<'_> {
             false => format!(" ({})", plan.name),
         };
         if !self.paper.line(&format!("{date}{line}{name}")) {
-            // Nobody reads any more.
+            // The output is closed.
             self.stopped = true;
             self.experiment.abandon();
         }

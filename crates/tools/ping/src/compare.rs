@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use ping::{Outcome, StreamOutcome, Summary};
 use serde_json::{Value, json};
 
-/// A result with the name of its file.
+/// A result and the name of its file.
 pub(super) struct Named {
     pub(super) file: String,
     pub(super) outcome: Outcome,
 }
 
-/// How a stream differs from the first of its name, later less earlier.
+/// The differences between a stream and the first of its name: later minus earlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Difference {
     p50_ns: Option<i64>,
@@ -19,7 +19,7 @@ struct Difference {
     loss: f64,
 }
 
-/// Share of packets without an answer, of those whose fate is known.
+/// Loss: the share of unanswered packets among those whose outcome is known.
 fn loss(summary: &Summary) -> f64 {
     let known = summary.transmitted.saturating_sub(summary.waiting);
     let missing = known.saturating_sub(summary.received);
@@ -36,7 +36,7 @@ fn difference(summary: &Summary, first: &Summary) -> Difference {
     }
 }
 
-/// The stream to compare with: of the first file that has one of that name, unless that is this file.
+/// The stream to compare with: the one of this name in the first file that has one, unless that is this file.
 fn first<'a>(results: &'a [Named], file: usize, name: &str) -> Option<&'a Summary> {
     let earlier = results[..file].iter();
     let mut streams = earlier.flat_map(|named| &named.outcome.streams);
@@ -47,7 +47,7 @@ fn first<'a>(results: &'a [Named], file: usize, name: &str) -> Option<&'a Summar
 /// Writes the table.
 ///
 /// # Errors
-/// What `out` said.
+/// The error of `out`.
 pub(super) fn table(results: &[Named], out: &mut impl Write) -> io::Result<()> {
     let head = [
         "file",
@@ -79,7 +79,7 @@ pub(super) fn table(results: &[Named], out: &mut impl Write) -> io::Result<()> {
             rows.push(row);
         }
     }
-    // Without a second file there is nothing to compare.
+    // With a single file there is nothing to compare.
     if results.len() < 2 {
         rows.iter_mut().for_each(|row| row.truncate(head.len() - 3));
     }
@@ -132,7 +132,7 @@ fn ms(number: f64) -> String {
     format!("{number:.3}")
 }
 
-/// Columns as wide as their widest, texts to the left and figures to the right.
+/// Makes each column as wide as its widest cell; text is left-aligned, figures are right-aligned.
 fn write_rows(rows: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
     let columns = rows.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)
@@ -152,7 +152,7 @@ fn write_rows(rows: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Without what a terminal would take for a command.
+/// Removes control characters, which a terminal might interpret.
 fn clean(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).collect()
 }
@@ -176,7 +176,7 @@ fn of_stream(stream: &StreamOutcome) -> Value {
     })
 }
 
-/// The comparison as a value.
+/// The comparison as a JSON value.
 pub(super) fn json(results: &[Named]) -> Value {
     let files = results.iter().enumerate().map(|(number, named)| {
         let streams = named.outcome.streams.iter().map(|stream| {

@@ -1,4 +1,4 @@
-//! Results as charts.
+//! Draws results as charts.
 
 use std::collections::BTreeSet;
 
@@ -8,23 +8,23 @@ use plot::{Axis, Block, Chart, Kind, Page, Series, Thinner};
 
 use super::words;
 
-/// The ways to draw round trips.
+/// The kinds of round-trip chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
-    /// A line over time, with marks of losses.
+    /// A line over time, with marks for losses.
     Time,
-    /// A line from packet to packet.
+    /// A line over the packet number.
     Line,
-    /// A dot for each packet.
+    /// A dot per packet.
     Scatter,
-    /// The share of packets up to a round trip.
+    /// The cumulative distribution of round-trip times.
     Cdf,
 }
 
 impl Drawn {
     pub(super) const ALL: [Drawn; 4] = [Drawn::Time, Drawn::Line, Drawn::Scatter, Drawn::Cdf];
 
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Drawn::Time => "time",
@@ -35,17 +35,17 @@ impl Drawn {
     }
 }
 
-/// What results look like, each under the name of its file.
+/// The figures of results for drawing, each under the name of its file.
 pub(super) struct Charts<'a> {
     outcomes: &'a [(&'a str, &'a Outcome)],
     labels: Vec<Vec<String>>,
-    /// Whose round trips they are.
+    /// The labels of the streams.
     subject: String,
     over_time: Chart,
 }
 
 impl<'a> Charts<'a> {
-    /// Looks through all packets.
+    /// Reads all packets of the results.
     pub(super) fn new(outcomes: &'a [(&'a str, &'a Outcome)]) -> Charts<'a> {
         let labels = words::labels(outcomes);
         let hosts: BTreeSet<&str> = outcomes
@@ -78,7 +78,7 @@ impl<'a> Charts<'a> {
         charts
     }
 
-    /// The round trips, drawn in one way.
+    /// The chart of round trips of one kind.
     pub(super) fn chart(&self, drawn: Drawn) -> Chart {
         let subject = &self.subject;
         match drawn {
@@ -108,7 +108,7 @@ impl<'a> Charts<'a> {
         }
     }
 
-    /// All that there is to see: round trips in each way, each direction where it is known, and how late was sent.
+    /// All charts: round trips of each kind, the delay of each direction if known, and the send delay.
     pub(super) fn all(&self) -> Vec<Chart> {
         let ways = [Drawn::Time, Drawn::Cdf, Drawn::Scatter, Drawn::Line];
         let mut charts: Vec<Chart> = ways.map(|drawn| self.chart(drawn)).into();
@@ -117,7 +117,7 @@ impl<'a> Charts<'a> {
         charts
     }
 
-    /// A page of charts, and a table of what became of every packet.
+    /// A page with all charts and a table of every packet's outcome.
     pub(super) fn page(&self, charts: impl IntoIterator<Item = Chart>) -> Page {
         let mut page = Page::new(self.subject.clone());
         page.subtitle = self.began();
@@ -145,7 +145,7 @@ impl<'a> Charts<'a> {
         series.collect()
     }
 
-    /// The delays of each direction, if any are known.
+    /// The chart of each direction's delay, if any is known.
     fn each_way(&self) -> Option<Chart> {
         let mut series = Vec::new();
         for (label, stream) in self.streams() {
@@ -177,7 +177,7 @@ impl<'a> Charts<'a> {
         Some(chart)
     }
 
-    /// How late packets were sent.
+    /// The chart of send delays.
     fn lateness(&self) -> Chart {
         let late = Axis::linear("sent after it was due", "ms");
         let mut chart = Chart::new(Kind::OverTime, "", since_start(), late);
@@ -239,7 +239,7 @@ impl<'a> Charts<'a> {
         }
     }
 
-    /// How it was measured, for below a title.
+    /// The settings of the measurement, for below a title.
     fn conditions(&self) -> String {
         let common = words::common(self.outcomes);
         [common, self.began()].join(" ").trim().to_owned()
@@ -254,7 +254,7 @@ impl<'a> Charts<'a> {
         }
     }
 
-    /// What a reader has to know of what is drawn, and what not.
+    /// Notes on what the chart shows and omits.
     fn notes(&self) -> Vec<String> {
         let sum = |of: fn(&StreamOutcome) -> u64| {
             let counts = self.streams().map(|(_, stream)| of(stream));
@@ -288,7 +288,7 @@ impl<'a> Charts<'a> {
     }
 }
 
-/// The distribution of a chart's values, over an axis that shows most of them.
+/// The distribution of a chart's values, on an axis that covers most of them.
 fn distribution(chart: &Chart, title: &str) -> Chart {
     let mut chart = chart.to_cdf(title);
     if is_wide(&chart) {
@@ -297,7 +297,7 @@ fn distribution(chart: &Chart, title: &str) -> Chart {
     chart
 }
 
-/// Whether so few values are so much larger than the others that these would be a wall at the edge.
+/// Whether a few values are so large that they would pile up at the edge of the axis.
 fn is_wide(chart: &Chart) -> bool {
     let samples = || chart.series.iter().map(Series::samples);
     let medians = samples().filter_map(|samples| samples.percentiles()[0]);
@@ -316,7 +316,7 @@ fn round_trip() -> Axis {
     Axis::linear("round-trip time", "ms")
 }
 
-/// A packet at `x`: its round trip, or that it has none.
+/// A packet at `x`: its round trip, or a mark for a missing one.
 fn push(row: &Row, x: f64, thinner: &mut Thinner) {
     match row.sample.state() {
         State::Lost | State::Failed => thinner.push_lost(x),

@@ -20,15 +20,15 @@ use super::paper::Paper;
 use super::screen::{RECENT_MAX, Screen};
 use super::sockets::{Lane, Lanes};
 
-/// Packets of one call.
+/// Maximum packets per call.
 const BATCH: usize = 64;
-/// What a received packet has besides its data: headers, an IP header's options among them.
+/// Space for a received packet's headers, including an IP header's options.
 const HEADERS: usize = 128;
-/// Every stream of the live view is looked at once in this time.
+/// The live view is refreshed for every stream once within this time.
 const VIEW_PERIOD: Duration = Duration::from_millis(100);
-/// From opening the sockets to the first packet: time to start threads in.
+/// From opening the sockets to the first packet, so that threads can start.
 const AHEAD: Duration = Duration::from_millis(2);
-/// Packets a second up to which the loop may be a real-time thread: a fifth of a processor's time at most.
+/// Maximum packets per second for a real-time loop, so that it uses at most a fifth of a processor.
 const REAL_TIME_RATE_MAX: u64 = 20_000;
 /// A running experiment with its sockets.
 pub(super) struct Engine<'a> {
@@ -43,19 +43,19 @@ pub(super) struct Engine<'a> {
     pub(super) started_unix_ns: u64,
     stops_at: Option<Instant>,
     pub(super) stopped: bool,
-    /// Taken out while it is looked through.
+    /// Taken out while its entries are processed.
     pub(super) batch: Option<TimedBatch>,
     pub(super) scratch: Scratch,
-    /// Troubles that were told, which is done once for each stream.
+    /// Errors already reported; each is reported once per stream.
     told: HashSet<(u32, String)>,
 }
 
-/// Buffers that are used again and again.
+/// Reused buffers.
 #[derive(Default)]
 pub(super) struct Scratch {
     data: Vec<u8>,
     octets: Vec<u8>,
-    /// What is due in one turn: its lane, stream and number, and where its octets end.
+    /// A packet due in this turn: its lane, stream and number, and where its bytes end.
     due: Vec<(u32, u32, u64, usize)>,
     results: Vec<std::io::Result<Sent>>,
     pub(super) times: Vec<(u32, Stamp)>,
@@ -64,12 +64,12 @@ pub(super) struct Scratch {
 }
 
 impl<'a> Engine<'a> {
-    /// Opens what is needed; nothing is sent yet.
+    /// Opens the sockets; sends nothing yet.
     ///
     /// # Errors
-    /// What is not permitted or not there.
+    /// A permission or an interface is missing.
     pub(super) fn new(task: &'a Task, wishes: Wishes, paper: Paper) -> Result<Engine<'a>> {
-        // Only as much as is needed is asked for; what is missing is said when sockets are opened.
+        // Request only the privileges that are needed; opening the sockets reports a missing one.
         let _ = reactor::limits::raise_descriptor_limit();
         let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
         reactor.add(&wishes.signals, "signals", SIGNALS, Interest::READ)?;
@@ -103,10 +103,10 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Prints each stream's first line, or begins the live view.
+    /// Prints each stream's first line, or starts the live view.
     ///
     /// # Errors
-    /// No thread is to be had for the view.
+    /// The view's thread cannot be started.
     pub(super) fn open(&mut self) -> Result<()> {
         match self.task.view {
             Shown::Live => self.screen = Some(Screen::start(&self.task.plan)?),
@@ -120,10 +120,10 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Sends and receives until all is done, or a signal or the deadline ends it.
+    /// Sends and receives until all streams have finished, or a signal or the deadline ends the run.
     ///
     /// # Errors
-    /// What made it impossible to go on.
+    /// The error that prevented continuing.
     pub(super) fn run(&mut self) -> Result<()> {
         hasten(self.task.plan.rate_pps() <= REAL_TIME_RATE_MAX);
         let mut now = clock::now();
@@ -147,7 +147,7 @@ impl<'a> Engine<'a> {
             }
             now = self.reactor.wait(deadline)?;
         }
-        // What the kernel has said of the last packets meanwhile.
+        // Read the transmit times that the kernel has reported for the last packets.
         for lane in 0..self.lanes.lanes.len() {
             self.collect_lane(lane)?;
         }
@@ -157,19 +157,19 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// What came of it, and the paper, on which all lines stand. The live view stays as it is then.
+    /// The outcome, and the paper with all lines printed. The live view stays on the screen.
     pub(super) fn finish(self) -> (Outcome, Paper) {
         drop(self.screen);
         let outcome = self.experiment.finish(self.started_unix_ns, self.stopped);
         (outcome, self.paper)
     }
 
-    /// Sends what is due, a batch at most: after a hold-up, replies are read between two batches.
+    /// Sends due packets in batches. After a delay, it reads replies between two batches.
     fn send(&mut self, now: Instant) -> Result<()> {
         if self.fill(now) { self.flush() } else { Ok(()) }
     }
 
-    /// Makes the packets that are due, a batch at most. `false` when there is none.
+    /// Composes one batch of due packets. Returns `false` if none is due.
     fn fill(&mut self, now: Instant) -> bool {
         let scratch = &mut self.scratch;
         scratch.due.clear();
@@ -199,7 +199,7 @@ impl<'a> Engine<'a> {
         !scratch.due.is_empty()
     }
 
-    /// Sends what was made; neighbours that go through one socket go with one call.
+    /// Sends the composed packets; consecutive packets of one socket go out in one call.
     fn flush(&mut self) -> Result<()> {
         let Scratch {
             octets,
@@ -252,7 +252,7 @@ impl<'a> Engine<'a> {
         fault.map_or(Ok(()), Err)
     }
 
-    /// Says a trouble that is none of the network's, once: in the live view, or where errors go.
+    /// Reports a local error once: in the live view, or on standard error.
     pub(super) fn tell(&mut self, stream: u32, trouble: &str) {
         if !self.told.insert((stream, trouble.to_owned())) {
             return;
@@ -265,7 +265,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Which streams the live view is shown next: a few at a time, so that looking does not make packets late.
+/// Updates a few streams of the live view per turn, so that the updates do not delay packets.
 struct View {
     streams: usize,
     cursor: usize,

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// Octets written at a time.
+/// Bytes written at a time.
 const PIECE: usize = 1 << 18;
 
-/// A file to be: what is written goes beside it first. What is there and no ordinary file, such as a pipe, is written
-/// as it is.
+/// A file to be written. The content first goes to a temporary file beside it. An existing path that is not a regular
+/// file, such as a pipe, is written directly.
 #[derive(Debug)]
 pub(super) struct Target {
     path: PathBuf,
@@ -20,10 +20,10 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Makes sure that it can be written, before anything is measured for it.
+    /// Checks that the file can be written, before a measurement starts.
     ///
     /// # Errors
-    /// That it cannot.
+    /// The file cannot be written.
     pub(super) fn open(path: &Path) -> Result<Target> {
         Self::try_open(path).with_context(|| cannot_write(path))
     }
@@ -43,7 +43,7 @@ impl Target {
                 suffix,
             });
         }
-        // What a symbolic link leads to is replaced, not the link.
+        // Replace the target of a symbolic link, not the link.
         let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let name = place.file_name().ok_or_else(|| anyhow!("it has no name"))?;
         let mut part = std::ffi::OsString::from(".");
@@ -58,10 +58,10 @@ impl Target {
         })
     }
 
-    /// Opens files of which each is written for itself.
+    /// Opens several output files.
     ///
     /// # Errors
-    /// The first that cannot be written, or is named twice.
+    /// The first file that cannot be written, or that is named twice.
     pub(super) fn open_all<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Target>> {
         let mut targets: Vec<Target> = Vec::new();
         for path in paths {
@@ -75,15 +75,15 @@ impl Target {
         Ok(targets)
     }
 
-    /// How the name that was typed ends, behind its last dot and in small letters.
+    /// The file name's suffix in lower case: the part after the last dot.
     pub(super) fn suffix(&self) -> Option<&str> {
         self.suffix.as_deref()
     }
 
-    /// Has `fill` write the content, and puts the file in its place.
+    /// Calls `fill` to write the content, then moves the file into place.
     ///
     /// # Errors
-    /// What `fill` or the file system said; what stood there before stands there still.
+    /// The error of `fill` or of the file system. A previous file is left unchanged.
     pub(super) fn write<F>(mut self, fill: F) -> Result<()>
     where
         F: FnOnce(BufWriter<File>) -> io::Result<BufWriter<File>>,
@@ -112,7 +112,7 @@ fn cannot_write(path: &Path) -> String {
 impl Drop for Target {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
-            // After it was put in its place there is none.
+            // The temporary file no longer exists once it was moved into place.
             let _ = fs::remove_file(part);
         }
     }
@@ -122,7 +122,7 @@ impl Drop for Target {
 pub(super) mod tests {
     use super::*;
 
-    /// A directory of one test.
+    /// A directory for one test.
     pub(crate) struct Place(pub(crate) PathBuf);
 
     impl Place {

@@ -13,25 +13,25 @@ use super::resolve::{self, Family};
 use super::spec::{self, Spec};
 use super::{is_watched, streams};
 
-/// The shortest interval for those who may not send raw packets, as ping has it.
+/// The shortest interval without the privilege to send raw packets, as in ping.
 const USER_INTERVAL_MIN: Duration = Duration::from_millis(2);
 
-/// How results are shown while they come.
+/// How results are shown during the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// ping's lines.
+    /// ping's output, line by line.
     Text,
-    /// A line for each stream, redrawn.
+    /// The live view: one line per stream, redrawn.
     Live,
-    /// Nothing before the summary.
+    /// Only the summary.
     Quiet,
-    /// Nothing but rows at the end.
+    /// Only rows, at the end.
     Csv,
-    /// Nothing but one JSON object at the end.
+    /// Only one JSON object, at the end.
     Json,
 }
 
-/// Where packets come from, and what routers may do with them.
+/// The packets' source, and how routers may treat them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct From {
     pub(super) interface: Option<String>,
@@ -40,11 +40,11 @@ pub(super) struct From {
     pub(super) dont_fragment: bool,
 }
 
-/// An experiment to carry out.
+/// An experiment to run.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) plan: Plan,
-    /// Where each stream goes, with an IPv6 address's scope.
+    /// The destination of each stream, with the scope of an IPv6 address.
     pub(super) to: Vec<SocketAddr>,
     pub(super) from: From,
     pub(super) deadline: Option<Duration>,
@@ -55,21 +55,21 @@ pub(super) struct Task {
     pub(super) plots: Vec<Wish>,
 }
 
-/// What is to be done.
+/// The command to run.
 pub(super) enum HiArgs<'a> {
-    /// Send.
+    /// Send probes.
     Ping(Box<Task>),
-    /// Answer.
+    /// Answer probes.
     Respond(SocketAddr),
     /// Compare result files.
     Show(&'a ShowArgs),
 }
 
 impl HiArgs<'_> {
-    /// Understands what was typed; looks hosts up.
+    /// Parses the command line and looks hosts up.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The fault in the command line.
     pub(super) fn new(args: &Args) -> Result<HiArgs<'_>> {
         if let Some(Verb::Show(show)) = &args.verb {
             return Ok(HiArgs::Show(show));
@@ -82,7 +82,7 @@ impl HiArgs<'_> {
 }
 
 fn task(args: &PingArgs) -> Result<Task> {
-    // Before any host is looked up, which takes its time.
+    // These checks come before the host lookups, which take time.
     let plots = Wish::parse_all(&args.plot)?;
     let from = from(args)?;
     let mut specs = multiply(args)?;
@@ -157,7 +157,7 @@ fn from(args: &PingArgs) -> Result<From> {
     Ok(from)
 }
 
-/// Every host with every TOS and every size; what a host says itself does not multiply.
+/// Combines every host with every TOS and every size. A setting given with a host is not multiplied.
 fn multiply(args: &PingArgs) -> Result<Vec<Spec>> {
     let toses: Vec<u8> = args
         .tos
@@ -194,7 +194,7 @@ fn multiply(args: &PingArgs) -> Result<Vec<Spec>> {
     Ok(specs)
 }
 
-/// Whether we may do what users may not.
+/// Whether this process has the privileges that ordinary users lack.
 fn is_privileged() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -204,6 +204,6 @@ fn responder(text: &str) -> Result<SocketAddr> {
         return Ok(address);
     }
     let port = spec::port(text).context("--responder: write PORT, 192.0.2.1:PORT or [::1]:PORT")?;
-    // Takes IPv4 too.
+    // A wildcard IPv6 socket accepts IPv4 too.
     Ok(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port))
 }

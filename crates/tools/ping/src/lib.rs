@@ -5,7 +5,7 @@
 //! | `low`, `hi` | the flags, and the plan made of them |
 //! | `spec`, `streams` | the settings of one stream, and a file of streams |
 //! | `resolve` | hosts to addresses, streams to a plan |
-//! | `sockets`, `packets` | the socket of each stream, and the stream of each reply |
+//! | `sockets`, `packets` | the socket of each stream; composing packets and matching replies to streams |
 //! | `engine`, `collect` | the event loop: sends packets when due; records replies and transmit times |
 //! | `paper`, `screen` | ping's text, and the live view on a terminal, each with its own thread |
 //! | `save`, `files` | result files: plain, gzip, zstd; each written completely or not at all |

@@ -10,27 +10,27 @@ use reactor::timed::{ErrorSource, NetworkError};
 use rustix::io::Errno;
 use wire::icmp::{Echo, Kind, Version};
 
-/// What makes our packets ours.
+/// Random identifiers by which we recognise our own packets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nonces {
     icmp: u32,
     udp: u64,
 }
 
-/// Whose a packet is.
+/// The stream that a packet belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// A stream's, with a responder's word where there is one.
+    /// A tagged packet's stream, with the responder's data if there is any.
     Stream(u32, Sequence, Option<Far>),
-    /// That of a stream without room for a tag, told by its address.
+    /// The stream of a packet without room for a tag, found by its address.
     Untagged(Sequence),
 }
 
 impl Nonces {
-    /// Random ones.
+    /// Draws random identifiers.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn new() -> io::Result<Self> {
         let random = random()?;
         Ok(Self {
@@ -39,7 +39,7 @@ impl Nonces {
         })
     }
 
-    /// A UDP stream's: different for each, so that the responder counts each by itself.
+    /// A UDP stream's session: unique per stream, so that the responder counts each stream separately.
     fn udp(self, stream: u32) -> u64 {
         self.udp.wrapping_add(u64::from(stream) << 32)
     }
@@ -79,7 +79,7 @@ impl Nonces {
         probe.emit(plan.size, out);
     }
 
-    /// Whose echo reply this is; `None` when it is none of ours.
+    /// The stream of an echo reply; `None` if the packet is not ours.
     pub(super) fn of_echo(self, version: Version, identifier: u16, octets: &[u8]) -> Option<Whose> {
         let echo = Echo::parse(version, octets).ok()?;
         (echo.kind == Kind::Reply).then_some(())?;
@@ -101,7 +101,7 @@ impl Nonces {
         }
     }
 
-    /// Whose reply of a responder this is; `None` when it is none of ours.
+    /// The stream of a responder's reply; `None` if the packet is not ours.
     pub(super) fn of_reply(self, octets: &[u8], started_unix_ns: u64) -> Option<Whose> {
         let probe = Probe::parse(octets)?;
         let stamps = probe.reply?;
@@ -118,7 +118,7 @@ impl Nonces {
         Some(Whose::Stream(probe.stream, sequence, Some(far)))
     }
 
-    /// Whose echo request an ICMP error quotes.
+    /// The stream of the echo request that an ICMP error quotes.
     pub(super) fn of_quoted_echo(
         self,
         version: Version,
@@ -129,7 +129,7 @@ impl Nonces {
         self.of_data(&echo, identifier)
     }
 
-    /// Whose probe an ICMP error quotes.
+    /// The stream of the probe that an ICMP error quotes.
     pub(super) fn of_quoted_probe(self, octets: &[u8]) -> Option<Whose> {
         let probe = Probe::parse(octets)?;
         let sequence = Sequence::Full(probe.sequence);
@@ -144,14 +144,14 @@ impl Nonces {
 /// 64 bits from the kernel.
 ///
 /// # Errors
-/// What the kernel said.
+/// The kernel's error.
 pub(super) fn random() -> io::Result<u64> {
     let mut octets = [0; 8];
     File::open("/dev/urandom")?.read_exact(&mut octets)?;
     Ok(u64::from_ne_bytes(octets))
 }
 
-/// What an error says, in ping's words.
+/// The text of an error, in ping's words.
 pub(super) fn explain(error: &NetworkError, six: bool) -> String {
     let mtu = error.info;
     let ErrorSource::Icmp { kind, code } = error.source else {
@@ -181,7 +181,7 @@ pub(super) fn explain(error: &NetworkError, six: bool) -> String {
     text.to_owned()
 }
 
-/// An error without its number.
+/// An error's text without its number.
 pub(super) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {

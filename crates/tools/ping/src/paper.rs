@@ -1,10 +1,10 @@
-//! Text for standard output. A thread of its own writes it, so that a slow reader does not delay packets.
+//! Writes standard output from a separate thread, so that a slow reader does not delay packets.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Text that may wait to be written; beyond it, whoever writes waits, so that memory stays bounded.
+/// Maximum bytes waiting to be written. Beyond it the caller blocks, so that memory stays bounded.
 const WAITING_MAX: usize = 16 << 20;
 
 #[derive(Default)]
@@ -20,17 +20,17 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Where lines are put; nowhere if nothing is to be printed.
+/// Accepts lines for output; discards them if nothing is to be printed.
 pub(super) struct Paper {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Paper {
-    /// Begins to write, if anything is to be printed.
+    /// Starts the writing thread, if anything is to be printed.
     ///
     /// # Errors
-    /// No thread is to be had.
+    /// The thread cannot be started.
     pub(super) fn start(prints: bool) -> io::Result<Paper> {
         let shared = Arc::new(Shared::default());
         let writer = prints.then(|| {
@@ -44,7 +44,7 @@ impl Paper {
         })
     }
 
-    /// Puts a line. `false` when nobody reads any more.
+    /// Queues a line. Returns `false` if the output is closed.
     pub(super) fn line(&self, line: &str) -> bool {
         if self.writer.is_none() {
             return true;
@@ -63,10 +63,10 @@ impl Paper {
         waiting.error.is_none()
     }
 
-    /// Waits until all is written.
+    /// Waits until all lines are written.
     ///
     /// # Errors
-    /// What standard output said.
+    /// The error of standard output.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.close();
         match self.shared.lock().error.take() {
@@ -79,7 +79,7 @@ impl Paper {
         self.shared.lock().closed = true;
         self.shared.changed.notify_all();
         if let Some(writer) = self.writer.take() {
-            // It does not panic; if it did, what it wrote is all there is.
+            // The thread does not panic; if it did, its output would end early.
             let _ = writer.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Values of `--plot`, and the files that they name.
+//! Parses the values of `--plot`, and writes the files that they name.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -10,10 +10,10 @@ use ping::Outcome;
 use super::draw::{Charts, Drawn};
 use super::files::Target;
 
-/// Pixels for each of a picture's 860 units of width.
+/// Pixels per unit of a picture's width of 860 units.
 const PNG_SCALE: f64 = 2.0;
 
-/// What a file of plots is.
+/// The format of a plot file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Svg,
@@ -21,23 +21,23 @@ enum Format {
     Html,
 }
 
-/// A plot that is wanted, as it was typed: `[KIND=]FILE`.
+/// A requested plot, `[KIND=]FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wish {
-    /// `None` for all in one page.
+    /// `None` for a page with all kinds.
     drawn: Option<Drawn>,
     format: Format,
     path: PathBuf,
 }
 
 impl Wish {
-    /// Reads `[KIND=]FILE`. Without a kind a picture is over time, and a page has all.
+    /// Parses `[KIND=]FILE`. Without a kind, a picture shows round trips over time and a page shows all kinds.
     ///
     /// # Errors
-    /// The kind or the name's end that is none of ours.
+    /// An unknown kind or suffix.
     pub(super) fn parse(typed: &OsStr) -> Result<Wish> {
         let (kind, path) = match typed.to_str().and_then(|text| text.split_once('=')) {
-            // A directory's name may have such a sign too.
+            // A directory name may contain "=" too.
             Some((kind, path)) if !kind.contains('/') => (Some(kind), Path::new(path)),
             _ => (None, Path::new(typed)),
         };
@@ -61,10 +61,10 @@ impl Wish {
         wish().with_context(|| format!("--plot {}", typed.display()))
     }
 
-    /// Reads all that were typed.
+    /// Parses all values.
     ///
     /// # Errors
-    /// The first that is wrong.
+    /// The first invalid value.
     pub(super) fn parse_all(typed: &[std::ffi::OsString]) -> Result<Vec<Wish>> {
         typed.iter().map(|typed| Wish::parse(typed)).collect()
     }
@@ -81,17 +81,17 @@ fn format(path: &Path) -> Result<Format> {
     }
 }
 
-/// The files of an experiment, open before it begins: the result's, and its plots'.
+/// The output files of an experiment, opened before it starts: the result and the plots.
 pub(super) struct Files {
     result: Option<Target>,
     plots: Vec<(Wish, Target)>,
 }
 
 impl Files {
-    /// Opens them.
+    /// Opens the files.
     ///
     /// # Errors
-    /// The first that cannot be written.
+    /// The first file that cannot be written.
     pub(super) fn open(result: Option<&Path>, plots: &[Wish]) -> Result<Files> {
         let paths = plots.iter().map(|wish| wish.path.as_path());
         let mut targets = Target::open_all(result.into_iter().chain(paths))?.into_iter();
@@ -101,7 +101,7 @@ impl Files {
         })
     }
 
-    /// Writes them all, as far as possible: the result of `outcomes`, of which there is one then, and plots of all.
+    /// Writes as many of the files as possible: the result, for which `outcomes` has one entry, and the plots of all.
     ///
     /// # Errors
     /// The first file that could not be written.
@@ -119,7 +119,7 @@ impl Files {
                 .with_context(|| format!("cannot draw {}", wish.path.display()))?;
             target.write(|mut file| file.write_all(&octets).map(|()| file))
         });
-        // Each is tried; the first fault is told.
+        // Try every file; report the first error.
         drawn.fold(saved, |all, one| all.and(one))
     }
 }

@@ -10,7 +10,7 @@ use ping::{Protocol, StreamPlan};
 use super::hi::From;
 use super::spec::{Spec, tos_name};
 
-/// Which addresses of a host are wanted.
+/// The address families allowed for a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     Any,
@@ -18,11 +18,11 @@ pub(super) enum Family {
     Six,
 }
 
-/// Looks every host up once, fills in what streams do not say from `common`, and names them. Also gives where each
-/// stream goes, with an IPv6 address's scope and UDP's port.
+/// Looks up every host once, fills in missing stream settings from `common`, and names the streams. Also returns each
+/// stream's destination, with an IPv6 address's scope and the UDP port.
 ///
 /// # Errors
-/// The first host that is not known.
+/// The first host that cannot be resolved.
 pub(super) fn streams(
     specs: &[Spec],
     common: &Spec,
@@ -82,7 +82,7 @@ fn look_up(host: &str, family: Family) -> Result<SocketAddr> {
     })
 }
 
-/// The first host that is a link-local address (RFC 4291 2.5.6) without its interface.
+/// The first host that is a link-local address (RFC 4291 2.5.6) without an interface.
 pub(super) fn without_scope<'a>(
     streams: &'a [StreamPlan],
     to: &[SocketAddr],
@@ -97,7 +97,7 @@ pub(super) fn without_scope<'a>(
     found.map(|(stream, _)| stream.host.as_str())
 }
 
-/// Names the streams that have none: the host, and behind it what tells streams of that host apart.
+/// Names unnamed streams: the host, followed by what distinguishes the streams of that host.
 fn name(streams: &mut [StreamPlan]) {
     let varies = |streams: &[StreamPlan], of: &StreamPlan, differs: Differs| {
         let mut same_host = streams.iter().filter(|other| other.host == of.host);
@@ -140,7 +140,7 @@ fn name(streams: &mut [StreamPlan]) {
 
 type Differs = fn(&StreamPlan, &StreamPlan) -> bool;
 
-/// Whether a host was given as its address, perhaps with an interface behind it.
+/// Whether a host was given as an address, possibly with an interface after it.
 pub(super) fn is_address(host: &str) -> bool {
     let address = host.split_once('%').map_or(host, |(address, _)| address);
     address.parse::<IpAddr>().is_ok()

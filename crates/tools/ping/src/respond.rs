@@ -11,18 +11,18 @@ use reactor::{Interest, PollerKind, Reactor, Signals, StoreKind, clock};
 
 use super::packets::random;
 
-/// Packets of one call.
+/// Maximum packets per call.
 const BATCH: usize = 64;
 /// The largest UDP payload.
 const PAYLOAD_MAX: usize = 65_535;
 const BUFFER_BYTES: usize = 4 << 20;
-/// What the signals' descriptor is watched as.
+/// Tag of the signals' descriptor.
 const SIGNALS: u64 = u64::MAX;
 
-/// Answers at `address`; at the wildcard of IPv6 also for IPv4.
+/// Answers at `address`. The IPv6 wildcard answers IPv4 too.
 ///
 /// # Errors
-/// That nothing can be received there.
+/// The socket cannot be opened there.
 pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
     let signals = Signals::new()?;
     let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
@@ -61,20 +61,20 @@ fn open(address: SocketAddr) -> io::Result<Vec<TimedSocket>> {
     }
     match TimedSocket::udp(address, &options) {
         Ok(socket) => sockets.push(socket),
-        // A host without IPv6 is answered for over IPv4 alone.
+        // On a host without IPv6, answer over IPv4 only.
         Err(error) if !wildcard => return Err(error),
         Err(_) => {}
     }
     Ok(sockets)
 }
 
-/// Answers what is there, in the traffic class it came with and from the address it came to.
+/// Answers all pending packets, with the traffic class they arrived with and from the address they were sent to.
 fn answer(
     socket: &mut TimedSocket,
     responder: &mut Responder,
     batch: &mut TimedBatch,
 ) -> io::Result<()> {
-    // Times of sending are not looked at, but would fill the queue; errors are of those who went away.
+    // Transmit times are unused but would fill the error queue; the errors are about clients that have left.
     socket.send_times(&mut Vec::new())?;
     socket.errors().for_each(drop);
     let mut answers: Vec<(Vec<u8>, SocketAddr, Option<IpAddr>, u8)> = Vec::new();
@@ -94,7 +94,7 @@ fn answer(
             }
             last = Some(packet.arrived);
         }
-        // The real clock now, from the last stamp and the time since.
+        // The current real time, from the last time stamp and the time elapsed since.
         let real_ns = |at| {
             last.map_or(0, |last: reactor::timed::Stamp| {
                 let since = base::Instant::since(at, last.at);
@@ -115,7 +115,7 @@ fn answer(
             })
             .collect();
         results.clear();
-        // What cannot be sent is lost, as anything may be on the way.
+        // A reply that cannot be sent is lost, like any packet on the network.
         socket.send_many(&outgoing, &mut results);
         if !batch.is_full() {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Result files, plain or compressed. The suffix decides when writing, the content when reading.
+//! Reads and writes result files, plain or compressed. The suffix decides the format on writing, the content on
+//! reading.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,16 +13,16 @@ use ping::file::{ReadError, read, write};
 
 use super::files::Target;
 
-/// Compressed as it is written, which has to be quick: 10,000,000 packets are 300 MB of text.
+/// Compressed with a fast setting: 10,000,000 packets are 300 MB of text.
 const GZIP_LEVEL: u32 = 1;
 const ZSTD_LEVEL: i32 = 1;
-/// Octets by which a compression is told.
+/// The leading bytes that identify each compression format.
 const MAGIC_MAX: u64 = 4;
 
-/// Writes the result, compressed as the file's name says.
+/// Writes the result, compressed as the file's suffix says.
 ///
 /// # Errors
-/// What the file system said; what stood there before stands there still.
+/// The file system's error. A previous file is left unchanged.
 pub(super) fn save(target: Target, outcome: &Outcome) -> Result<()> {
     let suffix = target.suffix().map(str::to_owned);
     target.write(|mut file| match suffix.as_deref() {
@@ -40,7 +41,7 @@ pub(super) fn save(target: Target, outcome: &Outcome) -> Result<()> {
 /// Reads a result.
 ///
 /// # Errors
-/// The file, and why it is none.
+/// The file, and why it is not a result.
 pub(super) fn load(path: &Path) -> Result<Outcome> {
     open(path).map_err(|error| match error {
         ReadError::Io(error) => anyhow!("cannot read {}: {error}", path.display()),
@@ -64,7 +65,7 @@ fn open(path: &Path) -> Result<Outcome, ReadError> {
     }
 }
 
-/// An error of reading something compressed is the compression's: damage.
+/// A read error while decompressing means that the file is damaged.
 fn compressed(error: ReadError) -> ReadError {
     match error {
         ReadError::Io(error) => ReadError::Damaged(error.to_string()),

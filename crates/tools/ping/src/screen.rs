@@ -1,4 +1,4 @@
-//! The live view: one line per stream. A thread of its own redraws it ten times a second.
+//! The live view: one line per stream. A separate thread redraws it ten times a second.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -9,37 +9,37 @@ use std::time::Duration;
 
 use ping::{Live, Plan};
 
-/// Time between two drawings.
+/// Time between two redraws.
 const PERIOD: Duration = Duration::from_millis(100);
-/// Packets in a sparkline at most.
+/// Maximum packets in a sparkline.
 pub(super) const RECENT_MAX: usize = 40;
-/// Columns that a sparkline has, if a terminal has any left, before the figures that can be done without come.
+/// Columns reserved for a sparkline, if the terminal has them, before optional figures are shown.
 const RECENT_MIN: usize = 16;
 const NAME_MIN: usize = 8;
 const NAME_MAX: usize = 32;
-/// Streams whose last trouble is shown.
+/// Number of streams whose last error is shown.
 const NOTES_MAX: usize = 4;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const MISSING: char = '×';
 
 struct Shared {
     streams: Mutex<Vec<Live>>,
-    /// The last trouble of streams that had any, the newest at the end.
+    /// The last error of each stream that had one, newest last.
     notes: Mutex<Vec<(u32, String)>>,
     over: AtomicBool,
 }
 
-/// The view; it is drawn a last time and left standing when this is dropped.
+/// The live view. Dropping it draws it once more and leaves it on the screen.
 pub(super) struct Screen {
     shared: Arc<Shared>,
     drawer: Option<JoinHandle<()>>,
 }
 
 impl Screen {
-    /// Begins to draw.
+    /// Starts drawing.
     ///
     /// # Errors
-    /// No thread is to be had.
+    /// The thread cannot be started.
     pub(super) fn start(plan: &Plan) -> io::Result<Screen> {
         let names: Vec<String> = plan
             .streams
@@ -62,7 +62,7 @@ impl Screen {
         })
     }
 
-    /// Shows a stream's trouble, in place of the one before.
+    /// Shows a stream's error, in place of its previous one.
     pub(super) fn note(&self, stream: u32, text: &str) {
         let notes = self.shared.notes.lock();
         let mut notes = notes.unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ impl Screen {
         notes.push((stream, text.to_owned()));
     }
 
-    /// Gives a stream's state to be shown; left out when it is being drawn just now, so that nobody waits.
+    /// Updates the shown state of a stream. Skipped while the view is being drawn, so that the caller never blocks.
     pub(super) fn update(&self, stream: usize, live: &mut Live) {
         if let Ok(mut streams) = self.shared.streams.try_lock()
             && let Some(place) = streams.get_mut(stream)
@@ -88,7 +88,7 @@ impl Drop for Screen {
         self.shared.over.store(true, Ordering::Release);
         if let Some(drawer) = self.drawer.take() {
             drawer.thread().unpark();
-            // It does not panic; if it did, there is nothing left to draw.
+            // The thread does not panic; if it did, there would be nothing left to draw.
             let _ = drawer.join();
         }
     }
@@ -108,7 +108,7 @@ impl Shared {
             let text = drawn_over(&drawn, &lines, size.0);
             drawn = lines.iter().map(|line| line.chars().count()).collect();
             let mut out = io::stdout().lock();
-            // A terminal that is gone is noticed by the signal that comes with it.
+            // If the terminal has gone, the signal that follows is handled elsewhere.
             let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
             drop(out);
             if is_last {
@@ -119,7 +119,7 @@ impl Shared {
     }
 }
 
-/// Columns and rows of the terminal, or those of an old one.
+/// Columns and rows of the terminal; 80 by 24 if unknown.
 fn terminal_size() -> (usize, usize) {
     match rustix::termios::tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
@@ -168,7 +168,7 @@ const COLUMNS: [Column; 5] = [
 
 type Count = (&'static str, fn(&Live) -> u64);
 
-/// Counts that are shown once some stream has one, and their heads.
+/// Counts and their headings; a count is shown once some stream has one.
 const COUNTS: [Count; 4] = [
     ("late", |live| live.late),
     ("dup", |live| live.duplicates),
@@ -177,7 +177,7 @@ const COUNTS: [Count; 4] = [
 ];
 const COUNT_WIDTH: usize = 7;
 
-/// The lines of the view on a terminal of `columns` and `rows`; none is longer, and there are fewer than rows.
+/// The lines of the view for a terminal of `columns` by `rows`. No line is longer, and there are fewer lines than rows.
 fn picture(
     names: &[String],
     streams: &[Live],
@@ -234,14 +234,14 @@ fn picture(
         lines.push(format!("{name}: {}", clean(note)));
     }
     for line in &mut lines {
-        // A line that is wrapped would be two to draw over.
+        // A wrapped line would occupy two rows, and the next drawing would start in the wrong place.
         *line = line.chars().take(columns).collect();
     }
     lines
 }
 
-/// What is written to draw lines over those drawn before, whose lengths are `drawn`: on a terminal that was made
-/// narrower since, some of those are two.
+/// The output that draws lines over the previous ones, whose lengths are `drawn`. If the terminal has become narrower,
+/// some of those now occupy two rows.
 fn drawn_over(drawn: &[usize], lines: &[String], columns: usize) -> String {
     let rows = |length: &usize| length.div_ceil(columns.max(1)).max(1);
     let up: usize = drawn.iter().map(rows).sum();
@@ -252,12 +252,12 @@ fn drawn_over(drawn: &[usize], lines: &[String], columns: usize) -> String {
     for line in lines {
         let _ = writeln!(text, "\x1b[K{line}");
     }
-    // Fewer lines than before leave nothing of those behind.
+    // If there are fewer lines than before, erase the rest.
     text.push_str("\x1b[J");
     text
 }
 
-/// Nanoseconds as milliseconds with the digits that there is room for.
+/// Nanoseconds as milliseconds, with as many digits as fit.
 fn figure(ns: Option<u64>) -> String {
     match ns {
         None => "-".to_owned(),
@@ -266,8 +266,8 @@ fn figure(ns: Option<u64>) -> String {
     }
 }
 
-/// Bars from the shortest round trip to the longest, at least to twice the shortest, so that what hardly varies looks
-/// like that; newest to the right.
+/// A bar per packet, newest on the right. The scale runs from the shortest round trip to the longest, and at least to
+/// twice the shortest, so that small variations look small.
 fn spark(recent: &[Option<u64>], width: usize, text: &mut String) {
     let recent = &recent[recent.len().saturating_sub(width)..];
     let times = || recent.iter().flatten().copied();
@@ -284,7 +284,7 @@ fn spark(recent: &[Option<u64>], width: usize, text: &mut String) {
     }));
 }
 
-/// Without what a terminal would take for a command.
+/// Removes control characters, which a terminal might interpret.
 fn clean(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control()).collect()
 }
@@ -339,7 +339,7 @@ mod tests {
         assert!(lines[0].ends_with("p99 ms     dup  errors"), "{}", lines[0]);
         assert!(lines[2].ends_with("120.0       0       3"), "{}", lines[2]);
         assert_eq!(lines[3], "host-1: From 192.0.2.1 [2Jicmp_seq=3");
-        // What there is no room for is left out, the newest trouble is not.
+        // Lines that do not fit are left out, except the newest error.
         let lines = picture(&names(2), &streams, &notes, (60, 24));
         assert!(lines[0].ends_with("p99 ms"), "{}", lines[0]);
         assert_eq!(lines.len(), 4);

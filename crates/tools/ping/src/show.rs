@@ -11,10 +11,10 @@ use super::low::ShowArgs;
 use super::plots::{Files, Wish};
 use super::save::load;
 
-/// Loads all files, then draws and prints: nothing is when one is no result.
+/// Loads all files, then draws and prints. If one file is not a result, it does neither.
 ///
 /// # Errors
-/// The first file that is none.
+/// The first file that is not a result.
 pub(super) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let files = Files::open(None, &Wish::parse_all(&args.plot)?)?;
     let load = |path: &std::path::PathBuf| -> Result<Named> {

@@ -19,45 +19,45 @@ use wire::icmp::Version;
 use super::hi::{From, Task};
 use super::packets::plain;
 
-/// Packets whose time of sending is still awaited.
+/// Maximum packets whose transmit time is awaited.
 const AWAITED_MAX: usize = 16_384;
-/// How many packets another one's time may overtake.
+/// How many packets a later packet's transmit time may overtake.
 const OVERTAKEN_MAX: usize = 256;
-/// Room for what comes between two looks, at the highest rates.
+/// Receive buffer for packets that arrive between two reads, at the highest rates.
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// A socket and its streams.
 pub(super) struct Lane {
     pub(super) socket: TimedSocket,
-    /// Of ICMP.
+    /// Whether it is an ICMP socket.
     pub(super) version: Option<Version>,
     /// Streams without a tag, by address.
     pub(super) untagged: HashMap<IpAddr, u32>,
     awaited: VecDeque<(u32, u64)>,
-    /// The socket's number of the first that is awaited.
+    /// The socket's number of the first packet whose transmit time is awaited.
     first: u32,
 }
 
-/// An interface that somebody named, by the number that it keeps as long as it is there.
+/// A named interface and its index, which stays the same as long as the interface exists.
 #[derive(Debug, Clone)]
 struct Interface {
     name: String,
     index: u32,
 }
 
-/// All sockets, and each stream's.
+/// All sockets, and the socket of each stream.
 pub(super) struct Lanes {
     pub(super) lanes: Vec<Lane>,
     pub(super) of_stream: Vec<u32>,
-    /// The interfaces that streams go through and no other.
+    /// The interfaces that streams are bound to.
     through: Vec<Option<Interface>>,
 }
 
 impl Lanes {
-    /// Opens what the task's streams need.
+    /// Opens the sockets of the task's streams.
     ///
     /// # Errors
-    /// What is not permitted or not there.
+    /// A permission or an interface is missing.
     pub(super) fn open(task: &Task) -> Result<Lanes> {
         let mut all = Lanes {
             lanes: Vec::new(),
@@ -77,7 +77,7 @@ impl Lanes {
         Ok(all)
     }
 
-    /// The name of the interface that a stream goes through and that is there no more.
+    /// The name of the interface that a stream is bound to, if the interface no longer exists.
     pub(super) fn vanished(&self, stream: u32) -> Option<&str> {
         let interface = self.through[stream as usize].as_ref()?;
         let lane = &self.lanes[self.of_stream[stream as usize] as usize];
@@ -133,7 +133,7 @@ impl Lanes {
 }
 
 impl Lane {
-    /// Notes whose packet the socket's number `id` is. Numbers come in order.
+    /// Records which packet has the socket's number `id`. Numbers are given in order.
     pub(super) fn await_time(&mut self, id: u32, stream: u32, sequence: u64) {
         if self.awaited.is_empty() {
             self.first = id;
@@ -145,7 +145,7 @@ impl Lane {
         self.awaited.push_back((stream, sequence));
     }
 
-    /// Whose packet a number is. Those before it are not asked for any more, but a few that may have been overtaken.
+    /// The packet of a number. Earlier entries are discarded, except a few that may have been overtaken.
     pub(super) fn whose(&mut self, id: u32) -> Option<(u32, u64)> {
         let place = id.wrapping_sub(self.first) as usize;
         let found = *self.awaited.get(place)?;
@@ -158,7 +158,7 @@ impl Lane {
     }
 }
 
-/// The interface that was named for a stream, by itself or behind its address.
+/// The interface of a stream, given as its own setting or after its address.
 fn through(
     socket: &TimedSocket,
     stream: &StreamPlan,
@@ -191,7 +191,7 @@ fn options(from: &From) -> TimedOptions {
     }
 }
 
-/// Why a socket could not be opened, in a line.
+/// One line that says why a socket could not be opened.
 fn refusal(error: &io::Error, from: &From, protocol: &str) -> anyhow::Error {
     let interface = from.interface.as_deref();
     let is_gone = Errno::from_io_error(error) == Some(Errno::NODEV);

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use base::Duration;
 use wire::flow::Dscp;
 
-/// A stream whose host is still a name. What is `None` is as for all.
+/// A stream whose host is still a name. A setting that is `None` takes the common default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Spec {
     pub(super) host: String,
@@ -17,7 +17,7 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    /// Reads `HOST[,KEY=VALUE]...`.
+    /// Parses `HOST[,KEY=VALUE]...`.
     ///
     /// # Errors
     /// The key, and what is wrong with its value.
@@ -57,7 +57,7 @@ impl Spec {
     }
 }
 
-/// What RFC 1349 2 called the bits of a TOS octet, of which a packet had one.
+/// RFC 1349 2's names for the bits of a TOS octet; a packet had at most one set.
 const TOS_NAMES: [(&str, u8); 5] = [
     ("lowdelay", 0x10),
     ("throughput", 0x08),
@@ -66,10 +66,10 @@ const TOS_NAMES: [(&str, u8); 5] = [
     ("mincost", 0x02),
 ];
 
-/// A TOS octet as `ping -Q` takes it, a DSCP by name, or a TOS of old by name.
+/// Parses a TOS octet as `ping -Q` takes it, a DSCP name, or a historic TOS name.
 ///
 /// # Errors
-/// That it is neither.
+/// The value is none of these.
 pub(super) fn tos(text: &str) -> Result<u8> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let digits = hex.unwrap_or(text);
@@ -90,7 +90,7 @@ pub(super) fn tos(text: &str) -> Result<u8> {
     })
 }
 
-/// What a TOS octet is called in names of streams.
+/// The name of a TOS octet in stream names.
 pub(super) fn tos_name(tos: u8) -> String {
     match Dscp::of(tos).name() {
         Some(_) if tos == 0 => "be".to_owned(),
@@ -99,10 +99,10 @@ pub(super) fn tos_name(tos: u8) -> String {
     }
 }
 
-/// A span in seconds, with a fraction or without, exact to the nanosecond.
+/// Parses a duration in seconds, with or without a fraction, exact to the nanosecond.
 ///
 /// # Errors
-/// That it is none.
+/// The text is not a duration.
 pub(super) fn seconds(text: &str) -> Result<Duration> {
     let wrong = || anyhow!("{text:?} is no number of seconds: write 1, 0.2 or 0.002");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -123,10 +123,10 @@ pub(super) fn seconds(text: &str) -> Result<Duration> {
     Ok(Duration::from_secs(whole) + Duration::from_nanos(nanos))
 }
 
-/// A UDP port other than 0.
+/// Parses a UDP port other than 0.
 ///
 /// # Errors
-/// That it is none.
+/// The text is not a port.
 pub(super) fn port(text: &str) -> Result<u16> {
     match text.parse() {
         Ok(0) | Err(_) => bail!("{text:?} is no port: write 1 to 65535"),

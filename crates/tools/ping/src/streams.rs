@@ -24,10 +24,10 @@ use toml::de::DeTable;
 
 use super::spec::{self, Spec};
 
-/// Reads the file's streams.
+/// Reads the streams of a file.
 ///
 /// # Errors
-/// Its faults.
+/// The faults in the file.
 pub(super) fn read(path: &Path) -> Result<Vec<Spec>> {
     let text = settings::text_of(path)?;
     Ok(parse(&text).map_err(|faults| faults.of(path))?)
@@ -73,7 +73,7 @@ fn file(root: &DeTable<'_>, notes: &Notes<'_>) -> Vec<Spec> {
 /// Bytes of the longest name of a host (RFC 1035, section 2.3.4), with room for an interface behind an address.
 const HOST_BYTES_MAX: usize = 255;
 
-/// The keys that a stream takes from the top of the file if it has none of its own.
+/// The keys that a stream inherits from the top of the file.
 fn common(section: &mut Section<'_>) -> Spec {
     let tos = section.written("tos", |text| spec::tos(text).map_err(|error| words(&error)));
     let size = section.integer("size", 0..=65_535, "bytes");
@@ -90,7 +90,7 @@ fn common(section: &mut Section<'_>) -> Spec {
     }
 }
 
-/// Seconds as on the command line; a TOML number may have an exponent too.
+/// Parses seconds as on the command line; a TOML number may have an exponent too.
 fn span(text: &str) -> Result<Duration> {
     match text.parse::<f64>() {
         Ok(seconds) if text.contains(['e', 'E']) => spec::seconds(&seconds.to_string()),
@@ -98,7 +98,7 @@ fn span(text: &str) -> Result<Duration> {
     }
 }
 
-/// What is wrong and what would be right, which the command line separates by a colon.
+/// The fault and the correct form, which the command line separates by a colon.
 fn words(error: &anyhow::Error) -> String {
     error.to_string().replacen(": ", "; ", 1)
 }

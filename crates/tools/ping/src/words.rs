@@ -22,7 +22,7 @@ pub(super) fn labels(outcomes: &[(&str, &Outcome)]) -> Vec<Vec<String>> {
     labels.collect()
 }
 
-/// A stream's name if it was given one, else its host and how it differs from others to that host.
+/// A stream's given name, otherwise its host and how it differs from other streams to that host.
 fn stream(plan: &StreamPlan, all: &[&StreamPlan]) -> String {
     let Some(rest) = plan.name.strip_prefix(&plan.host) else {
         return plan.name.clone();
@@ -54,7 +54,7 @@ fn stream(plan: &StreamPlan, all: &[&StreamPlan]) -> String {
     label
 }
 
-/// What all streams of all results have in common, in a sentence; empty if that is nothing.
+/// A sentence with the settings that all streams of all results share; empty if there are none.
 pub(super) fn common(outcomes: &[(&str, &Outcome)]) -> String {
     let plans = || {
         let streams = outcomes.iter().flat_map(|(_, outcome)| &outcome.streams);
@@ -85,13 +85,13 @@ pub(super) fn common(outcomes: &[(&str, &Outcome)]) -> String {
     sentence
 }
 
-/// When a result began; `None` of a time that no calendar has.
+/// When a result was started; `None` if the time is outside the calendar.
 pub(super) fn began(outcome: &Outcome) -> Option<String> {
     let at = jiff::Timestamp::from_nanosecond(outcome.started_unix_ns.into()).ok()?;
     Some(at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
-/// 0 for ICMP, else UDP's port and one.
+/// 0 for ICMP, otherwise the UDP port plus one.
 fn port(plan: &StreamPlan) -> u32 {
     match plan.protocol {
         Protocol::Icmp => 0,
@@ -115,7 +115,7 @@ fn class(tos: u8) -> String {
     }
 }
 
-/// A span in the unit that has few digits.
+/// A duration in the unit that needs the fewest digits.
 fn span(span: Duration) -> String {
     let ns = span.as_nanos();
     let (number, unit) = match ns {
@@ -128,7 +128,7 @@ fn span(span: Duration) -> String {
     format!("{number} {unit}")
 }
 
-/// Files by as much of their paths as tells them apart, without what says that they are results.
+/// Shortens file names to the part of the path that distinguishes them, without the suffix of results.
 fn file_names(paths: &[&str]) -> Vec<String> {
     let tail = |path: &str, parts: usize| {
         let all: Vec<String> = Path::new(path)
@@ -156,7 +156,7 @@ fn file_names(paths: &[&str]) -> Vec<String> {
                 break;
             }
         }
-        // Like another but for its end, or the same file again.
+        // Two names that differ only in the suffix, or the same file twice.
         match paths[..place].iter().filter(|other| *other == path).count() {
             0 => (*path).to_owned(),
             before => format!("{path} #{}", before + 1),
