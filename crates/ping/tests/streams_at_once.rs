@@ -1,4 +1,4 @@
-//! Streams over destination, traffic class and size at once, each with a fate of its own, from plan to file.
+//! Concurrent streams that differ in destination, traffic class and size, each with its own losses, from plan to file.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ const COUNT: u64 = 60;
 const INTERVAL_MS: u64 = 20;
 const WAIT_MS: u64 = 300;
 
-/// What is ordered for a stream: which packets are lost, come twice, 50 ms behind their turn, after the wait.
+/// The faults of a stream: how many packets are lost, duplicated, delayed by 50 ms, or answered after the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Orders {
     lost: u64,
@@ -22,8 +22,8 @@ struct Orders {
 }
 
 impl Orders {
-    /// The first `lost` packets are lost, the next `twice` come twice, and so on; of those that are behind each third
-    /// one is, so that two that were sent after it are answered before it.
+    /// The first `lost` packets are lost, the next `twice` are duplicated, and so on. Of the delayed ones only every
+    /// third is delayed, so that two packets sent after it are answered before it.
     fn of(stream: u64) -> Self {
         match stream {
             0 => Self {
@@ -41,7 +41,7 @@ impl Orders {
         }
     }
 
-    /// When replies to a packet come, in milliseconds after it was sent.
+    /// When the replies to a packet arrive, in milliseconds after it was sent.
     fn fate(self, sequence: u64) -> Vec<u64> {
         let (number, after_lost) = (sequence - 1, self.lost + self.twice);
         let after_behind = after_lost + 3 * self.behind;
@@ -81,14 +81,14 @@ fn plan() -> Plan {
     plan
 }
 
-/// Carries it out; a reply is told apart by its stream and the low half of its number, as in ICMP.
+/// Runs the experiment. A reply is matched by its stream and the low half of its number, as in ICMP.
 fn outcome() -> Outcome {
     let mut experiment = Experiment::new(plan(), START);
     let mut now = START;
     let mut replies: BTreeMap<(Instant, u64), (u32, u64)> = BTreeMap::new();
     let mut order = 0;
     while !experiment.is_over() {
-        // What is not over always says when it goes on, whoever is silent.
+        // An unfinished experiment always has a next time, even if no reply arrives.
         let own = experiment.poll_timeout().expect("it goes on");
         let next = replies.first_key_value().map(|((at, _), _)| *at);
         now = now.max(next.map_or(own, |at| at.min(own)));
@@ -117,7 +117,7 @@ fn outcome() -> Outcome {
         }
         experiment.handle_timeout(now);
     }
-    // The last packet of the last stream is sent within the last interval, and its reply is there soon after.
+    // The last packet of the last stream is sent within the last interval, and its reply arrives soon after.
     let whole = Duration::from_millis(COUNT * INTERVAL_MS + 2 * WAIT_MS + 500);
     assert!(now.since(START) <= whole, "{:?}", now.since(START));
     experiment.finish(1_700_000_000_000_000_000, false)
@@ -142,7 +142,7 @@ fn each_of_twelve_streams_has_exactly_the_counts_that_were_ordered_for_it() {
         assert_eq!(found.received, COUNT - orders.lost, "{name}");
         assert_eq!(found.duplicates, orders.twice, "{name}");
         assert_eq!(found.late, orders.late, "{name}");
-        // A late one is answered after those that were sent after it, as long as there are any.
+        // A delayed packet is answered after later ones, as long as there are any.
         assert_eq!(found.reordered, orders.behind + orders.late, "{name}");
         assert_eq!(
             (found.failed, found.waiting, found.skipped),
@@ -166,7 +166,7 @@ fn it_is_saved_loaded_and_saved_octet_for_octet_and_refused_when_cut() {
     let again = read(&file[..]).expect("it is whole");
     assert!(again == outcome);
     assert!(written(&again) == file);
-    // But for the last octet, which ends the line.
+    // All but the last byte, which ends the line.
     for end in (0..file.len() - 1)
         .rev()
         .step_by(61)

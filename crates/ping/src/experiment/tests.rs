@@ -28,14 +28,14 @@ fn plan(streams: Vec<StreamPlan>, wait_ms: u64) -> Plan {
     Plan::spread(streams, Duration::from_millis(wait_ms))
 }
 
-/// A link as an event queue: what it was given comes back when it says.
+/// A link simulated as an event queue.
 struct Link<F> {
     experiment: Experiment,
     now: Instant,
-    /// When the replies to a packet come, after it was sent.
+    /// The delays after which the replies to a packet arrive.
     fate: F,
     in_flight: BinaryHeap<Reverse<(Instant, u32, u64)>>,
-    /// What came back, in order: when, stream and packet, and when that was sent.
+    /// The pending replies in order: arrival time, stream, packet, and when the packet was sent.
     arrived: Vec<(Instant, u32, u64, Instant)>,
     sent: BTreeMap<(u32, u64), Instant>,
 }
@@ -52,7 +52,7 @@ impl<F: FnMut(u32, u64) -> Vec<Duration>> Link<F> {
         }
     }
 
-    /// One step: to the next thing that happens, and all that happens then. `false` when it is over.
+    /// Advances to the next event and processes everything due then. Returns `false` when the experiment has finished.
     fn step(&mut self) -> bool {
         if self.experiment.is_over() {
             return false;
@@ -140,7 +140,7 @@ fn a_known_pattern_gives_exactly_the_known_counts() {
     assert_eq!((rows[9].due_ns, rows[9].sample.ttl()), (90 * MS, 64));
 }
 
-/// What a plain look at the arrivals says of a stream: received, late, duplicates, reordered.
+/// A straightforward count from the arrivals of a stream: received, late, duplicates, reordered.
 fn counted(arrived: &[(Instant, u32, u64, Instant)], stream: u32, wait: Duration) -> [u64; 4] {
     let mut seen = std::collections::BTreeSet::new();
     let mut counts = [0; 4];
@@ -215,7 +215,7 @@ fn an_experiment_that_nobody_answers_ends_after_the_wait() {
     let streams = vec![stream(10, Some(3)), stream(1_000, Some(1))];
     let mut link = Link::new(plan(streams, 500), |_, _| vec![]);
     while link.step() {}
-    // The second begins half a second after the start.
+    // The second stream starts half a second after the first.
     let end = (link.now - START).as_millis();
     assert!((1_000..=1_001).contains(&end), "{end}");
     let outcome = link.experiment.finish(0, false);
@@ -225,7 +225,7 @@ fn an_experiment_that_nobody_answers_ends_after_the_wait() {
 
 #[test]
 fn after_the_last_packet_twice_the_longest_round_trip_is_waited_as_ping_does() {
-    // But at least a second, ping's usual interval.
+    // But at least a second, ping's default interval.
     for (rtt, expected) in [(600, 1_220), (40, 1_020)] {
         let fate = move |_, sequence| match sequence {
             3 => vec![],

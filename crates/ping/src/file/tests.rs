@@ -8,7 +8,7 @@ use crate::experiment::{Experiment, Far, Reply, Sequence};
 use crate::outcome::Outcome;
 use crate::plan::{Plan, Protocol, StreamPlan};
 
-/// An experiment by hand: `seed` decides what is sent when, and which replies come.
+/// An experiment without a network: `seed` decides when packets are sent and which replies arrive.
 fn outcome(seed: u64, packets: u64) -> Outcome {
     let mut rng = sim::Rng::new(seed);
     let streams = (0..1 + rng.below(4))
@@ -145,7 +145,7 @@ fn a_file_is_as_documented() {
 #[test]
 fn a_file_cut_anywhere_is_refused_and_nothing_panics() {
     let whole = written(&outcome(3, 20));
-    // The last octet ends the line, not the object.
+    // The last byte ends the line, not the object.
     for end in 0..whole.len() - 1 {
         assert!(
             matches!(read(&whole[..end]), Err(ReadError::Truncated)),
