@@ -1,4 +1,4 @@
-//! From a packet's bytes to a key's value and a hash's bucket.
+//! Tests the way from a packet's bytes to a key's value and a hash's bucket.
 
 use qos::classify::{Hash, Key, KeySet, Map};
 use wire::flow::Keys;
@@ -41,9 +41,9 @@ fn value(key: &str, packet: &[u8]) -> u32 {
     key.value(&Keys::read(packet))
 }
 
-/// Packets of what has no ports, though ports could be read where others have them: name, packet.
+/// Packets of protocols without ports, with data where other protocols have ports: name, packet.
 fn without_ports(tos: u8) -> Vec<(&'static str, Vec<u8>)> {
-    // RFC 8200 4.5: the first, one in between and the last.
+    // RFC 8200 4.5: the first fragment, a middle one and the last.
     let piece = |offset_and_more: u16| {
         let head = [[17, 0], offset_and_more.to_be_bytes(), [0; 2], [0, 9]].concat();
         ipv6(tos, 44, &[&head[..], &udp()].concat())
@@ -87,7 +87,7 @@ fn what_has_no_ports_has_port_0_in_one_bucket_whatever_its_tos() {
     }
     classes.sort_unstable();
     classes.dedup();
-    // Another start of another program had this class too.
+    // A different seed in another program run gave the same class.
     assert_eq!(classes, [0x0001_02cc]);
 }
 
@@ -131,7 +131,7 @@ fn both_headers_of_a_tunnel_have_their_keys_at_once() {
         let within = ["proto", "proto-src", "proto-dst"].map(|key| of(&format!("tunnel-{key}")));
         assert_eq!(within, [17, 1000, 2000], "{name}");
         assert_ne!((of("tunnel-src"), of("tunnel-dst")), (0, 0), "{name}");
-        // The kernel's reading has the inner ones in their place, and the outer ones nowhere; L2TP it does not know.
+        // The kernel's reading uses the inner headers in place of the outer ones; it does not know L2TP.
         let kernel = Keys::read(&packet).as_kernel();
         let as_kernel = ["proto", "proto-src", "proto-dst"].map(|key| {
             let key: Key = key.parse().expect("a key");
@@ -147,7 +147,7 @@ fn both_headers_of_a_tunnel_have_their_keys_at_once() {
             let is_tunnels = key.name().starts_with("tunnel-");
             assert!(!is_tunnels || key.value(&kernel) == 0, "{name}: {key}");
         }
-        // Cut anywhere it has all of the tunnel's keys or none.
+        // A truncated packet yields all of the tunnel's keys or none.
         for end in 0..packet.len() {
             let keys = Keys::read(&packet[..end]);
             let within = [Key::TunnelProto, Key::TunnelProtoSrc, Key::TunnelProtoDst];

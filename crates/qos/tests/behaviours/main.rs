@@ -1,4 +1,4 @@
-//! What operators were promised: keys of packets as they come, hosts' shares, rates over any second.
+//! Tests what the documentation promises operators: keys of packets, shares of hosts, and rates over any second.
 
 mod keys;
 mod rates;

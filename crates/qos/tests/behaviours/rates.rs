@@ -1,4 +1,4 @@
-//! What leaves behind a policy's rate over any second, for every template and from slow to fast.
+//! Tests that the output stays within the policy's rate over any second, for every template and from slow to fast.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ fn keys(host: u8) -> Keys {
     }
 }
 
-/// Rate and burst of what is above all else.
+/// Rate and burst of the topmost limit.
 fn root(spec: &Spec) -> (u64, u32) {
     match spec {
         Spec::Tbf(TbfSpec { options, .. }) => (options.rate_bps, options.burst),
@@ -33,7 +33,7 @@ fn root(spec: &Spec) -> (u64, u32) {
     }
 }
 
-/// Sends for `end_ns`, always backlogged, and looks at each second that ends with a packet.
+/// Sends for `end_ns`, always backlogged, and checks each second that ends with a packet.
 fn assert_seconds(spec: &Spec, on_line: impl Fn(u32) -> u32, end_ns: u64) {
     let (rate_bps, burst) = root(spec);
     let mut pool = Pool::new(100_000);
@@ -75,7 +75,7 @@ fn assert_seconds(spec: &Spec, on_line: impl Fn(u32) -> u32, end_ns: u64) {
         let length = u64::from(pool.take(id).length) * 8;
         last_second.push_back((now.as_nanos(), length));
         bits += length;
-        // The packet at the beginning of the second is left out.
+        // The packet at the start of the second is not counted.
         let cut = u64::from(on_line(1_500)) * 8;
         let is_whole = now.as_nanos() >= SECOND_NS;
         let least = u128::from(rate_bps) * 97 / 100;

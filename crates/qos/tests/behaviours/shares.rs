@@ -1,4 +1,4 @@
-//! Nine flows of one host against one of another, through the queues that operators build for it.
+//! Nine flows of one host compete with one flow of another, through the queues that operators configure for this.
 
 use base::{Duration, Instant};
 use qos::classify::{Key, KeySet};
@@ -23,7 +23,7 @@ fn keys(host: u8, port: u16) -> Keys {
     }
 }
 
-/// Jain's index of what both hosts got in ten seconds of a link of 10 Mbit/s, every flow always backlogged.
+/// Jain's index of both hosts' throughput over ten seconds on a 10 Mbit/s link, with every flow always backlogged.
 fn jain(spec: &Spec) -> f64 {
     let mut pool = Pool::new(100_000);
     let mut tree = Tree::new(spec, 11, Instant::ZERO).expect("it fits together");
@@ -54,7 +54,7 @@ fn jain(spec: &Spec) -> f64 {
         let sent = pool.take(id);
         now += Duration::from_nanos(u64::from(LENGTH) * 800);
         octets[usize::from(sent.keys.outer.source[15] - 1)] += f64::from(LENGTH);
-        // What CoDel takes is sent again, too.
+        // Packets that CoDel drops are sent again.
         for _ in 0..2 {
             put(&mut tree, &mut pool, sent.keys, now);
         }
@@ -63,7 +63,7 @@ fn jain(spec: &Spec) -> f64 {
     (a + b).powi(2) / (2.0 * (a * a + b * b))
 }
 
-/// The published script's heart: hosts over buckets, and `fq_codel` in each.
+/// The core of the published script: hosts spread over buckets, and `fq_codel` in each.
 fn script() -> Spec {
     let buckets = 32;
     Spec::Drr(DrrSpec {

@@ -1,4 +1,4 @@
-//! Rules in order.
+//! Tests rules and their order.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,4 +1,4 @@
-//! Several keys, spread over buckets.
+//! Tests hashing of several keys to buckets.
 
 use proptest::prelude::*;
 use qos::classify::{Hash, Key, KeySet};
@@ -20,7 +20,7 @@ proptest! {
         prop_assert_eq!(hash.bucket(&packet), Hash::new(set, divisor, seed, 1).bucket(&packet));
         prop_assert!(divisor == 0 || hash.bucket(&packet) < divisor);
         prop_assert_eq!(hash.class(&packet) >> 16, 1);
-        // All that is not asked for from another packet.
+        // All keys that the hash does not use come from another packet.
         let mut mixed = other;
         for key in set.iter() {
             take(key, &mut mixed, &packet);
@@ -33,7 +33,7 @@ proptest! {
 
 }
 
-/// Gives `keys` the value of one key that `from` has.
+/// Copies the value of one key from `from` to `keys`.
 fn take(key: Key, keys: &mut Keys, from: &Keys) {
     match key {
         Key::Src => keys.outer.source = from.outer.source,
@@ -53,7 +53,7 @@ fn take(key: Key, keys: &mut Keys, from: &Keys) {
     }
 }
 
-/// Packets that differ in little, as a home's or an attacker's do, each in one key.
+/// Packets that differ in one key only, as those of a home or an attacker do.
 fn packets(key: Key, count: u32) -> impl Iterator<Item = Keys> {
     (0..count).map(move |number| {
         let mut keys = tunnelled();
@@ -111,7 +111,7 @@ fn keys_that_differ_in_little_are_spread_evenly() {
                 let spread = 2.0 / (9.0 * freedom);
                 let cube = (chi_square(&counts) / freedom).cbrt();
                 let deviations = (cube - (1.0 - spread)) / spread.sqrt();
-                // One in 30,000 is above 4; more even than chance would be is welcome.
+                // One in 30,000 is above 4. A spread more even than random is allowed.
                 assert!(
                     deviations < 4.0,
                     "{key} in {set} over {divisor}: {deviations}"
@@ -207,7 +207,7 @@ fn a_hash_over_the_same_keys_and_seed_is_the_same_on_every_machine() {
     assert_eq!(values, RECORDED);
 }
 
-/// As calculated by another program, from the description of the function.
+/// Expected values computed by another program from the function's description.
 const RECORDED: [u64; 4] = [
     12_681_694_110_409_717_854,
     357_811_180_952_217_323,

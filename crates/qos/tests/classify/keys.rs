@@ -1,4 +1,4 @@
-//! What keys are called, and their values.
+//! Tests the names and values of keys.
 
 use qos::classify::{Key, KeySet};
 use wire::flow::Keys;
@@ -7,7 +7,7 @@ use crate::packets::{plain, tunnelled};
 
 #[test]
 fn a_key_of_a_packet_has_its_value_and_one_that_it_lacks_is_0() {
-    // An IPv6 address is the exclusive or of its words.
+    // The value of an IPv6 address is the XOR of its words.
     let expected = [
         (Key::Src, 0xc000_0201),
         (Key::Dst, 0xc633_6407),

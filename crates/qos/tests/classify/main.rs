@@ -1,4 +1,4 @@
-//! Classifiers against straightforward models of what tc-flow(8) and tc-u32(8) say, and against statistics.
+//! Tests classifiers against simple models of tc-flow(8) and tc-u32(8), and against statistics.
 
 mod filter;
 mod hash;

@@ -1,4 +1,4 @@
-//! One key, calculated with.
+//! Tests maps, which compute a class from one key.
 
 use core::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! Packets that are classified.
+//! Packets for the classifier tests.
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use qos::classify::Key;
 use wire::flow::{Flow, Keys};
 
-/// An address as flows have them.
+/// An address in the format of flow keys.
 pub(crate) fn octets(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().octets(),

@@ -1,4 +1,4 @@
-//! Disciplines with others below them: deficit round robin and bands.
+//! Tests disciplines with child classes: deficit round robin and bands.
 
 use base::Instant;
 use qos::classify::{Bands, Key, Map};
@@ -9,7 +9,7 @@ use qos::{Backlog, Classify, Discipline, Id, Pool, Reason, Statistics};
 
 use crate::harness::{insert, send};
 
-/// A queue that gives nothing before a given time.
+/// A queue that releases no packet before a given time.
 #[derive(Debug)]
 struct Gate {
     queue: Fifo,
@@ -74,7 +74,7 @@ fn by_mark() -> Box<dyn Classify> {
     Box::new(map)
 }
 
-/// The flows of what leaves, in order.
+/// The flows of the dequeued packets, in order.
 fn order(queue: &mut dyn Discipline, pool: &mut Pool, now: Instant) -> Vec<u32> {
     core::iter::from_fn(|| send(queue, pool, now))
         .map(|packet| packet.keys.mark)
@@ -158,7 +158,7 @@ fn a_packet_without_a_class_is_discarded_by_drr_and_goes_by_its_octet_in_prio() 
         child: fifo(),
     });
     let mut queue = Prio::new(bands.into(), Some(by_mark()), Bands::DSCP);
-    // The filter's classes are 1 to 3; what it sends elsewhere goes by its octet: EF first, CS1 last.
+    // The filter's classes are 1 to 3. Packets for other classes are sorted by their TOS byte: EF first, CS1 last.
     for (flow, traffic_class) in [(9, 0x20), (3, 0xb8), (8, 0), (2, 0), (7, 0xb8), (1, 0x20)] {
         let id = insert(&mut pool, flow, flow, traffic_class, 100, Instant::ZERO);
         assert!(queue.enqueue(&mut pool, id, Instant::ZERO));

@@ -10,7 +10,7 @@ use crate::reference::{CodelQueue, Constants, Outcome, Sample};
 
 const MS: u64 = 1_000_000;
 
-/// Overload and quiet in turn, on a link whose packets take some milliseconds.
+/// Alternates overload and quiet on a link where a packet takes some milliseconds.
 fn compare(seed: u64, parameters: Parameters, capable_percent: u64) -> u64 {
     let constants = Constants {
         target: parameters.target.as_nanos() as i64,

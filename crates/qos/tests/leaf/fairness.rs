@@ -1,4 +1,4 @@
-//! Who always has something to send is served, within what the quanta say, and gets its share.
+//! Tests that a flow that is always backlogged gets its share and is served within the bound set by the quanta.
 
 use base::Instant;
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn check(queue: &mut dyn Discipline, quanta: &[u32], seed: u64) {
         put(queue, &mut pool, flow);
     }
     let quanta: Vec<u64> = quanta.iter().map(|&quantum| quantum.into()).collect();
-    // In a turn nobody sends more than this.
+    // The most that a flow can send in one turn.
     let turns: u64 = quanta.iter().map(|quantum| quantum + LARGEST).sum();
     let mut sent = vec![0u64; flows];
     let mut gaps = vec![0u64; flows];
@@ -60,7 +60,7 @@ fn check(queue: &mut dyn Discipline, quanta: &[u32], seed: u64) {
         if turn % 16 > 0 {
             continue;
         }
-        // Flows are at most a turn apart, and within one by a quantum and a packet.
+        // Flows differ by at most one turn, plus a quantum and a packet.
         for (one, quantum) in quanta.iter().enumerate() {
             for (other, other_quantum) in quanta.iter().enumerate() {
                 let served = sent[one] * other_quantum;

@@ -1,4 +1,4 @@
-//! Fair queuing with CoDel against RFC 8290's text, packet by packet, and what it promises.
+//! Tests fair queuing with CoDel against RFC 8290, packet by packet, and its guarantees.
 
 use base::{Duration, Instant};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn reference(options: &Options) -> FqCodelQueue {
     }
 }
 
-/// Some flows, of which the first send most, overload and quiet in turn.
+/// Some flows, of which the first send most; overload and quiet alternate.
 fn compare(seed: u64, options: Options, flows: u64) -> u64 {
     let mut draw = Draw(seed);
     let mut pool = Pool::new(100_000);

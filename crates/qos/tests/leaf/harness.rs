@@ -64,13 +64,13 @@ pub(crate) fn insert(
     .expect("the pool is large enough")
 }
 
-/// Takes what leaves next.
+/// Dequeues the next packet.
 pub(crate) fn send(queue: &mut dyn Discipline, pool: &mut Pool, now: Instant) -> Option<Packet> {
     let id = queue.dequeue(pool, now)?;
     Some(pool.take(id))
 }
 
-/// The handles of what was discarded.
+/// The handles of the dropped packets.
 pub(crate) fn lost(pool: &mut Pool) -> Vec<u32> {
     pool.discarded().map(|(handle, _)| handle).collect()
 }

@@ -1,4 +1,4 @@
-//! Disciplines that hold packets themselves, or share them out by class, by scenario and by property.
+//! Tests the disciplines that hold packets or distribute them to classes, by scenarios and by properties.
 
 mod classful;
 mod codel;

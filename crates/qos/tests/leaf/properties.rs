@@ -1,4 +1,4 @@
-//! What holds for every discipline, whatever comes when.
+//! Tests invariants of every discipline under random input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ enum Step {
     },
     Dequeue,
     Wait(u64),
-    /// All packets out, and in again.
+    /// Dequeues all packets and enqueues them again.
     Change,
 }
 
@@ -131,7 +131,7 @@ fn sfq(perturb: BoxedStrategy<Perturb>) -> impl Strategy<Value = Box<dyn Discipl
 fn any_discipline() -> impl Strategy<Value = Box<dyn Discipline>> {
     let leaf = leaf().boxed();
     let drr = prop::collection::vec((1u32..3000, leaf.clone()), 1..5).prop_map(|children| {
-        // One class less than there are buckets: some packets belong nowhere.
+        // There is one class fewer than there are buckets, so some packets have no class.
         let divisor = children.len() as u32 + 1;
         let classes = (0u16..)
             .zip(children)
@@ -161,7 +161,7 @@ fn any_discipline() -> impl Strategy<Value = Box<dyn Discipline>> {
     prop_oneof![5 => leaf, 2 => drr, 2 => prio]
 }
 
-/// What the tests know themselves.
+/// The test's own account.
 #[derive(Default)]
 struct Ledger {
     inserted: u64,

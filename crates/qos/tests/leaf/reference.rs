@@ -1,21 +1,21 @@
-//! RFC 8289's and RFC 8290's text in the plainest form: queues of values, walks, floating point. The disciplines must
-//! send, mark and drop the same packets at the same calls.
+//! The algorithms of RFC 8289 and RFC 8290 in the simplest form: queues of values, linear scans, floating point. The
+//! disciplines must send, mark and drop the same packets at the same calls.
 
 use std::collections::VecDeque;
 
 use qos::Packet;
 
-/// What a packet is to the RFCs.
+/// The parts of a packet that the RFCs use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) handle: u32,
     pub(crate) length: u32,
     pub(crate) tstamp: i64,
-    /// Whether it may be marked.
+    /// Whether the packet may be marked.
     pub(crate) capable: bool,
 }
 
-/// What one call did.
+/// The result of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Outcome {
     pub(crate) sent: Option<u32>,
@@ -25,7 +25,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// What a discipline did.
+    /// The results of a discipline.
     pub(crate) fn of(sent: Option<Packet>, dropped: Vec<u32>) -> Self {
         Self {
             sent: sent.map(|packet| packet.handle),
@@ -45,7 +45,7 @@ pub(crate) struct Constants {
     pub(crate) ecn: bool,
 }
 
-/// RFC 8289 5.2, 5.5, 5.6, and a mark in place of a drop where the sender understands it.
+/// RFC 8289 5.2, 5.5, 5.6, with a mark in place of a drop if the sender supports ECN.
 #[derive(Debug, Default)]
 pub(crate) struct CodelQueue {
     packets: VecDeque<Sample>,
@@ -81,7 +81,7 @@ impl CodelQueue {
         t + (constants.interval as f64 / f64::from(count).sqrt()) as i64
     }
 
-    /// `others` is added to what waits in this queue.
+    /// `others` is added to this queue's backlog.
     fn dodequeue(
         &mut self,
         constants: &Constants,
@@ -155,7 +155,7 @@ pub(crate) struct FqCodelQueue {
     pub(crate) constants: Constants,
     pub(crate) limit: usize,
     pub(crate) quantum: i64,
-    /// Whether what waits in other queues counts where CoDel asks what waits.
+    /// Whether CoDel's backlog check includes the other queues.
     pub(crate) floor_is_all: bool,
     pub(crate) queues: Vec<(CodelQueue, i64)>,
     pub(crate) new: VecDeque<usize>,

@@ -1,4 +1,4 @@
-//! Stochastic fair queuing while its hash changes, in virtual time.
+//! Tests stochastic fair queuing across changes of its hash, in virtual time.
 
 use base::{Duration, Instant};
 use qos::sfq::{Options, Perturb, Sfq};
@@ -11,7 +11,7 @@ const FLOOD: u32 = 0;
 const PING: u32 = 1;
 const PERIOD_MS: u64 = 5_000;
 
-/// A seed with which ping and flood are apart, and meet in a bucket after the first change and not after the second.
+/// With this seed, ping and flood share a bucket after the first change, but not before it or after the second.
 fn colliding(perturb: Perturb) -> Options {
     let options = (0..).map(|seed| Options {
         perturb,
@@ -110,7 +110,7 @@ fn the_longest_queue_loses_its_newest_or_its_oldest_packet() {
             head_drop,
             ..Options::default()
         });
-        // Five packets of flow 0, then two of others: the seventh is one too many.
+        // Five packets of flow 0, then two of others: the seventh exceeds the limit.
         for handle in 0..7u32 {
             let flow = handle.saturating_sub(4);
             let id = insert(&mut pool, handle, flow, 0, 1000, Instant::ZERO);
@@ -177,7 +177,7 @@ fn changes_more_often_than_a_quantum_takes_starve_no_flow() {
             put(&mut queue, &mut pool, flow, Instant::ZERO);
         }
     }
-    // A packet leaves each 2 ms and another of its flow comes; a quantum takes 6 ms, six changes long.
+    // Every 2 ms a packet leaves and another of its flow arrives. A quantum takes 6 ms and lasts for six changes.
     for turn in 1..=4_000_u64 {
         let now = Instant::from_nanos(turn * 2 * MS);
         let packet = send(&mut queue, &mut pool, now).expect("all flows have packets");

@@ -1,4 +1,4 @@
-//! Nothing lost, doubled, overtaken, too fast or held back for nothing, whatever the tree and however it changes.
+//! Tests that random trees and changes never lose, duplicate, reorder, overspeed or needlessly delay a packet.
 
 use base::{Duration, Instant};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use qos::tree::{Spec, TbfSpec};
 use crate::trees::{MTU, any_tree, shaped_tree};
 use crate::world::{World, keys};
 
-/// Some packets of one flow at some time, and perhaps another tree before.
+/// Some packets of one flow at one time, perhaps after a change to another tree.
 #[derive(Debug, Clone)]
 struct Step<T> {
     tree: Option<T>,
@@ -45,7 +45,7 @@ fn offer<T>(world: &mut World, step: &Step<T>) {
     world.check();
 }
 
-/// Over any span of all trees together no more left than the rate of the time allows, and the greatest burst.
+/// Over any span across all trees, the output is at most the allowed rate times the time, plus the largest burst.
 fn assert_never_above(world: &World, rates: &[(Instant, u64)], burst: u32) {
     let allowed = |at: Instant| -> i128 {
         let ends = rates.iter().skip(1).map(|(from, _)| *from).chain([at]);
@@ -69,7 +69,7 @@ fn assert_never_above(world: &World, rates: &[(Instant, u64)], burst: u32) {
     }
 }
 
-/// Rate and burst of what is above all else.
+/// Rate and burst of the topmost limit.
 fn root(tree: &Spec) -> (u64, u32) {
     match tree {
         Spec::Tbf(TbfSpec { options, .. }) => (options.rate_bps, options.burst),

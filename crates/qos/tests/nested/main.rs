@@ -1,7 +1,7 @@
 //! Random trees of every discipline, nested, under random load and changes, in virtual time.
 //!
-//! What is known of a tree here comes from its [`Spec`](qos::tree::Spec) alone: which way a packet goes, which rates it
-//! passes, which bands go before it.
+//! The tests derive what they expect from the tree's [`Spec`](qos::tree::Spec) alone: a packet's path, the rates it
+//! passes, and the bands that take precedence.
 
 mod changes;
 mod starvation;

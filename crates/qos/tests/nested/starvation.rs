@@ -1,4 +1,4 @@
-//! Who always has something to send is served, wherever it stands among its equals.
+//! Tests that a flow that is always backlogged is served, wherever it is among its equals.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use crate::trees::{LINK_BPS, tree_of_equals};
 use crate::world::{World, keys};
 
-/// Hosts, and flows of each.
+/// Number of hosts, and of flows per host.
 const FLOWS: (u8, u16) = (2, 4);
-/// Packets among which each flow has one at least.
+/// Number of packets within which each flow must have sent at least one.
 const AMONG: usize = 6_000;
 
-/// Each flow always has a packet that waits, of lengths in turn, until `count` have left over the link.
+/// Keeps every flow backlogged with packets of varying length, until `count` have left over the link.
 fn saturate(world: &mut World, count: usize) {
     let all = (0..FLOWS.0).flat_map(|host| (0..FLOWS.1).map(move |port| keys(host, port, 0)));
     let mut lengths = [1_514, 300, 900, 64].into_iter().cycle();
@@ -22,7 +22,7 @@ fn saturate(world: &mut World, count: usize) {
         offer(world, *keys);
     }
     let mut gone = (world.sent.len(), world.lost.len());
-    // Which packet is whose: in the order in which they were offered.
+    // Packets are identified by the order in which they were offered.
     let mut owners: Vec<_> = all.iter().chain(&all).copied().collect();
     while world.sent.len() < count {
         world.step(LINK_BPS);

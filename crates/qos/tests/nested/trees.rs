@@ -1,4 +1,4 @@
-//! Random trees.
+//! Generates random trees.
 
 use core::ops::Range;
 
@@ -16,9 +16,9 @@ use qos::{fair, tbf};
 
 /// Bytes of the longest packet.
 pub(crate) const MTU: u32 = 1_514;
-/// The class of an HTB that is above all others.
+/// The root class of an HTB.
 const ROOT: u16 = 0x100;
-/// One between it and some leaves.
+/// An inner class above some leaves.
 const INNER: u16 = 0x101;
 
 fn codel() -> impl Strategy<Value = Parameters> {
@@ -36,7 +36,7 @@ fn keys() -> impl Strategy<Value = KeySet> {
     prop::sample::select(vec![KeySet::FLOW, KeySet::HOST, KeySet::default(), host])
 }
 
-/// A queue of at least `limit` packets. Those that `fair` leaves out put some flows before others.
+/// A queue of at least `limit` packets. `fair` excludes queues that prefer some flows to others.
 pub(crate) fn leaf(limit: u32, fair: bool) -> BoxedStrategy<Spec> {
     let perturb = prop_oneof![Just(Perturb::Apart), Just(Perturb::Rehash)];
     let sfq = (1u32..3_000, 1u32..20, 0u64..100, any::<bool>(), perturb);
@@ -54,7 +54,7 @@ pub(crate) fn leaf(limit: u32, fair: bool) -> BoxedStrategy<Spec> {
                     quantum,
                     divisor,
                     head_drop,
-                    // A change gives whose turn it is another whole quantum.
+                    // A change gives the flow whose turn it is another full quantum.
                     period: Duration::from_millis(if fair { 50 * period } else { period }),
                     perturb,
                     keys,
@@ -93,7 +93,7 @@ pub(crate) fn leaf(limit: u32, fair: bool) -> BoxedStrategy<Spec> {
     made.boxed()
 }
 
-/// Who sends packets to the classes 1 to `classes`, and to no other.
+/// A classifier that sends packets to the classes 1 to `classes` only.
 fn classifier(kind: u8, classes: u32, keys: KeySet) -> Classifier {
     let divisor = classes;
     match kind {
@@ -161,7 +161,7 @@ fn drr(inner: BoxedStrategy<Spec>, quantum: Range<u32>) -> impl Strategy<Value =
 const RATES: Range<u64> = 200_000..50_000_000;
 /// Rates of [`tree_of_equals`].
 const FAST: Range<u64> = LINK_BPS..50_000_000;
-/// What serves a [`tree_of_equals`]: none of its rates is lower, but those of an HTB's leaves.
+/// Rates above a [`tree_of_equals`]: none of its rates is lower, except those of an HTB's leaves.
 pub(crate) const LINK_BPS: u64 = 5_000_000;
 
 fn tbf(inner: BoxedStrategy<Spec>, rate: Range<u64>) -> impl Strategy<Value = Spec> {
@@ -240,7 +240,7 @@ fn htb(inner: BoxedStrategy<Spec>, rate: Range<u64>, equals: bool) -> impl Strat
     })
 }
 
-/// Any tree, up to three disciplines above a leaf.
+/// Any tree, with up to three disciplines above a leaf.
 pub(crate) fn any_tree() -> impl Strategy<Value = Spec> {
     leaf(1, false).prop_recursive(3, 24, 4, |inner| {
         prop_oneof![
@@ -252,7 +252,7 @@ pub(crate) fn any_tree() -> impl Strategy<Value = Spec> {
     })
 }
 
-/// One in which nobody goes before another, and no queue is short.
+/// A tree without priorities and without short queues.
 pub(crate) fn tree_of_equals() -> impl Strategy<Value = Spec> {
     leaf(64, true).prop_recursive(2, 12, 4, |inner| {
         prop_oneof![
@@ -263,12 +263,12 @@ pub(crate) fn tree_of_equals() -> impl Strategy<Value = Spec> {
     })
 }
 
-/// One with a rate above all else.
+/// A tree below one topmost rate limit.
 pub(crate) fn shaped_tree() -> impl Strategy<Value = Spec> {
     let below = prop_oneof![2 => leaf(1, false), 3 => any_tree()].boxed();
     let htb = htb(below.clone(), RATES, false).prop_map(|mut spec| {
         if let Spec::Htb(htb) = &mut spec {
-            // Nobody passes by.
+            // No packet bypasses the classes.
             htb.default = Some(1);
         }
         spec

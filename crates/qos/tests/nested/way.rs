@@ -1,4 +1,4 @@
-//! The way of a packet through a tree, by what the tree was made from.
+//! The path of a packet through a tree, derived from the tree's specification.
 
 use qos::Classify;
 use qos::classify::{Hash, Match};
@@ -10,35 +10,35 @@ use crate::trees::MTU;
 /// A rate that a packet passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Gate {
-    /// The places above it, its class or 0, and whether it is a peak rate.
+    /// The places above the rate, its class or 0, and whether it is a peak rate.
     pub(crate) name: (Vec<u16>, u16, bool),
     pub(crate) rate_bps: u64,
-    /// Bytes that may leave at once.
+    /// Burst: bytes that may leave at once.
     pub(crate) burst: u32,
-    /// Bytes that its bucket holds.
+    /// The bucket's size in bytes.
     pub(crate) size: u32,
-    /// Bytes that disciplines above it may have taken out and not let go yet.
+    /// Bytes that disciplines above may have dequeued but not yet released.
     pub(crate) held: u32,
 }
 
 /// A band that a packet is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InBand {
-    /// The places above.
+    /// The places above the band.
     pub(crate) place: Vec<u16>,
     pub(crate) band: u16,
-    /// Whether nothing above takes packets out before they leave.
+    /// Whether no discipline above dequeues packets before they leave.
     pub(crate) exact: bool,
-    /// How many rates it passes above.
+    /// How many rates the packet passes above the band.
     pub(crate) gates: usize,
 }
 
-/// The way of a packet.
+/// The path of a packet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) gates: Vec<Gate>,
     pub(crate) bands: Vec<InBand>,
-    /// The classes from the top on.
+    /// The classes from the root down.
     pub(crate) place: Vec<u16>,
     held: u32,
 }
@@ -99,7 +99,7 @@ impl Way {
         let leaf = |minor: u16| htb.leaves.iter().find(|leaf| leaf.0 == minor);
         let leaf = said.and_then(leaf).or(htb.default.and_then(leaf));
         let Some((minor, child)) = leaf else {
-            // It passes by.
+            // The packet bypasses the classes.
             self.place.push(0);
             return;
         };

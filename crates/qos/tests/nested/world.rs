@@ -10,27 +10,27 @@ use wire::flow::{Flow, Keys};
 use crate::trees::MTU;
 use crate::way::{Gate, Way};
 
-/// One octet at one bit a second, in billionths of a bit.
+/// One byte at one bit per second, in billionths of a bit.
 const OCTET: i128 = 8_000_000_000;
 
-/// A packet that waits.
+/// A waiting packet.
 #[derive(Debug, Clone)]
 struct Waiting {
     packet: Packet,
     way: Way,
 }
 
-/// A bucket as a rate's definition has it, and the span in which most left.
+/// A token bucket as its definition has it, and the span with the highest output.
 #[derive(Debug, Clone)]
 struct Bucket {
     level: i128,
     at: Instant,
-    /// The most of "allowed less sent" before a packet.
+    /// The maximum of "allowed minus sent" before a packet.
     start: i128,
     sent: i128,
 }
 
-/// A tree, its packets and its time.
+/// A tree, its packets and its clock.
 pub(crate) struct World {
     pub(crate) tree: Tree,
     pub(crate) now: Instant,
@@ -40,7 +40,7 @@ pub(crate) struct World {
     waiting: BTreeMap<u32, Waiting>,
     offered: u32,
     sent_bytes: u64,
-    /// When the tree last became another one, and whether it ever did.
+    /// When the tree last changed, if it ever did.
     since: Instant,
     changed: bool,
     buckets: HashMap<(Vec<u16>, u16, bool), Bucket>,
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// Takes one packet now.
+    /// Dequeues one packet now.
     pub(crate) fn take(&mut self) -> Option<Packet> {
         let id = self.tree.dequeue(&mut self.pool, self.now);
         self.count_lost();
@@ -120,7 +120,7 @@ impl World {
         Some(packet)
     }
 
-    /// Of two bands, the first one's packets go first, unless a rate holds them back.
+    /// The first of two bands takes precedence, unless a rate limits it.
     fn nobody_was_before(&self, way: &Way) {
         for own in way.bands.iter().filter(|band| band.exact) {
             for (handle, other) in &self.waiting {
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// No span that ends here has more than `rate * span + burst`.
+    /// No span that ends here exceeds `rate * span + burst`.
     fn pass(&mut self, gate: &Gate, length: u32) {
         let mut bucket = self.bucket(gate);
         let elapsed = self.now.since(self.since).as_nanos();
@@ -152,7 +152,7 @@ impl World {
     fn bucket(&self, gate: &Gate) -> Bucket {
         let full = i128::from(gate.size) * OCTET;
         let fresh = Bucket {
-            // After a change it may hold nothing, and owe a packet.
+            // After a change a bucket may be empty and one packet in debt.
             level: if self.changed {
                 -(i128::from(MTU) * OCTET)
             } else {
@@ -170,7 +170,7 @@ impl World {
         bucket
     }
 
-    /// Nothing that waits has a full bucket in front of it wherever it has one.
+    /// No packet waits while every bucket on its path is full.
     fn all_are_held_back(&self) {
         for (handle, waiting) in &self.waiting {
             let mut gates = waiting.way.gates.iter();
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until `end`, taking whatever may leave, each as soon as it may.
+    /// Advances time to `end`, and dequeues each packet as soon as it may leave.
     pub(crate) fn run_until(&mut self, end: Instant) {
         let mut in_vain = 0;
         while let Some(next) = self.tree.next_time(self.now) {
@@ -220,7 +220,7 @@ impl World {
         self.check();
     }
 
-    /// Waits until something may leave, and lets it over a link.
+    /// Waits until a packet may leave, and sends it over a link.
     pub(crate) fn step(&mut self, link_bps: u64) {
         let next = self.tree.next_time(self.now).expect("something waits");
         self.now = self.now.max(next);
@@ -230,7 +230,7 @@ impl World {
         }
     }
 
-    /// Becomes another tree.
+    /// Changes to another tree.
     pub(crate) fn change(&mut self, spec: &Spec) {
         let before = (self.tree.backlog(), self.tree.statistics());
         let changed = self.tree.change(spec, &mut self.pool, self.now);
@@ -264,7 +264,7 @@ impl World {
         self.check_classes();
     }
 
-    /// What waits in the classes together is what waits.
+    /// The backlogs of the classes add up to the total backlog.
     fn check_classes(&self) {
         let classes = self.tree.classes();
         let below: u32 = classes
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// Lets all leave.
+    /// Drains all packets.
     pub(crate) fn empty(&mut self) {
         self.run_until(self.now + Duration::from_secs(1_000));
         assert_eq!(self.tree.backlog(), qos::Backlog::default());

@@ -1,4 +1,4 @@
-//! Trees that change while packets wait in them.
+//! Tests trees that change while packets wait in them.
 
 use base::{Duration, Instant};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn leaf() -> impl Strategy<Value = Spec> {
     })
 }
 
-/// One rate for all, or a class for each of three marks below one.
+/// One rate for all packets, or one parent class with a class for each of three marks.
 fn shaped() -> impl Strategy<Value = Spec> {
     let rate = 500_000u64..RATE_MAX;
     let one = (rate.clone(), MTU..BURST, leaf()).prop_map(|(rate_bps, burst, child)| {

@@ -1,4 +1,4 @@
-//! Shares of hosts and flows on a link in virtual time.
+//! Tests the shares of hosts and flows on a link in virtual time.
 
 use crate::world::{World, keys, time_of};
 use base::{Duration, Instant};
@@ -14,7 +14,7 @@ fn jain(shares: &[u64]) -> f64 {
     sum * sum / (shares.len() as f64 * squares)
 }
 
-/// Keeps each flow backlogged for a second at 10 Mbit/s: what leaves comes twice again.
+/// Keeps each flow backlogged for a second at 10 Mbit/s: each packet that leaves is replaced by two.
 fn saturate(world: &mut World<Fair>, flows: &[(u32, u16)]) {
     for &(host, port) in flows {
         world.offer(keys(host, 99, port), 1_514);

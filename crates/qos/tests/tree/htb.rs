@@ -1,4 +1,4 @@
-//! HTB in virtual time: guarantees, loans and ceilings.
+//! Tests HTB in virtual time: guarantees, borrowing and ceilings.
 
 use crate::world::{World, assert_ceiling, keys};
 use base::{Duration, Instant};
@@ -11,7 +11,7 @@ use wire::flow::Keys;
 
 const MTU: u32 = 1_514;
 
-/// The mark is the class.
+/// Classifies packets by their mark.
 #[derive(Debug)]
 struct ByMark;
 
@@ -67,7 +67,7 @@ fn marked(mark: u16) -> Keys {
     }
 }
 
-/// Keeps the leaves backlogged for so long; gives the bits per second that each got.
+/// Keeps the leaves backlogged for this long; returns the bits per second that each got.
 fn share(world: &mut World<Htb>, leaves: &[u16], span: Duration) -> Vec<u64> {
     let start = world.now;
     let step = Duration::from_millis(5);
@@ -217,7 +217,7 @@ fn a_leaf_that_holds_packets_back_itself_stops_nobody() {
         {
             world.now = world.now.max(next);
             if world.take().is_none() {
-                // The filter below took its next packet out and knows only now how long it is.
+                // The filter below has dequeued its next packet and learns only now how long it is.
                 let again = world.discipline.next_time(world.now).expect("backlogged");
                 assert!(again > world.now);
             }
@@ -248,7 +248,7 @@ fn four_thousand_classes_that_are_idle_are_not_asked() {
     assert!(got[0] > 97_000_000, "{got:?}");
 }
 
-/// A tree of random classes: a root, up to three inner ones, up to four leaves below each.
+/// A tree of random classes: a root, up to three inner classes, and up to four leaves below each.
 fn classes() -> impl Strategy<Value = Vec<ClassOptions>> {
     let rate = 100_000u64..20_000_000;
     let leaf = (rate.clone(), rate.clone(), 0u8..4, 0u32..3, MTU..20_000);
@@ -274,7 +274,7 @@ fn classes() -> impl Strategy<Value = Vec<ClassOptions>> {
     })
 }
 
-/// Whether `minor` is below `class` or is it.
+/// Whether `minor` is `class` or a descendant of it.
 fn is_below(classes: &[ClassOptions], minor: u32, class: u16) -> bool {
     let own = classes.iter().find(|class| u32::from(class.minor) == minor);
     own.is_some_and(|own| {
@@ -296,7 +296,7 @@ proptest! {
             .filter(|&minor| is_leaf(&classes, minor)).collect();
         let mut world = world(&classes);
         for (wait, leaf, length, count) in load {
-            // Also asks exactly when and shortly before something leaves.
+            // It also polls exactly when a packet leaves, and shortly before.
             world.run_until(world.now + Duration::from_nanos(wait));
             for _ in 0..count {
                 world.offer(marked(leaves[leaf % leaves.len()]), length);
@@ -328,18 +328,18 @@ proptest! {
         for (index, &rate) in rates.iter().enumerate() {
             classes.push(ClassOptions {
                 priority: priorities[index],
-                // Waiting for the others' packets must not cost tokens.
+                // Waiting for other classes' packets must not cost tokens.
                 burst: 10 * MTU,
                 ..class(10 + index as u16, 1, bits(rate), 20_000_000)
             });
         }
         let leaves: Vec<u16> = classes[1..].iter().map(|class| class.minor).collect();
         let mut world = world(&classes);
-        // What full buckets give at first is over by then.
+        // By then the initial burst from full buckets has ended.
         share(&mut world, &leaves, Duration::from_millis(500));
         let got = share(&mut world, &leaves, Duration::from_secs(2));
         for (got, &rate) in got.iter().zip(&rates) {
-            // A guarantee may come late by the burst.
+            // A guarantee may be late by the burst.
             let late = 10 * u64::from(MTU) * 8 / 2;
             prop_assert!(got + late >= bits(rate) * 97 / 100, "{} of {}", got, bits(rate));
         }

@@ -1,4 +1,4 @@
-//! Shapers, fair queues, trees and policies in virtual time.
+//! Tests shapers, fair queues, trees and policies in virtual time.
 
 mod change;
 mod fair;

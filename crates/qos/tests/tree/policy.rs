@@ -1,4 +1,4 @@
-//! The page on the policy file, and what its policies do.
+//! Tests the documentation of the policy file, and the behaviour of its policies.
 
 use base::{Duration, Instant};
 use qos::policy::Policy;
@@ -22,7 +22,7 @@ fn every_example_of_the_page_is_faultless_and_wise() {
     }
 }
 
-/// One host floods, another sends a thin stream: what the second loses, and how long it waits at most.
+/// One host floods and another sends a low-rate stream. Returns the stream's losses and longest wait.
 fn flood_against_a_stream(policy: &str) -> (u64, Duration) {
     let (policy, _) = Policy::parse(policy).expect("no fault");
     let tree = Tree::new(&policy.up_spec(), 1, Instant::ZERO).expect("it fits together");
@@ -56,7 +56,7 @@ fn flood_against_a_stream(policy: &str) -> (u64, Duration) {
 fn behind_the_home_template_a_flood_of_one_host_costs_another_nothing() {
     let (lost, longest) = flood_against_a_stream("[link]\nup = \"2.4mbit\"\n");
     assert_eq!(lost, 0);
-    // A packet of the flood that is on the line already, and the debt of one.
+    // The flood's packet that is already on the line, and a debt of one packet.
     assert!(longest <= Duration::from_millis(12), "{longest:?}");
 }
 

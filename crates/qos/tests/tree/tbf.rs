@@ -1,4 +1,4 @@
-//! TBF in virtual time: what leaves, and when.
+//! Tests which packets TBF sends and when, in virtual time.
 
 use crate::world::{World, assert_ceiling, keys};
 use base::{Duration, Instant};

@@ -1,17 +1,17 @@
-//! A discipline in virtual time: what is offered to it, and what leaves it when.
+//! Runs a discipline in virtual time: the packets offered to it, and when each leaves.
 
 use base::{Duration, Instant};
 use qos::{Discipline, Packet, Pool};
 use wire::flow::{Flow, Keys};
 
-/// A packet that left.
+/// A packet that has left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
     pub(crate) at: Instant,
     pub(crate) packet: Packet,
 }
 
-/// One discipline, its packets and its time.
+/// One discipline, its packets and its clock.
 pub(crate) struct World<D> {
     pub(crate) pool: Pool,
     pub(crate) now: Instant,
@@ -33,7 +33,7 @@ impl<D: Discipline> World<D> {
         }
     }
 
-    /// Offers a packet now; its handle counts up.
+    /// Offers a packet now; handles are consecutive.
     pub(crate) fn offer(&mut self, keys: Keys, length: u32) -> bool {
         let packet = Packet {
             handle: self.offered as u32,
@@ -53,7 +53,7 @@ impl<D: Discipline> World<D> {
         self.lost += self.pool.discarded().count() as u64;
     }
 
-    /// Takes one packet now.
+    /// Dequeues one packet now.
     pub(crate) fn take(&mut self) -> Option<Packet> {
         let id = self.discipline.dequeue(&mut self.pool, self.now);
         self.count_lost();
@@ -65,8 +65,8 @@ impl<D: Discipline> World<D> {
         Some(packet)
     }
 
-    /// Lets time pass until `end`, taking whatever may leave, each as soon as it may; checks on the way that
-    /// `next_time` is right: nothing leaves before it, and something at it.
+    /// Advances time to `end`, and dequeues each packet as soon as it may leave. Checks that `next_time` is right:
+    /// nothing leaves before it, and something leaves at it.
     pub(crate) fn run_until(&mut self, end: Instant) {
         loop {
             let Some(next) = self.discipline.next_time(self.now) else {
@@ -88,7 +88,7 @@ impl<D: Discipline> World<D> {
         self.check();
     }
 
-    /// Lets a link of `rate_bps` take packets until `end`.
+    /// Lets a link of `rate_bps` dequeue packets until `end`.
     pub(crate) fn link_until(&mut self, rate_bps: u64, end: Instant) {
         while self.now < end {
             match self.take() {
@@ -100,14 +100,14 @@ impl<D: Discipline> World<D> {
         self.check();
     }
 
-    /// Every packet offered has left, is lost, or waits.
+    /// Every packet offered has left, was dropped, or is waiting.
     pub(crate) fn check(&self) {
         let waits = u64::from(self.discipline.backlog().packets);
         assert_eq!(self.offered, self.sent.len() as u64 + self.lost + waits);
         assert_eq!(waits, u64::from(self.pool.len()));
     }
 
-    /// Bytes sent from `start` to before `end` of the packets that `which` says.
+    /// Bytes sent from `start` to before `end` by packets that match `which`.
     pub(crate) fn bytes(
         &self,
         start: Instant,
@@ -122,17 +122,17 @@ impl<D: Discipline> World<D> {
     }
 }
 
-/// How long a packet takes on a link.
+/// The transmission time of a packet on a link.
 pub(crate) fn time_of(length: u32, rate_bps: u64) -> Duration {
     Duration::from_nanos((u64::from(length) * 8_000_000_000).div_ceil(rate_bps))
 }
 
-/// Asserts that over every span that starts and ends with a packet no more than `rate * span + burst` left.
+/// Asserts that every span that starts and ends with a packet carries at most `rate * span + burst`.
 pub(crate) fn assert_ceiling<'s>(sent: impl Iterator<Item = &'s Sent>, rate_bps: u64, burst: u32) {
     let allowed = |at: Instant| u128::from(rate_bps) * u128::from(at.as_nanos());
     let unit = 8_000_000_000_u128;
     let mut total = 0_u128;
-    // The most of "allowed minus sent" before a packet: a span that starts there is the hardest.
+    // The maximum of "allowed minus sent" before a packet: a span that starts there is the strictest.
     let mut start = i128::MIN;
     for Sent { at, packet } in sent {
         start = start.max(allowed(*at) as i128 - (total * unit) as i128);
