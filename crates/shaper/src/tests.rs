@@ -1,5 +1,5 @@
-//! Engines between two hosts in namespaces. These take root, or leave to make namespaces, and fail where there is
-//! neither.
+//! Tests engines between two hosts in network namespaces. The tests need root or user namespaces, and fail without
+//! either.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -20,7 +20,7 @@ const TO: &str = "192.0.2.2:5000";
 const MILLISECOND: std::time::Duration = std::time::Duration::from_millis(1);
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// Hosts `a` (192.0.2.1) and `b` (192.0.2.2) with an engine between them that runs until this is dropped.
+/// Hosts `a` (192.0.2.1) and `b` (192.0.2.2) with an engine between them, which runs until this is dropped.
 struct Bench {
     a: Namespace,
     b: Namespace,
@@ -35,7 +35,7 @@ impl Bench {
         Self::prepared(up, down, |_| {})
     }
 
-    /// The same, with an engine that `prepare` has changed.
+    /// The same, with an engine configured by `prepare`.
     fn prepared(up: &Direction, down: &Direction, prepare: fn(&mut Engine)) -> Self {
         let new = || Namespace::new().expect("root, or leave to make namespaces");
         let (a, b, middle) = (new(), new(), new());
@@ -94,7 +94,7 @@ impl Bench {
         socket
     }
 
-    /// Waits for what the engine ends with.
+    /// Waits for the engine's result.
     fn end(&mut self) -> Result<(), EngineError> {
         self.thread.take().unwrap().join().unwrap().unwrap()
     }
@@ -109,7 +109,7 @@ impl Drop for Bench {
     }
 }
 
-/// A socket of host `b` that holds what comes until it is read.
+/// A socket of host `b` that buffers datagrams until they are read.
 fn collector(bench: &Bench) -> TimedSocket {
     let options = TimedOptions {
         recv_buffer_bytes: Some(8 << 20),
@@ -122,7 +122,7 @@ fn collector(bench: &Bench) -> TimedSocket {
         .unwrap()
 }
 
-/// Waits for `count` datagrams; of each its first bytes as a number, and its traffic class.
+/// Waits for `count` datagrams; returns each one's first bytes as a number, and its traffic class.
 fn collect(socket: &mut TimedSocket, count: usize) -> Vec<(u32, u8)> {
     let mut all = Vec::new();
     let mut batch = TimedBatch::new(64, 2_000);
@@ -137,7 +137,7 @@ fn collect(socket: &mut TimedSocket, count: usize) -> Vec<(u32, u8)> {
     all
 }
 
-/// A datagram with a number.
+/// A numbered datagram.
 fn numbered(n: u32) -> [u8; 1_000] {
     let mut payload = [0; 1_000];
     payload[..4].copy_from_slice(&n.to_be_bytes());
@@ -158,7 +158,7 @@ fn plain() -> Direction {
     direction(Spec::Fifo(Limit::Packets(3_000)))
 }
 
-/// A rate, with a burst of two packets, over a queue.
+/// A rate with a burst of two packets, above a queue.
 fn shaped(rate_bps: u64, child: Spec) -> Direction {
     let options = tbf::Options {
         rate_bps,
@@ -201,7 +201,7 @@ fn hosts_find_each_other_and_ping_with_the_delay_of_both_ways() {
         let mut times = Vec::new();
         socket.send_times(&mut times).unwrap();
         let reply = batch.iter().next().unwrap();
-        // The first one waits for ARP as well, which is stamped later.
+        // The first datagram also waits for ARP, which is stamped later.
         let left = times.last().map_or(sent.called, |&(_, stamp)| stamp);
         assert!(reply.arrived.since(&left) >= delay);
     }
@@ -349,7 +349,7 @@ fn a_tcp_stream_that_was_left_to_be_cut_arrives_whole() {
     let snapshot = bench.control.snapshot().unwrap();
     assert!(snapshot.up.stats.cut > 0);
     assert_eq!(snapshot.up.stats.too_long, 0);
-    // No packet on the line is longer than the link takes.
+    // No packet on the line exceeds the link's MTU.
     let passed = snapshot.up.statistics;
     assert!(passed.sent_bytes <= passed.sent_packets * 1_500);
 }
@@ -391,7 +391,7 @@ fn what_waits_too_long_is_marked_where_its_sender_understands() {
 
 #[test]
 fn what_is_rewritten_on_its_way_in_is_queued_so_and_may_be_restored_on_its_way_out() {
-    /// 20 bytes more in an IPv4 packet, which says so.
+    /// Adds 20 bytes to an IPv4 packet and updates its length field.
     fn longer(frame: &[u8]) -> Option<Vec<u8>> {
         let length = u16::from_be_bytes(frame.get(16..18)?.try_into().ok()?);
         let mut out = [frame, &[0; 20]].concat();
@@ -409,7 +409,7 @@ fn what_is_rewritten_on_its_way_in_is_queued_so_and_may_be_restored_on_its_way_o
         engine.rewrite_leaving(Way::Up, shorter);
     });
     let off = |name| OffloadsOff::new(name).unwrap();
-    // A checksum that is left open is the interface's to make.
+    // The interface computes a checksum that is left partial.
     let _off = bench.a.run(|| off("eth0")).unwrap();
     let (sender, mut receiver) = (bench.udp("192.0.2.1:4000"), collector(&bench));
     for n in 0..3 {
@@ -440,10 +440,10 @@ fn neighbours_are_found_though_a_flood_fills_the_queue() {
         }
         queued().past - before.past
     };
-    // The neighbour first, since the kernel holds few packets while it looks for one.
+    // Resolve the neighbour first, since the kernel queues few packets during resolution.
     assert!(send_and_wait(TO, 1) > 0);
     assert_eq!(send_and_wait(TO, 100), 0);
-    // To be sent there, the kernel has to have heard an answer from behind the queue.
+    // Traffic is sent there only after the kernel has received a reply from behind the queue.
     assert!(send_and_wait("192.0.2.3:5000", 1) > 0);
     assert!(bench.control.snapshot().unwrap().up.backlog.packets > 50);
 }
