@@ -1,5 +1,5 @@
-//! Near the limit on descriptors new work is refused and the old goes on. Alone in
-//! its file, since the limit is the process's.
+//! Tests that near the descriptor limit new work is refused and existing work continues. This test has its own file
+//! because the limit applies to the whole process.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -41,7 +41,7 @@ fn near_the_limit_new_descriptors_are_refused_and_the_old_go_on() {
     assert!(text.contains("32 are kept in reserve"), "{text}");
     assert_eq!(reactor.wait_stats().refused, 1);
 
-    // What is watched already is served as before.
+    // Descriptors already watched are served as before.
     assert_eq!(reactor.watched(), kept.len());
     kept[0].1.write_all(b"x").unwrap();
     reactor.wait(None).unwrap();
@@ -55,7 +55,7 @@ fn near_the_limit_new_descriptors_are_refused_and_the_old_go_on() {
     reactor.remove(token).unwrap();
     drop(near);
 
-    // Some close: there is room again.
+    // Some descriptors close, which makes room again.
     for (near, far, token) in kept.drain(..10) {
         reactor.remove(token).unwrap();
         drop((near, far));
@@ -63,7 +63,7 @@ fn near_the_limit_new_descriptors_are_refused_and_the_old_go_on() {
     let (near, _far) = UnixStream::pair().unwrap();
     reactor.add(&near, "test", 0, Interest::READ).unwrap();
 
-    // The limit is raised: there is room for more than before.
+    // The limit is raised, which makes more room than before.
     reactor::limits::raise_descriptor_limit().unwrap();
     for _ in 0..100 {
         let (near, far) = UnixStream::pair().unwrap();

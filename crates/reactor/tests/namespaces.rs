@@ -1,4 +1,4 @@
-//! Namespaces, what joins them, and what is left of them.
+//! Tests namespaces, the links between them, and what remains after they are closed.
 
 mod common;
 
@@ -14,7 +14,7 @@ use reactor::netlink::{Netlink, Route, Way};
 use reactor::timed::{Family, SocketKind, TimedBatch, TimedOptions, TimedSocket};
 use reactor::tun::Tun;
 
-/// Two namespaces and a wire between: 192.0.2.1 and 2001:db8::1 in the first, .2 and ::2 in the second.
+/// Two namespaces joined by a wire: 192.0.2.1 and 2001:db8::1 in the first, .2 and ::2 in the second.
 fn pair() -> (Namespace, Namespace) {
     let (a, b) = (Namespace::new().unwrap(), Namespace::new().unwrap());
     veth((&a, "a0"), (&b, "b0")).unwrap();
@@ -102,7 +102,7 @@ fn a_router_in_between_forwards_by_its_routes() {
             .send_to(b"routed", receiver.local_addr().unwrap())
             .unwrap();
         assert_eq!(receive(&receiver).0, b"routed");
-        // What does not fit the second wire is refused by the router, which says how much does.
+        // The router rejects packets too large for the second wire and reports its MTU.
         let options = TimedOptions {
             dont_fragment: true,
             ..TimedOptions::default()
@@ -186,8 +186,8 @@ fn the_way_to_an_address_is_told_and_a_second_default_route_goes_beside_the_firs
     });
 }
 
-/// Runs `drop` in a thread that is root in a namespace, and says whether afterwards it may still add an address, open a
-/// raw socket, and have more than that in a process that it starts.
+/// Runs `drop` in a thread that is root in a namespace. Returns whether the thread may still add an address or open a
+/// raw socket, and whether a process that it starts may do more.
 fn powers_after(drop: fn() -> std::io::Result<()>) -> [bool; 3] {
     let namespace = Namespace::new().unwrap();
     namespace
@@ -201,7 +201,7 @@ fn powers_after(drop: fn() -> std::io::Result<()>) -> [bool; 3] {
                 rustix::net::SocketType::RAW,
                 Some(rustix::net::ipproto::ICMP),
             );
-            // Root of a user namespace would have all again, unless what it starts may gain nothing.
+            // Root of a user namespace would regain all privileges, unless its children are barred from gaining any.
             let status = ["CapPrm", "/proc/self/status"];
             let child = Command::new("grep").args(status).output().unwrap();
             let told = String::from_utf8(child.stdout).unwrap();
@@ -219,7 +219,7 @@ fn who_gives_up_privileges_has_none_left_and_gets_none_back() {
     privileged(name, || {
         assert_eq!(powers_after(|| Ok(())), [true; 3]);
         assert_eq!(powers_after(reactor::drop_capabilities), [false; 3]);
-        // Addresses and routes alone.
+        // Only addresses and routes.
         let kept = powers_after(reactor::drop_capabilities_but_net_admin);
         assert_eq!(kept, [true, false, false]);
     });
@@ -295,7 +295,7 @@ fn a_ping_socket_needs_no_privilege_where_its_group_may() {
                     .unwrap();
                 assert_eq!(socket.kind(), SocketKind::Ping);
                 assert_ne!(socket.identifier(), 0);
-                // The kernel writes identifier and checksum.
+                // The kernel fills in identifier and checksum.
                 let kind = if family == Family::V4 { 8 } else { 128 };
                 let sent = socket.send(&[kind, 0, 0, 0, 0, 0, 0, 9], target.parse().unwrap(), 0x20);
                 let sent = sent.unwrap();
@@ -325,11 +325,11 @@ fn nothing_is_left_of_a_wire_when_its_namespaces_go() {
         let (a, b) = pair();
         let left = b.netlink().unwrap();
         drop(b);
-        // The netlink socket is in it still, and with it the namespace.
+        // The netlink socket still keeps the namespace alive.
         assert!(left.index("b0").is_ok());
         drop(left);
         let netlink = a.netlink().unwrap();
-        // The kernel takes it down on a thread of its own.
+        // The kernel removes the namespace on a thread of its own.
         while netlink.index("a0").is_ok() {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -376,7 +376,7 @@ fn a_tun_device_carries_packets_both_ways() {
             .unwrap();
         socket.send_to(b"out", "192.0.2.9:5000").unwrap();
         let mut buffer = [0; 2000];
-        // Other packets of the kernel's own, such as router solicitations, may come first.
+        // The kernel's own packets, such as router solicitations, may arrive first.
         let packet = loop {
             match tun.receive(&mut buffer).unwrap() {
                 Some(length) if buffer[0] == 0x45 => break &mut buffer[..length],
@@ -385,7 +385,7 @@ fn a_tun_device_carries_packets_both_ways() {
             }
         };
         assert_eq!(packet[28..], *b"out");
-        // Back to where it came from: addresses and ports change places, which leaves the checksums right.
+        // Send it back: swapping addresses and ports leaves the checksums valid.
         let (source, destination) = (packet[12..16].to_vec(), packet[16..20].to_vec());
         packet[12..16].copy_from_slice(&destination);
         packet[16..20].copy_from_slice(&source);
@@ -412,7 +412,7 @@ fn a_tunnel_that_the_kernel_does_not_have_is_refused() {
     });
 }
 
-/// As root it starts itself as another user, who starts himself in a user namespace, where it does its work.
+/// Root re-executes the test as another user, who then works in a user namespace.
 #[test]
 fn a_user_without_privileges_gets_namespaces() {
     const STEP: &str = "REACTOR_TEST_STEP";

@@ -1,4 +1,4 @@
-//! Datagrams that are sent as one, over a path that is narrower than they are.
+//! Tests batched datagrams over a path with a smaller MTU.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::privileged;
 use reactor::namespace::{Namespace, veth};
 use reactor::{RecvBatch, SendBatch, UdpOptions, UdpSocket};
 
-/// Two namespaces with a wire of this MTU between them.
+/// Two namespaces joined by a wire of this MTU.
 fn pair(mtu: u32) -> (Namespace, Namespace) {
     let (one, other) = (Namespace::new().unwrap(), Namespace::new().unwrap());
     veth((&one, "a"), (&other, "b")).unwrap();

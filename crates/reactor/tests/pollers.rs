@@ -1,4 +1,4 @@
-//! Every poller with every descriptor store keeps the same promises.
+//! Tests that every poller behaves the same with every descriptor store.
 
 use std::io::{Read, Write};
 use std::net::UdpSocket;
@@ -10,7 +10,7 @@ use base::{Duration, Instant};
 use reactor::{AddError, Interest, PollerKind, Reactor, Ready, StoreKind, Token, clock};
 use rustix::event::{EventfdFlags, eventfd};
 
-/// Descriptor numbers are the process's, and some tests need theirs to stay closed.
+/// Descriptor numbers are shared by the process, and some tests need theirs to stay closed.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Runs `test` with each poller that the kernel allows and each store.
@@ -32,7 +32,7 @@ fn each(test: impl Fn(&mut Reactor)) {
     }
 }
 
-/// Two connected ends that do not block.
+/// Two connected non-blocking sockets.
 fn pair() -> (UnixStream, UnixStream) {
     let (a, b) = UnixStream::pair().unwrap();
     a.set_nonblocking(true).unwrap();
@@ -44,7 +44,7 @@ fn soon() -> Option<Instant> {
     Some(clock::now() + Duration::from_millis(2))
 }
 
-/// Long enough that only a fault lasts till then.
+/// A timeout that only a fault reaches.
 fn at_last() -> Option<Instant> {
     Some(clock::now() + Duration::from_secs(60))
 }
@@ -128,7 +128,7 @@ fn a_drained_descriptor_is_reported_for_new_data_alone() {
             assert_eq!(a.read(&mut buffer).unwrap(), 3);
             assert!(a.read(&mut buffer).is_err());
             reactor.drained(token);
-            // A wake-up that was under way may still be reported once.
+            // A wake-up already in progress may still be reported once.
             turn(reactor, soon());
             reactor.drained(token);
             assert_eq!(turn(reactor, soon()), []);
@@ -258,7 +258,7 @@ fn a_stale_event_of_a_closed_and_reused_number_is_never_delivered() {
         d.write_all(b"x").unwrap();
         reactor.wait(at_last()).unwrap();
         let delivered = reactor.next_ready().unwrap().token;
-        // The other event has been fetched already.
+        // The other event has already been fetched.
         let (kept, closed, old) = if delivered == first {
             (a, c, second)
         } else {
@@ -379,7 +379,7 @@ fn none_of_very_many_ready_descriptors_is_left_out() {
             all.push(add_counter(reactor, fd, i as u64));
         }
         let mut left = counters.len();
-        // io_uring hands over no fewer than 20 in a wait.
+        // io_uring delivers at least 20 events per wait.
         for _ in 0..6_000 / 20 {
             reactor.wait(Some(Instant::ZERO)).unwrap();
             while let Some(ready) = reactor.next_ready() {
@@ -393,7 +393,7 @@ fn none_of_very_many_ready_descriptors_is_left_out() {
         assert_eq!(left, 0);
         assert_eq!(turn(reactor, soon()), []);
 
-        // Nor does taking all of them out at once disturb what stays.
+        // Removing all of them at once does not disturb the rest either.
         let stays = counter(0);
         let token = add_counter(reactor, &stays, 0);
         for token in all {

@@ -1,4 +1,4 @@
-//! Ports on virtual wires between namespaces.
+//! Tests ports on virtual wires between namespaces.
 
 mod common;
 
@@ -11,7 +11,8 @@ use reactor::namespace::{Namespace, veth};
 use reactor::port::offloads::OffloadsOff;
 use reactor::port::{BATCH, Cut, Frames, Port, PortError, PortOptions, Received};
 
-/// Two namespaces with a wire between, up, 192.0.2.1 at the first one's end; no IPv6, so that nothing is sent unasked.
+/// Two namespaces joined by a wire that is up, with 192.0.2.1 at the first end. IPv6 is off, so nothing is sent
+/// unasked.
 fn pair() -> (Namespace, Namespace) {
     let (a, b) = (Namespace::new().unwrap(), Namespace::new().unwrap());
     for namespace in [&a, &b] {
@@ -42,7 +43,7 @@ fn open(namespace: &Namespace, name: &str) -> Result<Port, PortError> {
     namespace.run(|| Port::open(name, &options)).unwrap()
 }
 
-/// Receives until `count` frames have come.
+/// Receives until `count` frames have arrived.
 fn receive(port: &mut Port, frames: &mut Frames, count: usize) -> Vec<Received> {
     let mut received = Vec::new();
     while received.len() < count {
@@ -52,7 +53,7 @@ fn receive(port: &mut Port, frames: &mut Frames, count: usize) -> Vec<Received> 
     received
 }
 
-/// An Ethernet frame to `last` octet's address, of an EtherType for experiments.
+/// An Ethernet frame to the address that ends in `last`, with an EtherType for experiments.
 fn frame(last: u8, payload: usize) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, last, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
     frame.extend((0..payload).map(|n| n as u8));
@@ -102,7 +103,7 @@ fn a_vlan_tag_arrives_where_it_was() {
         let (a, b) = pair();
         let (mut one, mut other) = (open(&a, "a0").unwrap(), open(&b, "b0").unwrap());
         let mut frames = Frames::new(200, 1500);
-        // The kernel lets only the first kind of tag come on top of the MTU.
+        // The kernel allows only the first kind of tag in addition to the MTU.
         for (kind, payload) in [(0x8100_u16, 1500), (0x88a8, 1496)] {
             let mut tagged = frame(9, payload);
             let tag = [&kind.to_be_bytes()[..], &[0x20, 7]].concat();
@@ -117,7 +118,7 @@ fn a_vlan_tag_arrives_where_it_was() {
     });
 }
 
-/// The first `count` IPv4 frames with UDP. A large one must be the last to come.
+/// The first `count` IPv4 frames with UDP. Only the last one may be large.
 fn datagrams(port: &mut Port, frames: &mut Frames, count: usize) -> Vec<Received> {
     let mut datagrams = Vec::new();
     while datagrams.len() < count {
@@ -132,7 +133,7 @@ fn datagrams(port: &mut Port, frames: &mut Frames, count: usize) -> Vec<Received
     datagrams
 }
 
-/// Lets `a` know the hardware address of 192.0.2.2, which nobody has.
+/// Adds a neighbour entry to `a` for 192.0.2.2, an address that no host has.
 fn neighbour(a: &Namespace) {
     let mut command = std::process::Command::new("ip");
     command.args([
@@ -165,7 +166,7 @@ fn a_checksum_that_the_stack_left_open_is_known_and_one_left_to_the_interface_go
         };
         let open = frames.open_checksum(handle).expect("a checksum left open");
         assert_eq!((open.start, open.offset), (34, 6));
-        // Back to where it came from: whoever receives it believes the checksum that the interface promises.
+        // Send it back: the receiver trusts the checksum that the interface guarantees.
         let frame = frames.get_mut(handle);
         let (to, from) = (frame[..6].to_vec(), frame[6..12].to_vec());
         frame[..6].copy_from_slice(&from);
@@ -252,7 +253,7 @@ fn an_interface_that_goes_down_or_vanishes_says_so() {
         assert!(matches!(error, PortError::Down(_)), "{error}");
         assert!(matches!(open(&a, "a0"), Err(PortError::Down(_))));
         netlink.set_up("a0", true).unwrap();
-        // As good as new.
+        // The port works as before.
         let mut other = open(&b, "b0").unwrap();
         assert_eq!(port.send(&frames, &[handle]).unwrap(), 1);
         receive(&mut other, &mut frames, 1);

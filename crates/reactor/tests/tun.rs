@@ -1,4 +1,4 @@
-//! TUN devices with offloads, with the kernel as the judge of headers and checksums.
+//! Tests TUN devices with offloads; the kernel checks headers and checksums.
 
 mod common;
 
@@ -17,7 +17,7 @@ const OFFLOADS: TunOptions = TunOptions {
     queues: 1,
 };
 
-/// A namespace with a device of its own that is up, 192.0.2.1/24.
+/// A namespace with its own TUN device, which is up and has 192.0.2.1/24.
 fn open(options: &TunOptions) -> (Namespace, Vec<Tun>) {
     let namespace = Namespace::new().unwrap();
     let queues = namespace.run(|| Tun::open_queues("tun%d", options).unwrap());
@@ -31,7 +31,7 @@ fn open(options: &TunOptions) -> (Namespace, Vec<Tun>) {
     (namespace, queues)
 }
 
-/// The next IPv4 packet of UDP with its header; the kernel sends others of its own.
+/// The next IPv4 UDP packet with its header; the kernel also sends others of its own.
 fn next(tun: &Tun) -> Vec<u8> {
     let mut buffer = vec![0; 70_000];
     loop {
@@ -56,11 +56,11 @@ fn a_device_has_the_offloads_it_says() {
         let socket = socket.unwrap();
         socket.send_to(b"out", "192.0.2.9:5000").unwrap();
         let packet = next(tun);
-        // A checksum left open, of what begins behind 20 bytes, 6 bytes further on.
+        // A partial checksum that starts at byte 20 and is stored 6 bytes further on.
         assert_eq!(packet[..2], [1, 0]);
         assert_eq!(packet[6..10], [20_u16, 6].map(u16::to_ne_bytes).concat());
         assert_eq!(packet[HEADER + 28..], *b"out");
-        // The other way, with the checksum open as well.
+        // The other direction, also with a partial checksum.
         let mut back = packet.clone();
         back[HEADER + 12..HEADER + 16].copy_from_slice(&packet[HEADER + 16..HEADER + 20]);
         back[HEADER + 16..HEADER + 20].copy_from_slice(&packet[HEADER + 12..HEADER + 16]);
@@ -70,7 +70,7 @@ fn a_device_has_the_offloads_it_says() {
         let mut buffer = [0; 100];
         let (length, from) = socket.recv_from(&mut buffer).unwrap();
         assert_eq!((length, from), (3, "192.0.2.9:5000".parse().unwrap()));
-        // No header at all, and one that lies: refused, not believed.
+        // A missing header and a wrong header are both rejected.
         for bad in [
             &back[..HEADER - 1],
             &[1, 5, 0, 0, 0, 0, 255, 255, 0, 0, 0x45],
@@ -134,7 +134,7 @@ fn a_name_that_is_taken_is_refused_in_words() {
     });
 }
 
-/// A subscriber's packet as the tests make it: 72 bytes in UDP from 192.0.2.9 to 192.0.2.1, without checksum.
+/// A subscriber's test packet: 72 bytes in UDP from 192.0.2.9 to 192.0.2.1, without checksum.
 fn datagram() -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 100, 0, 0, 0x40, 0, 64, 17, 0, 0];
     packet.extend([192, 0, 2, 9, 192, 0, 2, 1]);

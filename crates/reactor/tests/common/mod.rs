@@ -1,4 +1,4 @@
-//! Tests in network namespaces: as root, or as root of a user namespace.
+//! Runs tests in network namespaces, as root or as root of a user namespace.
 
 use std::process::Command;
 
