@@ -14,11 +14,11 @@ use ::control::rows::{EmulateHandler, EmulateInjected, EmulateProgress, EmulateW
 use ::control::service::Answer;
 use peering::show::{Aside, BgpShow};
 
-/// The requests of an emulation.
+/// The emulation's requests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "do")]
 pub(super) enum Verb {
-    /// Its progress.
+    /// The run's progress.
     #[serde(rename = "emulate.progress")]
     Progress(Nothing),
     /// Injects an event.
@@ -51,7 +51,7 @@ pub(super) struct Event {
     pub(super) event: String,
 }
 
-/// The rest of a reply.
+/// The remaining rows of a reply.
 pub(super) struct Rest {
     id: u64,
     router: String,
@@ -59,7 +59,7 @@ pub(super) struct Rest {
     rows: u64,
 }
 
-/// Answers the requests of an emulation.
+/// Answers the emulation's requests.
 pub(super) struct Desk<'e> {
     pub(super) running: &'e mut Running,
     pub(super) started: Moment,
@@ -131,7 +131,7 @@ impl Answer for Desk<'_> {
 }
 
 impl Desk<'_> {
-    /// Replies, or returns the router and its `show`.
+    /// Replies to the client, or returns the router and the `show` that it asked for.
     fn begin(
         &mut self,
         id: u64,
@@ -249,7 +249,7 @@ impl Desk<'_> {
         reply::end(out, id, count);
     }
 
-    /// The time of the threads by handler.
+    /// The time that threads spent in each handler.
     fn cpu(&self, id: u64, out: &mut Vec<u8>) {
         let mut rows = Rows::new(out, id);
         for (stats, thread) in self.running.loops().iter().zip(1..) {

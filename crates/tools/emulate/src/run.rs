@@ -15,15 +15,15 @@ use ::control::service::{Service, Socket};
 
 /// Instants that are processed before clients and signals are served.
 const TURNS: usize = 256;
-/// How long clients and signals may have to wait.
+/// The longest time that clients and signals may have to wait.
 const SLICE: Wall = Wall::from_millis(20);
 /// How often a run by the real clock is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a watched descriptor is; those of clients have the tag.
+/// Tags of watched descriptors; those of clients contain the tag.
 const SIGNALS: u64 = 0;
 const CLIENTS: u64 = 1 << 32;
 
-/// Clients, signals and the progress bar beside the run.
+/// Serves clients and signals and draws the progress bar during a run.
 struct Outside {
     reactor: Reactor,
     signals: Signals,
@@ -33,13 +33,13 @@ struct Outside {
     is_stopped: bool,
 }
 
-/// Runs it to its end, or until a signal stops it.
+/// Runs the scenario to its end, or until a signal stops it.
 pub(super) fn run(
     scenario: Scenario,
     poller: PollerKind,
     control: Option<&Path>,
 ) -> Result<Running> {
-    // Before any thread starts: those begun earlier would not have the signals blocked.
+    // Before any thread starts: threads started earlier would not have the signals blocked.
     let mut outside = Outside::open(control)?;
     let mut running = Running::start(scenario, poller).context("cannot start")?;
     let mut more = true;
@@ -58,7 +58,7 @@ pub(super) fn run(
     Ok(running)
 }
 
-/// Runs at full speed for a time slice.
+/// Runs at full speed for one time slice.
 fn hurry(emulation: &mut Emulation) -> bool {
     let end = Moment::now() + SLICE;
     let mut more = true;
@@ -135,7 +135,7 @@ impl Outside {
     }
 }
 
-/// A line on standard error, if that is a terminal.
+/// Writes a line to standard error, if that is a terminal.
 fn bar() -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("emulate {bar:20} {wide_msg}") {

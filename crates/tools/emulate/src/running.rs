@@ -14,7 +14,7 @@ pub(super) enum Running {
     Virtual(Box<Emulation>),
     Real {
         fleet: Fleet,
-        /// The run ends earlier after so long without an UPDATE.
+        /// The run stops once no UPDATE was sent for this long.
         quiet: Option<Duration>,
     },
 }
@@ -52,7 +52,7 @@ impl Running {
         }
     }
 
-    /// What `look` finds in the speaker of a router; none if there is no such router, or it has failed.
+    /// The result of `look` for the speaker of a router; `None` if there is no such router, or it has failed.
     pub(super) fn with_router<R: Send + 'static>(
         &mut self,
         name: &str,
@@ -69,7 +69,7 @@ impl Running {
         }
     }
 
-    /// The cost of the event loops of threads with sockets.
+    /// The cost of the event loops of threads that have sockets.
     pub(super) fn loops(&self) -> Vec<LoopStats> {
         match self {
             Self::Virtual(_) => Vec::new(),
