@@ -1,5 +1,5 @@
-// A chart's view: uPlot with our axes, and what hands do with it. A subclass says what there is to see.
-// Places are values on a linear axis and logarithms on a log one; uPlot knows places alone.
+// A chart's view: uPlot with our axes, and pointer and key input. A subclass provides the data. A "place" is the value
+// on a linear axis and its logarithm on a log axis; uPlot only handles places.
 class View {
   constructor(section, about, series) {
     this.about = about;
@@ -24,12 +24,12 @@ class View {
     views.push(this);
   }
 
-  // A plot of the present series, in place of the one before.
+  // Creates a plot of the present series, in place of the previous one.
   begin() {
     this.plot?.destroy();
     this.plot = this.build();
     const { over, root } = this.plot, wrap = root.querySelector(".u-wrap");
-    // What follows the pointer is drawn on a glass before the picture.
+    // What follows the pointer is drawn on an overlay canvas.
     this.glass = document.createElement("canvas");
     this.glass.className = "glass";
     wrap.append(this.glass);
@@ -52,7 +52,7 @@ class View {
       cursor: {
         points: { show: false }, dataIdx: () => null, x: false, y: false,
         drag: { x: true, y: true, uni: 60, setScale: false },
-        // A drag with Shift moves, and so does a finger.
+        // A drag with Shift pans, and so does a finger.
         bind: { mousedown: (plot, target, act) => event => { if (!event.button && !event.shiftKey && !this.touched) act(event); }, dblclick: () => null },
       },
       scales: { x: scale("x"), y: scale("y") },
@@ -76,9 +76,9 @@ class View {
     this.ink = INKS[this.night];
   }
 
-  // The range of an axis of the plot.
+  // The range of one of the plot's axes.
   scale(axis) { return this[axis]; }
-  // Scales: a value's place is its logarithm on a log axis.
+  // Scales: on a log axis, a value's place is its logarithm.
   place(axis, value) { return this.log[axis] ? (value > 0 ? log10(value) : NaN) : value; }
   value(axis, place) { return this.log[axis] ? 10 ** place : place; }
   ends() { return this.x.map(place => this.value("x", place)); }
@@ -104,7 +104,7 @@ class View {
   zoom(factor, at = (this.x[0] + this.x[1]) / 2) {
     this.show(at - (at - this.x[0]) * factor, at + (this.x[1] - at) * factor);
   }
-  // Shows a range of x, within what there is and not narrower than numbers allow.
+  // Shows a range of x, clipped to the data and no narrower than the number format allows.
   show(from, to) {
     const [low, high] = this.full, all = high - low;
     const span = clip(to - from, max(all * 1e-7, abs(high) * 1e-12), all), start = clip((from + to - span) / 2, low, high - span);
@@ -135,7 +135,7 @@ class View {
     };
     on("wheel", event => {
       const { deltaX: x, deltaY: y } = event, aside = abs(x) > abs(y);
-      // At the full range the wheel scrolls the page on.
+      // At the full range, the wheel scrolls the page instead.
       if (!this.zoomed() && (y > 0 || aside)) return;
       event.preventDefault();
       if (aside) return this.pan(x / this.area.width);
@@ -164,7 +164,7 @@ class View {
     this.cross = this.pointers.size > 1 ? null : at;
     this.redraw(false);
   }
-  // One pointer pans, two zoom.
+  // One pointer pans, two pointers zoom.
   move(id, before, point) {
     const other = [...this.pointers].find(([key]) => key !== id);
     if (other) {
@@ -174,7 +174,7 @@ class View {
     this.pointers.set(id, point);
   }
   drag(across) { this.pan(-across / this.area.width); }
-  // A drag over a range shows it; one of some height too, that of y as well.
+  // A drag zooms to its x range, and also to its y range if it has some height.
   select(plot) {
     const { left, top, width, height } = plot.select;
     if (width < 6) return;
@@ -193,14 +193,14 @@ class View {
     else return;
     event.preventDefault();
   }
-  // Moves the reading mark by some pixels, and the range with it at its ends.
+  // Moves the reading mark by some pixels, and pans when the mark reaches an end of the range.
   step(side, way) {
     const { width, height } = this.area, [x, y] = this.cross || [width / 2, height / 2], next = x + side * max(width / 200, 2);
     if (next < 0 || next > width) this.pan(side * 0.15);
     this.point([clip(next, 0, width), clip(y + way * height / 25, 0, height)]);
   }
 
-  // Draws with the next frame: all of it, or the glass alone.
+  // Draws in the next frame: everything, or only the overlay.
   redraw(all = true) {
     this.stale ||= all;
     if (this.due) return;
@@ -225,7 +225,7 @@ class View {
     }
     RULER.font = FONT;
     const wide = label => RULER.measureText(label).width;
-    // Labels that are wider than those of any frame before move the axis.
+    // Labels wider than any before move the axis.
     this.left = max(this.left, ceil(max(...this.marks.y.map(mark => wide(mark[1])), 10)) + 12);
     let reached = -Infinity;
     for (const mark of this.marks.x) {
@@ -238,7 +238,7 @@ class View {
       plot.setData([null, ...data], false);
       for (const axis of ["x", "y"]) plot.setScale(axis, { min: this.scale(axis)[0], max: this.scale(axis)[1] });
     });
-    // Labels took another width than before: the columns are drawn anew.
+    // If the width of the labels has changed, redraw the columns.
     if (this.area.width !== width) this.redraw();
   }
   ticks(axis, [from, to], room) {
@@ -246,7 +246,7 @@ class View {
     if (this.log[axis] || time) return ticks(from, to, room, this.log[axis], time, this.about[axis].unit);
     return ticks(from * factor, to * factor, room).map(([place, label]) => [place / factor, label]);
   }
-  // The axes' captions, and what the subclass adds.
+  // Draws the axes' captions and the subclass's additions.
   decorate({ ctx, bbox }) {
     const ratio = devicePixelRatio, arrow = (axis, sign) => this.caption(axis) && sign;
     ctx.save();
@@ -270,7 +270,7 @@ class View {
   head() { return 28; }
   adorn() {}
   colour(series) { return COLOURS[series.look % 8][this.night]; }
-  // Marks are drawn last: of a series at places of its own, with a halo where its line is dense.
+  // Draws the marks last: those of a series with its own places, with a halo where its line is dense.
   stamp(context, series) {
     const { left, top, width, height } = this.area;
     for (const place of series.marked || []) {
@@ -293,11 +293,11 @@ class View {
     if (series.look > 7) fill(this.ink.ground, 0.7);
   }
 
-  // What the pointer shows; words go into the page only once the hand rests.
+  // Draws what the pointer shows. The text is added to the page only when the pointer rests.
   look() {
     const { pen, glass, box } = this, { width: w, height: h } = this.plot;
     const found = this.cross && this.find(...this.cross);
-    // An empty glass is left alone: a frame has then one canvas to show.
+    // Leave an empty overlay alone, so that the frame has only one canvas to compose.
     if (this.used || found) sized(glass, pen, w, h);
     this.used = found;
     if (found) this.tell(found, w, h);
@@ -318,7 +318,7 @@ class View {
     }
     pen.font = FONT;
     const room = min(max(...words.map(line => pen.measureText(line).width)), w - 20), wide = room + 16, tall = 8 + words.length * 16;
-    // On the side with more room, within the picture.
+    // On the side with more room, inside the picture.
     const x = clip(px > w / 2 ? px - wide - 12 : px + 12, 2, w - wide - 2);
     const top = clip(y === null ? area.top + 6 : py < h / 2 ? py + 12 : py - tall - 12, 2, h - tall - 2);
     pen.fillStyle = ink.muted;
@@ -339,14 +339,14 @@ class View {
   status() { return this.range(); }
 }
 
-// How far one point is from another.
+// The distance between two points.
 function apart(a, b) { return hypot(a[0] - b[0], a[1] - b[1]); }
-// A range with room on both sides.
+// Adds a margin on both sides of a range.
 function widened(low, high, share) {
   const room = high > low ? share * (high - low) : abs(low) * 0.1 || 0.5;
   return [low - room, high + room];
 }
-// Fits a canvas to its place, and clears it.
+// Fits a canvas to its element, and clears it.
 function sized(canvas, context, w, h) {
   const ratio = devicePixelRatio, [across, down] = [round(w * ratio), round(h * ratio)];
   if (canvas.width !== across || canvas.height !== down) {
