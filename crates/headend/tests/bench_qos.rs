@@ -1,4 +1,4 @@
-//! `headend bench qos`, quick: the commands of docs/bench-qos.md, and what is written. No figure is judged here.
+//! Runs the commands of docs/bench-qos.md in a short form and checks their files. The measured figures are not checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A directory of one test, empty.
+/// An empty directory for one test.
 fn directory(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-qos-{name}"));
     let _ = fs::remove_dir_all(&path);
@@ -98,7 +98,7 @@ fn every_command_of_the_page_works() {
     let mut done: Vec<Vec<&str>> = Vec::new();
     for command in commands {
         let mut words: Vec<&str> = command.split_whitespace().collect();
-        // The long ones are the same with more of everything.
+        // The long commands differ only in size.
         if !words.contains(&"--quick") {
             words.push("--quick");
         }

@@ -1,4 +1,4 @@
-//! `headend bench segments` with few segments: what is written. No figure is judged here.
+//! Runs `headend bench segments` with few segments and checks its files. The measured figures are not checked.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `headend bench trace`, small: everything asked for is measured, and the files are there. What anything cost is not
-//! looked at.
+//! Runs a small `headend bench trace`: every requested measurement is made, and the files exist. The measured costs are
+//! not checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A directory of one test, empty.
+/// An empty directory for one test.
 fn directory(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-trace-{name}"));
     let _ = fs::remove_dir_all(&path);
@@ -26,7 +26,7 @@ fn bench(arguments: &[&str], out: &Path) -> Output {
     run.unwrap()
 }
 
-/// The rows of the table whose title begins so, each as its cells.
+/// The rows of the table whose title starts with the given text, as cells.
 fn rows<'a>(report: &'a Value, title: &str) -> Vec<&'a [Value]> {
     let tables = report["tables"].as_array().unwrap().iter();
     let mut found = tables.filter(|table| table["title"].as_str().unwrap().starts_with(title));

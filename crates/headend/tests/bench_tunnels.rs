@@ -1,5 +1,5 @@
-//! `headend bench tunnels`, small: every tunnel comes up, and the files are there.
-//! What anything cost is not looked at.
+//! Runs a small `headend bench tunnels`: every tunnel is established, and the files exist. The measured costs are not
+//! checked.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Where the column of that name is in a table of the report.
+/// The index of the named column in a table of the report.
 fn column(table: &Value, name: &str) -> usize {
     let columns = table["columns"].as_array().unwrap();
     let found = columns.iter().position(|column| column["name"] == name);
     found.unwrap_or_else(|| panic!("no column {name} in {}", table["title"]))
 }
 
-/// The first table whose title begins so.
+/// The first table whose title starts with the given text.
 fn table<'a>(report: &'a Value, title: &str) -> &'a Value {
     let tables = report["tables"].as_array().unwrap();
     let found = tables

@@ -1,5 +1,5 @@
-//! `headend bench timers|poll|bringup|history`, quick: what is written, and that
-//! nothing is left running. No figure is judged here.
+//! Runs short forms of `headend bench timers|poll|bringup|history`, and checks that the files are written and no
+//! process is left. The measured figures are not checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const HEADEND: &str = env!("CARGO_BIN_EXE_headend");
 
-/// A directory of one test, empty.
+/// An empty directory for one test.
 fn directory(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("curves-{name}"));
     let _ = fs::remove_dir_all(&path);
@@ -29,8 +29,7 @@ fn bench(arguments: &[&str], out: &Path) -> Output {
         .unwrap()
 }
 
-/// Runs a benchmark into an empty directory and reads its JSON, whose files must be there
-/// and named on standard output.
+/// Runs a benchmark into an empty directory and reads its JSON. Its files must exist and be named on standard output.
 fn report(name: &str) -> Value {
     let out = directory(name);
     let output = bench(&[name, "--quick"], &out);
@@ -69,7 +68,7 @@ fn check_files(report: &Value, out: &Path, said: &str) {
     assert!(!report["method"].as_array().unwrap().is_empty());
 }
 
-/// The cells of the row that begins with `first`, of the table called `title`.
+/// The cells of the row that starts with `first`, in the table with the title `title`.
 fn row<'a>(report: &'a Value, title: &str, first: &str) -> &'a [Value] {
     let tables = report["tables"].as_array().unwrap();
     let table = tables.iter().find(|table| table["title"] == title);

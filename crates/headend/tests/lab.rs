@@ -1,5 +1,5 @@
-//! `headend lab home-gateway` in virtual time: several rounds, policy files, mistakes. What it does in namespaces is
-//! among the interop tests.
+//! Tests `headend lab home-gateway` in virtual time: several rounds, policy files, mistakes. The interop tests cover
+//! its run in namespaces.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const HEADEND: &str = env!("CARGO_BIN_EXE_headend");
 
-/// A directory of its own.
+/// A directory for one test.
 struct Home(PathBuf);
 
 impl Home {
@@ -29,7 +29,7 @@ impl Home {
             .unwrap()
     }
 
-    /// What `--json` prints.
+    /// The output of `--json`.
     fn json(&self, words: &str) -> Value {
         let output = self.run(&format!("{words} --json"));
         let said = String::from_utf8_lossy(&output.stderr);
@@ -70,7 +70,7 @@ fn several_rounds_have_a_chance_each_and_a_spread_and_come_again_with_their_seed
         assert_eq!(pings(2).as_array().unwrap().len(), 50);
     }
     assert_eq!(home.json(words)["rows"], first["rows"]);
-    // The third round is the first of a later seed.
+    // The third round equals the first round of a run with a later seed.
     let later = home.json("--rows 3,4 --seconds 5 --seed 9 -o out-9");
     assert_eq!(later["rows"][1]["runs"][0], rows[1]["runs"][2]);
     let table = home.file("out/rows.csv");
@@ -105,7 +105,7 @@ fn a_policy_file_is_a_treatment_as_those_with_a_name_are() {
     assert_eq!(shaped["loss_percent"], 0.0);
     let share = shaped["share"].as_f64().unwrap();
     assert!((0.45..=0.55).contains(&share), "{share}");
-    // The rate is the policy's: of 1,466 octets on the wire the flood's 1,400 count, of 1,538 TCP's 1,448.
+    // The total is the policy's rate: 1,400 of the flood's 1,466 bytes on the wire count, and 1,448 of TCP's 1,538.
     let goodput = shaped["goodput_bps"].as_f64().unwrap();
     assert!(
         goodput <= 2_300_000.0 * 1.01 * 1_400.0 / 1_466.0,
@@ -161,7 +161,7 @@ fn mistakes_are_one_line_and_leave_nothing() {
         assert!(text.contains(said), "{words}: {text}");
         assert!(output.stdout.is_empty());
     }
-    // What clap says of a value has lines on how it is written, too.
+    // clap's error for a value spans several lines, with the syntax.
     for words in [
         "--rate 3bananas",
         "--rate 1",

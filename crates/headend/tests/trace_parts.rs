@@ -1,7 +1,7 @@
-//! `headend trace` over captures that chance wrote, in several files and over several parts: what is printed is what the
-//! whole gives.
+//! Runs `headend trace` over randomly generated captures, split into several files and parts. The output must equal
+//! that for the whole capture.
 //!
-//! `docs/trace-partitions.md` is the contract.
+//! `docs/trace-partitions.md` specifies this.
 
 use capfile::{PcapWriter, Resolution};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use wire::link::LinkType;
 
-/// Numbers from a seed.
+/// Random numbers from a seed.
 struct Chance(u64);
 
 impl Chance {
@@ -31,7 +31,7 @@ impl Chance {
     }
 }
 
-/// A directory that goes when it is dropped.
+/// A directory that is removed when dropped.
 struct Room(PathBuf);
 
 impl Room {
@@ -42,7 +42,7 @@ impl Room {
         Room(path)
     }
 
-    /// What `headend trace` prints.
+    /// The output of `headend trace`.
     fn trace(&self, words: &[&str]) -> Vec<u8> {
         let output = Command::new(env!("CARGO_BIN_EXE_headend"))
             .arg("trace")
@@ -63,7 +63,7 @@ impl Drop for Room {
     }
 }
 
-/// An IPv4 packet and when it was captured.
+/// An IPv4 packet and its capture time.
 struct Captured {
     time_ns: i64,
     octets: Vec<u8>,
@@ -71,7 +71,7 @@ struct Captured {
 
 const START: i64 = 1_700_000_000_000_000_000;
 
-/// Packets of 20 connections, one after the other, with hours between some, and some before those before them.
+/// Packets of 20 consecutive connections, some hours apart, and some out of order.
 fn packets(chance: &mut Chance, count: usize) -> Vec<Captured> {
     let mut time_ns = START;
     let mut next = [[0u32; 2]; 20];
@@ -132,7 +132,7 @@ fn write(room: &Room, name: &str, packets: &[Captured]) {
     fs::write(room.0.join(name), writer.into_inner()).unwrap();
 }
 
-/// Writes the capture in files that begin anywhere, but each later than the one before. Returns their names.
+/// Splits the capture into files at any point, each later than the one before. Returns their names.
 fn split(room: &Room, chance: &mut Chance, packets: &[Captured]) -> Vec<String> {
     let mut bounds: Vec<usize> = (0..chance.below(5))
         .map(|_| chance.below(packets.len() as u64) as usize)
@@ -156,7 +156,7 @@ fn split(room: &Room, chance: &mut Chance, packets: &[Captured]) -> Vec<String> 
     files.collect()
 }
 
-/// A report without what names files.
+/// Removes the lines with file names from a report.
 fn without_files(report: &[u8]) -> String {
     let report = String::from_utf8_lossy(report);
     let lines = report.lines().filter(|line| {

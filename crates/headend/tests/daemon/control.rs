@@ -1,9 +1,9 @@
-//! The control protocol as clients see it, good ones and bad ones.
+//! Tests the control protocol with well-behaved and faulty clients.
 
 use crate::support::{Daemon, Directory};
 use serde_json::{Value, json};
 
-/// A LAC with `count` tunnels whose peer is silent, so that it is busy with nothing.
+/// A LAC that opens `count` tunnels to a silent peer, so it has many tunnels but little work.
 fn lac_with(directory: &Directory, count: u32) -> Daemon {
     let lac = Daemon::lac(
         directory,
@@ -26,7 +26,7 @@ fn a_client_that_does_not_read_costs_only_itself() {
     let lac = lac_with(&directory, TUNNELS);
     let mut other = lac.client();
     let before = other.stats()["rss_bytes"].as_u64().unwrap();
-    // 60,000 rows of some 350 bytes, 21 MB in all, that nobody reads.
+    // 60,000 rows of about 350 bytes each, 21 MB in total, which the client does not read.
     let mut slow = lac.client();
     for _ in 0..SHOWS {
         slow.send(json!({"do": "show.tunnels"}));
@@ -36,7 +36,7 @@ fn a_client_that_does_not_read_costs_only_itself() {
     }
     let after = other.stats()["rss_bytes"].as_u64().unwrap();
     assert!(after < before + 8_000_000, "{before} bytes grew to {after}");
-    // Once it reads, it gets everything, in order.
+    // Once the client reads, it receives everything in order.
     for id in 1..=SHOWS {
         for row in 0..TUNNELS {
             let line = slow.next().unwrap();
@@ -184,7 +184,7 @@ fn no_more_clients_are_taken_than_configured() {
     }
     let path = std::path::Path::new(&socket);
     let mut first = crate::support::Client::connect(path);
-    // The one that only knocked may still be there.
+    // The client that only connected may still be counted.
     first.await_stats("it is alone", |stats| stats["clients"] == 1);
     let mut second = crate::support::Client::connect(path);
     assert_eq!(second.stats()["clients"], 2);

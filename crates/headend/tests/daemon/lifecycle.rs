@@ -1,4 +1,4 @@
-//! How a daemon starts, ends, and gets on with what others left behind.
+//! Tests how a daemon starts and ends, and how it handles what earlier processes left behind.
 
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::Command;
@@ -199,7 +199,7 @@ fn the_demo_has_traffic_both_ways_or_says_why_not() {
         assert_eq!(report["subscribers"]["online_at_end"], 20);
         let rows = report["traffic"].as_array().unwrap();
         if rows.is_empty() {
-            // Namespaces or TUN devices may not be made here.
+            // Namespaces or TUN devices may be forbidden here.
             assert!(
                 report["no_traffic_because"]
                     .as_str()

@@ -1,4 +1,4 @@
-//! The built daemon, its command line and its control socket, on loopback.
+//! Tests the built daemon, its command line and its control socket, on loopback.
 
 mod control;
 mod lifecycle;

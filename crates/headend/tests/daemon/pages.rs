@@ -1,4 +1,4 @@
-//! Pages of the documentation that can be followed: their files are written, their commands run, in their order.
+//! Follows pages of the documentation: writes their files and runs their commands in order.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Directory, HEADEND};
 
-/// Names and texts of the page's files.
+/// Names and contents of the page's files.
 type Files = Vec<(String, String)>;
 
-/// What a page had.
+/// The files and commands of a page.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) files: usize,
@@ -42,7 +42,7 @@ fn read(name: &str) -> (Files, Vec<(String, i32)>) {
     (files, commands)
 }
 
-/// Daemons that the page starts; killed at the end.
+/// Daemons that the page starts; killed when this is dropped.
 struct Started(Vec<Child>);
 
 impl Drop for Started {
@@ -54,8 +54,8 @@ impl Drop for Started {
     }
 }
 
-/// Runs the page's commands in a directory of its own, with each of `instead` in the place of what the page has; those
-/// that end in `&` are daemons. `before` is told each command before it runs.
+/// Runs the page's commands in a separate directory, with each replacement of `instead` applied to the page's text.
+/// Commands that end in `&` are daemons. `before` is called with each command before it runs.
 pub(crate) fn run(
     name: &str,
     instead: &[(&str, &str)],

@@ -1,4 +1,4 @@
-//! Routes: docs/bgp.md, and a session of two daemons.
+//! Tests routes: docs/bgp.md, and a BGP session between two daemons.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::support::HEADEND;
 
 #[test]
 fn every_command_of_the_page_runs() {
-    // The page's port may be another's here.
+    // Another process may use the page's port here.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port().to_string();
     drop(free);
@@ -20,7 +20,7 @@ fn every_command_of_the_page_runs() {
         ("port = 1790", key.as_str()),
     ];
     let done = pages::run("bgp.md", &instead, |home, command| {
-        // What the page looks at has to be there: the session comes up within a moment.
+        // The page's `show` commands need an established session, which takes a moment.
         let socket = home.join("router.sock");
         if command.starts_with("headend show bgp summary")
             || command.starts_with("headend bgp refresh")

@@ -1,5 +1,5 @@
-//! Subscribers as an operator sees them: who is on line, everything about one, why one went, captures, drops. And the
-//! page about them: every command on it runs.
+//! Tests an operator's view of subscribers: the list, the details of one, termination causes, captures, drops. Runs
+//! every command of the page about them.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -37,7 +37,7 @@ fn pair(directory: &Directory) -> (Daemon, Daemon, String) {
         "[ppp]\naddress = \"10.64.255.1\"\ndns = [\"9.9.9.9\"]\nsession_timeout_s = 3600\n\
          [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n[users]\nfile = \"users.toml\"\n",
     );
-    // The file that the daemon's start writes is to be secret too.
+    // The file that the daemon writes on start must also be private.
     secret(directory, "lac.toml", "");
     let clients = Daemon::lac(
         directory,
@@ -83,7 +83,7 @@ fn a_session_of_a_client_is_up_when_it_is_on_line_or_says_why_not() {
     let (edge, clients, peer) = pair(&directory);
     for name in ["user1", "user2"] {
         assert_eq!(dial(&clients, &peer)["up"], true);
-        // The first network protocol that opens makes a session up; IPv6CP may be a round trip ahead of IPCP.
+        // A session is up when its first network protocol opens; IPv6CP may be a round trip ahead of IPCP.
         let of = json!({"do": "show.subscriber", "of": {"who": name}});
         let started = Instant::now();
         let mine = loop {
@@ -160,7 +160,7 @@ fn everything_about_a_subscriber_is_shown_by_name_address_network_and_session() 
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    // The client's side has it too.
+    // The client logs it too.
     let mine = rows_of(&clients, "show subscriber user1 --json").remove(0);
     assert_eq!(
         (&mine["role"], &mine["ipv4"]["other"]),
@@ -235,7 +235,7 @@ fn a_drop_says_whom_and_history_says_why() {
         "{why}"
     );
     assert!(text(&gone).contains("an operator ended it"));
-    // The client heard it in PPP's own words.
+    // The client received it as a PPP message.
     await_end(&clients, "user1");
     let ended = rows_of(&clients, "show subscribers --ended --json");
     assert_eq!(ended[0]["reason"], "the peer ended it");
@@ -260,7 +260,7 @@ fn a_drop_says_whom_and_history_says_why() {
     assert_eq!(edge.client().rows("show.pools")[0]["used"], 0);
 }
 
-/// Captured packets: their interfaces, and octets.
+/// Captured packets: their interfaces and bytes.
 fn captured(file: &Path) -> Vec<(u16, Vec<u8>)> {
     let mut reader = capfile::Reader::new(fs::File::open(file).unwrap()).unwrap();
     let mut block = capfile::Block::new();
@@ -312,7 +312,7 @@ fn a_capture_that_waits_has_the_link_from_when_it_says_its_name() {
     assert_eq!(packets.len(), 4);
     for (interface, octets) in packets {
         assert_eq!(interface, 1);
-        // IPv4 with UDP between the tunnel's addresses, its sums right.
+        // IPv4 with UDP between the tunnel's addresses, with correct checksums.
         assert_eq!((octets[0], octets[9]), (0x45, 17));
         assert_eq!(octets[12..20], [127, 0, 0, 1, 127, 0, 0, 1]);
         assert_eq!(wire::checksum::sum(&octets[..20]), 0xffff);
@@ -359,7 +359,7 @@ fn a_capture_is_ended_by_a_signal_with_a_whole_file() {
 
 #[test]
 fn every_command_of_the_page_runs() {
-    // The page's port may be another's here.
+    // Another process may use the page's port here.
     let free = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap().to_string();
     drop(free);

@@ -1,4 +1,4 @@
-//! Daemons of the built binary, on loopback and in a directory of their own.
+//! Starts daemons of the built binary, on loopback and in a separate directory.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// The binary under test.
 pub(crate) const HEADEND: &str = env!("CARGO_BIN_EXE_headend");
 
-/// How long anything may take before it is called missing.
+/// Timeout for everything that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory of one test, removed at its end.
@@ -54,13 +54,12 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts one whose configuration has `sections` beside `[control]`, and waits
-    /// until it listens.
+    /// Starts a daemon whose configuration has `sections` and `[control]`, and waits until it listens.
     pub(crate) fn start(directory: &Directory, name: &str, sections: &str) -> Self {
         Self::start_limited(directory, name, sections, None)
     }
 
-    /// The same with a limit on descriptors.
+    /// The same with a limit on open descriptors.
     pub(crate) fn start_limited(
         directory: &Directory,
         name: &str,
@@ -108,7 +107,7 @@ impl Daemon {
         daemon
     }
 
-    /// An LNS at a free port of 127.0.0.1, and that address.
+    /// Starts an LNS on a free port of 127.0.0.1; returns it and its address.
     pub(crate) fn lns(directory: &Directory, more: &str) -> (Self, String) {
         let lns = Self::start(
             directory,
@@ -119,7 +118,7 @@ impl Daemon {
         (lns, address)
     }
 
-    /// A LAC at 127.0.0.1.
+    /// Starts a LAC at 127.0.0.1.
     pub(crate) fn lac(directory: &Directory, more: &str) -> Self {
         Self::start(
             directory,
@@ -136,7 +135,7 @@ impl Daemon {
         self.child.id()
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -151,7 +150,7 @@ impl Daemon {
         assert!(status.success());
     }
 
-    /// Waits for its end.
+    /// Waits for the daemon to end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         let started = Instant::now();
         loop {
@@ -167,7 +166,7 @@ impl Daemon {
         }
     }
 
-    /// Runs a verb of the command line against it.
+    /// Runs a subcommand against the daemon.
     pub(crate) fn cli(&self, line: &str) -> Output {
         let words = line.split_ascii_whitespace();
         Command::new(HEADEND)
@@ -202,12 +201,12 @@ impl Client {
         }
     }
 
-    /// Sends a line as it is.
+    /// Sends a line unchanged.
     pub(crate) fn send_raw(&mut self, line: &[u8]) {
         self.reader.get_mut().write_all(line).unwrap();
     }
 
-    /// Ends the sending side.
+    /// Closes the sending side.
     pub(crate) fn say_no_more(&self) {
         let side = std::net::Shutdown::Write;
         self.reader.get_ref().shutdown(side).unwrap();
@@ -263,7 +262,7 @@ impl Client {
         self.rows("server.stats").remove(0)
     }
 
-    /// Asks for the statistics until they are as wanted.
+    /// Polls the statistics until they satisfy the condition.
     pub(crate) fn await_stats(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
@@ -279,7 +278,7 @@ impl Client {
         }
     }
 
-    /// Creates tunnels, waits for them, and returns the lines without the end.
+    /// Creates tunnels, waits for them, and returns the reply's lines without the last.
     pub(crate) fn create(
         &mut self,
         peer: &str,

@@ -1,4 +1,4 @@
-//! Two daemons on loopback: tunnels and sessions come up, are listed, and go.
+//! Tests two daemons on loopback: tunnels and sessions are established, listed and closed.
 
 use crate::support::{Daemon, Directory};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn fifty_tunnels_with_sessions_of_both_versions_come_up_and_go() {
         assert_eq!(of(&sessions, "schema", "session/1"), 50);
         assert_eq!(client.rows("show.peers").len(), 1);
     }
-    // What one side calls its id is the other's remote id.
+    // Each side's local id is the other side's remote id.
     let pairs = |rows: &[Value], ours: &str, theirs: &str| {
         let mut pairs: Vec<_> = rows
             .iter()
@@ -58,7 +58,7 @@ fn fifty_tunnels_with_sessions_of_both_versions_come_up_and_go() {
         pairs(&lac_rows, "remote_id", "id")
     );
 
-    // A session alone, then its tunnel, then all others.
+    // First close a single session, then its tunnel, then everything else.
     let session = at_lac.rows("show.sessions").remove(0);
     let name =
         json!({"do": "session.delete", "tunnel": session["tunnel"], "session": session["id"]});
@@ -147,7 +147,7 @@ fn tunnels_with_own_sockets_to_one_peer_address_outlive_one_another() {
     let directory = Directory::new();
     let own = "sockets = \"per-tunnel\"\n[l2tp]\nhold_s = 0\n";
     let (lns, peer) = Daemon::lns(&directory, own);
-    // All from one socket: to the LNS they have one peer address and port.
+    // All use one socket, so the LNS sees one peer address and port.
     let lac = Daemon::lac(&directory, "");
     let (mut at_lns, mut at_lac) = (lns.client(), lac.client());
     at_lac.create(&peer, 3, 5, json!({"session": true}));
@@ -180,7 +180,7 @@ fn near_the_descriptor_limit_new_tunnels_are_refused_and_old_ones_kept() {
         reason.contains("of at most 64 descriptors are open"),
         "{reason}"
     );
-    // Operators still get in, and what was there is there.
+    // Operators can still connect, and existing tunnels remain.
     assert_eq!(lac.client().stats()["established"], up.len());
     assert_eq!(
         lac.client().rows("show.event.poll")[0]["refused"],
@@ -226,7 +226,7 @@ fn what_cannot_be_created_is_told_with_its_reason() {
         &directory,
         "[l2tp]\nsecret = \"two\"\n[limits]\ntunnels = 2\n",
     );
-    // Another secret: the peer's answer is not authentic.
+    // With a different secret, the peer's response fails authentication.
     let line = lac
         .client()
         .create(&peer, 2, 1, json!({"session": true}))
@@ -258,7 +258,7 @@ fn what_cannot_be_created_is_told_with_its_reason() {
         lines[2]["reason"], "the limit of tunnels is reached",
         "{lines:?}"
     );
-    // A peer that is silent does not keep a waiting client from going away.
+    // A client that waits for a silent peer can still disconnect.
     lac.client()
         .send(json!({"do": "tunnel.create", "peer": "127.0.0.1:9"}));
     assert_eq!(lac.client().stats()["tunnels"], 2);

@@ -1,4 +1,4 @@
-//! What is wrong is said in one line, with exit status 2, and nothing is left behind.
+//! Tests that a fault is reported in one line with exit status 2, and that no file is left behind.
 
 use crate::support::{Directory, ping};
 

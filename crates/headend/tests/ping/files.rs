@@ -1,4 +1,4 @@
-//! Result files: kept, loaded, compared, refused.
+//! Tests saving, loading, comparing and rejecting result files.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `headend ping` as its users see it: text, exit status, files. All traffic is on loopback.
+//! Tests `headend ping` from its user's view: text, exit status, files. All traffic is on loopback.
 
 mod errors;
 mod files;

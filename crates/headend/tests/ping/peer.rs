@@ -1,4 +1,4 @@
-//! A peer by hand: UDP, in the format that the documentation has, with faults to order.
+//! A test responder over UDP that uses the documented format and injects faults.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 pub(crate) enum When {
     /// At once.
     Now,
-    /// After some time.
+    /// After a delay.
     After(Duration),
-    /// When as many further packets have come, behind their replies.
+    /// After this many further packets have arrived, behind their replies.
     Behind(u64),
 }
 
-/// What becomes of a packet, by its number: each reply that it gets.
+/// The replies to a packet, by its number.
 pub(crate) type Fate = fn(u64) -> Vec<When>;
 
-/// Answers on a port of loopback until it is dropped.
+/// A responder on a loopback port, which runs until it is dropped.
 pub(crate) struct Peer {
     address: SocketAddr,
     over: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// A peer that sends each reply when `fate` says.
+    /// Starts a responder that sends each reply at the time that `fate` gives.
     pub(crate) fn new(fate: Fate) -> Peer {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
@@ -49,7 +49,7 @@ impl Peer {
         self.address.port().to_string()
     }
 
-    /// Ends it; the lengths of the requests that came.
+    /// Stops the responder; returns the lengths of the requests received.
     pub(crate) fn end(mut self) -> Vec<usize> {
         self.over.store(true, Ordering::Release);
         self.thread.take().unwrap().join().unwrap()

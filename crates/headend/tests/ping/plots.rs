@@ -1,4 +1,4 @@
-//! Plots: of a run, of files over each other, refused.
+//! Tests plots of a run and of several files, and rejected plots.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -85,7 +85,7 @@ fn a_run_is_drawn_in_each_way_and_format() {
     assert!(fs::read(png).unwrap().starts_with(b"\x89PNG\r\n\x1a\n"));
     let charts = |page: &str| page.matches("<section class=\"chart\"").count();
     let (page, cdf_page) = (read(&page), read(&cdf_page));
-    // Four ways to draw round trips, each direction, and how late was sent.
+    // Four kinds of round-trip chart, one chart per direction, and the send delay.
     assert_eq!((charts(&page), charts(&cdf_page)), (6, 1));
     for word in [
         "Delay each way",

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// The binary under test.
 pub(crate) const HEADEND: &str = env!("CARGO_BIN_EXE_headend");
 
-/// A directory, removed at the end.
+/// A directory for one test, removed when dropped.
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {
@@ -48,7 +48,7 @@ pub(crate) fn ping(args: &[&str]) -> Output {
     command.arg("ping").args(args).output().unwrap()
 }
 
-/// Runs `headend ping`, which has to end with this status; returns its output.
+/// Runs `headend ping` and checks its exit status; returns its output.
 pub(crate) fn ping_ok(status: i32, args: &[&str]) -> String {
     let output = ping(args);
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -61,7 +61,7 @@ pub(crate) fn ping_ok(status: i32, args: &[&str]) -> String {
     text
 }
 
-/// Whether ICMP can be sent here. Where it cannot, tests of it have nothing to say.
+/// Whether ICMP can be sent here. If not, the ICMP tests are skipped.
 pub(crate) fn can_ping() -> bool {
     let output = ping(&["-c", "1", "-q", "127.0.0.1"]);
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -70,7 +70,7 @@ pub(crate) fn can_ping() -> bool {
     permitted
 }
 
-/// A result file that is not compressed.
+/// An uncompressed result file.
 pub(crate) fn json(path: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
@@ -95,7 +95,7 @@ pub(crate) fn privileged(name: &str, work: impl FnOnce()) {
     }
 }
 
-/// Reads as many lines of a child's standard output; those that follow are returned as they come.
+/// Reads this many lines of a child's standard output; later lines are returned as they arrive.
 pub(crate) fn read_lines(child: &mut Child, count: usize) -> impl Iterator<Item = String> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut lines = lines.map(Result::unwrap);
@@ -105,7 +105,7 @@ pub(crate) fn read_lines(child: &mut Child, count: usize) -> impl Iterator<Item 
     lines
 }
 
-/// Text with every number replaced, so that texts can be compared.
+/// Replaces every number in a text, so that texts can be compared.
 pub(crate) fn shape(text: &str) -> String {
     let mut shape = String::new();
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! ping's text.
+//! Compares headend's text with ping's.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ fn lines_on_loopback_are_those_of_ping() {
     assert_eq!(lines[5], "--- 127.0.0.1 ping statistics ---");
     let counts = "3 packets transmitted, 3 received, 0% packet loss, time ";
     assert!(lines[6].starts_with(counts) && lines[6].ends_with("ms"));
-    // A machine that is held up has two under way.
+    // On a machine that is delayed, two packets are in flight.
     let figures = shape(lines[7]);
     let figures = figures.trim_end_matches(", pipe N");
     assert_eq!(figures, "rtt min/avg/max/mdev = N.N/N.N/N.N/N.N ms");
@@ -42,7 +42,7 @@ fn the_text_has_the_shape_of_the_system_s_ping() {
         &["-c", "2", "-i", "0.2", "-Q", "0xb8", "::1"],
         &["-c", "1", "-W", "1", "-4", "-n", "localhost"],
     ] {
-        // Where there is none, or another program of that name, there is nothing to compare with.
+        // Without ping, or with another program of that name, there is nothing to compare with.
         let Ok(theirs) = Command::new("ping").args(args).env("LC_ALL", "C").output() else {
             return;
         };

@@ -1,4 +1,4 @@
-//! UDP streams: our responder, and a peer with faults.
+//! Tests UDP streams with headend's responder, and with a faulty test responder.
 
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -71,7 +71,7 @@ fn a_responder_answers_with_stamps_counts_and_the_same_tos_and_size() {
         assert_eq!(counts, (1..=20).collect::<Vec<u64>>());
         let tos: Vec<u64> = serde_json::from_value(samples["tos"].clone()).unwrap();
         assert!(tos.iter().all(|tos| *tos == 184), "{tos:?}");
-        // One host has one clock: both ways add up to the round trip, and each is a part of it.
+        // Both ends use the same clock, so the delays of both directions add up to the round trip.
         let column =
             |name: &str| serde_json::from_value::<Vec<i64>>(samples[name].clone()).unwrap();
         for ((up, turn), rtt) in column("up_ns")
@@ -86,8 +86,8 @@ fn a_responder_answers_with_stamps_counts_and_the_same_tos_and_size() {
 
 #[test]
 fn a_peer_with_known_faults_gives_exactly_the_known_counts() {
-    // Of 200 packets 20 ms apart, with a wait of 1.5 s: every 20th is dropped, every 20th comes twice, every 20th
-    // behind the three that follow, and 25, 35 and 45 after 2.5 s, which is too late.
+    // 200 packets 20 ms apart, with a wait of 1.5 s. Every 20th is dropped, every 20th is duplicated, and every 20th is
+    // answered after the next three. Packets 25, 35 and 45 are answered after 2.5 s, which is too late.
     let peer = Peer::new(|number| match number {
         25 | 35 | 45 => vec![When::After(Duration::from_millis(2_500))],
         n if n % 20 == 3 => vec![],
@@ -120,7 +120,7 @@ fn a_peer_with_known_faults_gives_exactly_the_known_counts() {
     ] {
         assert_eq!(summary[key], count, "{key} of {summary}");
     }
-    // The peer had them all: every loss was on the way back.
+    // The peer received all of them: every loss was on the return path.
     let directions = &summary["directions"];
     assert_eq!(directions["up"]["lost"], 0);
     assert_eq!(directions["down"]["lost"], 10);
@@ -141,7 +141,7 @@ fn a_peer_that_is_silent_ends_the_run_with_status_1() {
 
 #[test]
 fn a_port_without_a_responder_is_reported() {
-    // Bound and closed again: nobody is there.
+    // The port was bound and closed again, so nothing listens on it.
     let port = {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.local_addr().unwrap().port().to_string()

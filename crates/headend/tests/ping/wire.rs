@@ -1,4 +1,4 @@
-//! On a wire between two namespaces: what packets look like there, who reports errors, and a wire that is cut.
+//! Tests on a wire between two namespaces: the packets on it, the sources of errors, and a wire that is cut.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use reactor::port::{Frames, Port, PortOptions, Received};
 
 use crate::support::{Directory, HEADEND, json, privileged, read_lines};
 
-/// Two hosts and a wire. The far one routes, and knows no other network.
+/// Two hosts joined by a wire. The far host forwards packets, but knows no other network.
 struct Wire {
     near: Namespace,
     far: Namespace,
@@ -44,7 +44,7 @@ impl Wire {
             .add_route(default, 0, via, "v0")
             .unwrap();
         far.forward().unwrap();
-        // Back to where it came from.
+        // Send it back to its source.
         let (loops, near_by) = (
             "198.51.100.0".parse().unwrap(),
             "10.77.0.1".parse().unwrap(),
@@ -60,7 +60,7 @@ impl Wire {
         self.near.command(&mut command).unwrap().output().unwrap()
     }
 
-    /// A responder, and what it prints.
+    /// A responder and its output.
     fn responder(&self, address: &str) -> (Child, impl Iterator<Item = String> + use<>) {
         let mut command = Command::new(HEADEND);
         command.args(["ping", "--responder", address]);
@@ -76,7 +76,7 @@ fn text(output: &Output) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// What a packet had on the wire: TOS octet, octets behind the IP header, and when it was read, since 1970.
+/// A packet captured on the wire: TOS byte, bytes after the IP header, and read time since 1970.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     tos: u8,
@@ -84,7 +84,7 @@ struct Seen {
     unix_ns: u64,
 }
 
-/// Everything that arrives on an interface, until it is told to stop.
+/// Captures all packets that arrive on an interface, until it is stopped.
 struct Watch {
     over: Arc<AtomicBool>,
     thread: JoinHandle<std::io::Result<Vec<Seen>>>,
@@ -127,7 +127,7 @@ fn watch(mut port: Port, over: &AtomicBool) -> Vec<Seen> {
     }
 }
 
-/// Reads an echo request or a UDP packet in an Ethernet frame.
+/// Parses an echo request or a UDP packet in an Ethernet frame.
 fn request(frame: &[u8], unix_ns: u64) -> Option<Seen> {
     let packet = frame.get(14..)?;
     let (tos, protocol, size, payload) = match packet.first()? >> 4 {
@@ -155,7 +155,7 @@ fn tos_size_and_spacing_on_the_wire_are_those_of_the_plan() {
         let watch = Watch::new(&wire.far, "v1");
         let directory = Directory::new();
         let file = directory.path("out.json");
-        // Streams are told apart by their size.
+        // Streams are distinguished by their size.
         let streams = [
             ("10.77.0.2,dscp=ef,size=100", 0xb8, 100),
             ("10.77.0.2,tos=lowdelay,size=1001", 0x10, 1_001),
@@ -167,7 +167,7 @@ fn tos_size_and_spacing_on_the_wire_are_those_of_the_plan() {
         let mut args = vec!["-q", "-c", "25", "-i", "0.02", "-W", "0.3", "-o", &file];
         args.extend(streams.iter().map(|stream| stream.0));
         let output = wire.ping(&args);
-        // Nobody answers UDP.
+        // No process answers UDP.
         assert_eq!(output.status.code(), Some(1), "{:?}", text(&output));
         let seen = watch.end();
         let result = json(&file);
@@ -190,7 +190,7 @@ fn tos_size_and_spacing_on_the_wire_are_those_of_the_plan() {
                 .zip(seen)
             {
                 due += delta;
-                // None comes before it was sent; but the two clocks are read apart.
+                // No packet arrives before it was sent, apart from the error of reading two clocks.
                 let sent = due + late;
                 assert!(
                     seen.unix_ns + 1_000_000 > sent,
@@ -199,7 +199,7 @@ fn tos_size_and_spacing_on_the_wire_are_those_of_the_plan() {
                 );
                 delays.push(seen.unix_ns.saturating_sub(sent));
             }
-            // Most come when they are said to have been sent, and are so spaced: a pause of the machine delays some.
+            // Most packets arrive at their recorded send time and with that spacing; pauses of the machine delay some.
             delays.sort_unstable();
             assert!(delays[12] < 10_000_000, "{typed}: {delays:?}");
             assert!(
@@ -216,7 +216,7 @@ fn ping_sockets_and_raw_ones_serve_alike_from_interfaces_and_addresses() {
     let name = "wire::ping_sockets_and_raw_ones_serve_alike_from_interfaces_and_addresses";
     privileged(name, || {
         let wire = Wire::new();
-        // Of nobody's group, then of everybody's.
+        // First with a group range that excludes the process, then with one that includes every process.
         for groups in ["1 0", "0 2147483647"] {
             wire.near.set("ipv4/ping_group_range", groups).unwrap();
             for args in [
@@ -293,7 +293,7 @@ fn errors_of_the_network_are_told_as_they_come() {
                 "{text}"
             );
         }
-        // Told while it runs, not at its end.
+        // Reported while it runs, not at its end.
         let mut command = Command::new(HEADEND);
         command.args(["ping", "-i", "0.05", "192.0.2.1"]);
         let command = wire.near.command(&mut command).unwrap();

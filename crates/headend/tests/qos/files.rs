@@ -1,4 +1,4 @@
-//! What reads files only, and the queues of a real interface.
+//! Tests commands that only read files, and the queues of a real interface.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{HEADEND, Home};
 
-/// Whether a command asks or starts a shaper: those are tried beside one.
+/// Whether a command contacts or starts a shaper: such commands are tested elsewhere, with a running shaper.
 pub(crate) fn is_of_a_running_one(words: &[&str]) -> bool {
     matches!(words[0], "run" | "show" | "reload")
         || words.contains(&"--live")
@@ -91,7 +91,7 @@ fn mistakes_are_one_line_and_exit_status_2() {
     assert!(!home.0.join("home.bmp").exists());
 }
 
-/// In namespaces of their own: a user without rights may make them where the system allows.
+/// The commands run in separate namespaces, which ordinary users may create where the system allows it.
 #[test]
 fn the_queues_of_a_real_interface_are_drawn() {
     let script = "set -e; ip link set lo up; tc qdisc add dev lo root handle 1: htb default 20; \

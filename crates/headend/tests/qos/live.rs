@@ -1,4 +1,4 @@
-//! Rates: `headend qos show`, `graph --live` and its page, of a running shaper and of a real interface.
+//! Tests rates in `headend qos show`, `graph --live` and its page, for a running shaper and a real interface.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::support::{Bench, HEADEND, until};
 
-/// Datagrams from one socket to another, some hundred a second, until it is dropped.
+/// Sends a few hundred datagrams a second between two sockets, until it is dropped.
 struct Stream {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -29,7 +29,7 @@ impl Stream {
         let thread = std::thread::spawn(move || {
             let mut buffer = [0; 2_000];
             while !stops.load(Ordering::Relaxed) {
-                // Lost while no shaper is there.
+                // Datagrams are lost while no shaper runs.
                 let _ = sender
                     .send(&[0; 972])
                     .and_then(|_| receiver.recv(&mut buffer));
@@ -50,7 +50,7 @@ impl Drop for Stream {
     }
 }
 
-/// Ends when it is dropped.
+/// A child process, killed when this is dropped.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -60,7 +60,7 @@ impl Drop for Serving {
     }
 }
 
-/// Starts a live page, and says where it is.
+/// Starts a live page and returns its address.
 fn serve(bench: &Bench, words: &[&str]) -> (Serving, SocketAddr) {
     let words = [
         words,
@@ -84,7 +84,7 @@ fn serve(bench: &Bench, words: &[&str]) -> (Serving, SocketAddr) {
     (serving, address.expect(&line).parse().unwrap())
 }
 
-/// What is answered: status line, and body.
+/// An HTTP response: status line and body.
 fn ask(address: SocketAddr, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -113,7 +113,7 @@ fn every_command_of_the_page_about_a_running_one_works() {
         .filter_map(|line| line.strip_prefix("headend qos "))
         .map(|command| command.split(' ').collect::<Vec<&str>>())
         .filter(|words| crate::files::is_of_a_running_one(words) && words[0] != "run");
-    // They wait for their second look, side by side.
+    // The commands wait for their second reading in parallel.
     let done = std::thread::scope(|scope| {
         let threads: Vec<_> = commands
             .map(|words| scope.spawn(|| try_out(&bench, words)))
@@ -127,9 +127,9 @@ fn every_command_of_the_page_about_a_running_one_works() {
     assert!(done >= 8, "{done} commands");
 }
 
-/// Runs a command of the page with what it needs here.
+/// Runs a command of the page with the arguments that it needs here.
 fn try_out(bench: &Bench, mut words: Vec<&str>) {
-    // Those that go on for ever are to end.
+    // Commands that run for ever are stopped.
     if words.contains(&"-w") || words.contains(&"--live") {
         words.extend(["--count", "1"]);
     }
@@ -180,7 +180,7 @@ fn rates_of_a_running_shaper_are_shown_as_text_table_json_and_page() {
         );
         assert!(document["interval_s"].as_f64().unwrap() > 0.0);
     }
-    // A second look has what was sent between them.
+    // The second reading includes the traffic between the two.
     let rise = |field: &str| {
         let at = |n: usize| documents[n][field].as_u64().unwrap();
         at(2) - at(1)
@@ -261,7 +261,7 @@ fn the_page_is_served_to_this_machine_with_bounds() {
         .contains(" 431 ")
     );
 
-    // Those who say nothing are sent away when there are too many, and do not stay.
+    // When there are too many connections, silent clients are disconnected.
     let silent: Vec<TcpStream> = (0..16)
         .map(|_| TcpStream::connect(address).unwrap())
         .collect();
@@ -284,7 +284,7 @@ fn the_page_is_served_to_this_machine_with_bounds() {
         said.contains(" 200 ").then_some(())
     });
 
-    // Other boxes have another shape; one that has ended is told, and one that is there again is drawn again.
+    // Changed boxes give another shape. The page reports a source that has ended, and draws it again when it is back.
     bench.home.write("policy.toml", "[link]\nup = \"9mbit\"\n");
     assert!(bench.ask(&["reload"]).status.success());
     until("another shape", || {

@@ -1,5 +1,5 @@
-//! `headend qos`: the commands of docs/qos.md, mistakes, queues of a real interface, and a shaper between two hosts.
-//! What needs namespaces takes root, or leave to make them, and fails where there is neither.
+//! Tests `headend qos`: the commands of docs/qos.md, mistakes, queues of a real interface, and a shaper between two
+//! hosts. Tests in namespaces need root or user namespaces, and fail without either.
 
 mod files;
 mod live;

@@ -1,4 +1,4 @@
-//! `headend qos run`, `show` and `reload` between two hosts.
+//! Tests `headend qos run`, `show` and `reload` between two hosts.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Bench, POLICY, until};
 
-/// A datagram with a number.
+/// A numbered datagram.
 fn numbered(n: u32) -> [u8; 972] {
     let mut payload = [0; 972];
     payload[..4].copy_from_slice(&n.to_be_bytes());
@@ -95,7 +95,7 @@ fn what_is_shown_as_json_is_what_was_sent() {
     assert_eq!(up["rate_bps"], 80_000_000);
     assert_eq!(up["lane"]["packets"], 300);
     assert_eq!(shown["down"]["packets"], 0);
-    // ARP goes past the queues, one way and back.
+    // ARP bypasses the queues in both directions.
     let past = up["lane"]["past"].as_u64().unwrap();
     assert!(past > 0);
     assert_eq!(shown["lan"]["received"], 300 + past);
@@ -113,7 +113,7 @@ fn what_is_shown_as_json_is_what_was_sent() {
         (&of("1:10")["packets"], &of("10:")["packets"]),
         (&json!(0), &json!(0))
     );
-    // The text of the same has the same sums.
+    // The text output has the same totals.
     let text = bench.ask(&["show", "--totals"]).stdout;
     let text = String::from_utf8(text).unwrap();
     let sent = format!(" Sent {bytes} bytes 300 pkt (dropped 0, ");
@@ -368,7 +368,7 @@ fn clients_are_limited_and_rubbish_is_refused() {
         writeln!(rude, "{said}").unwrap();
         assert_eq!(line(&rude)["error"]["code"], code, "{said}");
     }
-    // Asks a thousand times and reads nothing: others are served.
+    // A client that sends 1,000 requests and reads nothing does not block the others.
     rude.set_nonblocking(true).unwrap();
     let ask = b"{\"v\":1,\"id\":1,\"do\":\"qos.show\"}\n".repeat(1_000);
     let _ = rude.write(&ask).unwrap();

@@ -15,14 +15,14 @@ use serde_json::Value;
 
 pub(crate) const HEADEND: &str = env!("CARGO_BIN_EXE_headend");
 
-/// How long anything may take before it is called missing.
+/// Timeout for everything that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A policy whose rates are above what the tests send.
 pub(crate) const POLICY: &str = "[link]\nup = \"80mbit\"\ndown = \"90mbit\"\noverhead = \"none\"\n\
     [[first]]\nname = \"names\"\nport = 53\n";
 
-/// A directory of its own with what the page's commands read.
+/// A directory with the files that the page's commands read.
 pub(crate) struct Home(pub(crate) PathBuf);
 
 impl Home {
@@ -66,7 +66,7 @@ impl Drop for Home {
     }
 }
 
-/// Looks until `look` finds something.
+/// Polls until `find` returns a value.
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -78,7 +78,7 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Hosts `a` (192.0.2.1) and `b` (192.0.2.2), with `lan0` and `wan0` of the middle between them, and files.
+/// Hosts `a` (192.0.2.1) and `b` (192.0.2.2), with `lan0` and `wan0` of the middle host between them, and files.
 pub(crate) struct Bench {
     pub(crate) home: Home,
     pub(crate) a: Namespace,
@@ -91,7 +91,7 @@ impl Bench {
         let new = || Namespace::new().expect("root, or leave to make namespaces");
         let (a, b, middle) = (new(), new(), new());
         for namespace in [&a, &b, &middle] {
-            // A kernel without IPv6 has none to be switched off.
+            // A kernel without IPv6 has nothing to turn off.
             let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");
         }
         veth((&a, "eth0"), (&middle, "lan0")).unwrap();
@@ -112,14 +112,14 @@ impl Bench {
         Self { home, a, b, middle }
     }
 
-    /// A command in the middle.
+    /// Runs a command on the middle host.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = self.home.command(words);
         self.middle.command(&mut command).unwrap();
         command
     }
 
-    /// The words of `run` between both interfaces.
+    /// The arguments of `run` between both interfaces.
     pub(crate) const RUN: [&str; 9] = [
         "run",
         "--policy",
@@ -132,7 +132,7 @@ impl Bench {
         "control",
     ];
 
-    /// Starts a shaper, and waits until it says what it does.
+    /// Starts a shaper, and waits for its first line.
     pub(crate) fn start(&self) -> Shaper {
         let mut command = self.command(&Self::RUN);
         let errors = self.home.path("errors");
@@ -164,13 +164,13 @@ impl Bench {
         shaper
     }
 
-    /// Asks the shaper something.
+    /// Sends the shaper a request.
     pub(crate) fn ask(&self, words: &[&str]) -> Output {
         let words = [words, &["--socket", "control"]].concat();
         self.home.run(&words)
     }
 
-    /// What it shows now, and not what it showed a moment ago.
+    /// The current state, rather than a cached snapshot.
     pub(crate) fn shown(&self) -> Value {
         let asked = clock::now().as_nanos();
         until("a fresh look", || {
@@ -182,13 +182,13 @@ impl Bench {
         })
     }
 
-    /// The offloads that are on at an interface of the middle.
+    /// The offloads that are on at an interface of the middle host.
     pub(crate) fn offloads(&self, name: &str) -> Vec<&'static str> {
         let on = || OffloadsOff::new(name).unwrap().turned_off().collect();
         self.middle.run(on).unwrap()
     }
 
-    /// A socket of `a` that sends to the one of `b`.
+    /// A socket of `a` that sends to one of `b`.
     pub(crate) fn sockets(&self) -> (UdpSocket, UdpSocket) {
         let bind = |address: &'static str| move || UdpSocket::bind(address).unwrap();
         let sender = self.a.run(bind("192.0.2.1:4000")).unwrap();
@@ -203,7 +203,7 @@ impl Bench {
 pub(crate) struct Shaper {
     child: Child,
     out: BufReader<ChildStdout>,
-    /// The line that it began with.
+    /// The first line that it printed.
     pub(crate) said: String,
     errors: PathBuf,
 }
@@ -214,12 +214,12 @@ impl Shaper {
         kill_process(pid, signal).unwrap();
     }
 
-    /// What it has printed on standard error so far.
+    /// Its standard error so far.
     pub(crate) fn errors(&self) -> String {
         fs::read_to_string(&self.errors).unwrap()
     }
 
-    /// Waits for its end: the status, and what it printed on standard output since it began.
+    /// Waits for it to end; returns the status and the standard output after the first line.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         let status = until("the end", || self.child.try_wait().unwrap());
         let mut said = String::new();

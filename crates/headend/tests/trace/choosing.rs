@@ -1,4 +1,4 @@
-//! Which connections and packets are reported.
+//! Tests which connections and packets are reported.
 
 use crate::home::Home;
 

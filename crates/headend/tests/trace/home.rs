@@ -1,4 +1,4 @@
-//! A directory for one test, with captures in it, and the program run there.
+//! A directory for one test with captures, in which the program runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::{Command, Output, Stdio};
 
 pub(crate) const HEADEND: &str = env!("CARGO_BIN_EXE_headend");
 
-/// A directory of one test, empty at first.
+/// An initially empty directory for one test.
 pub(crate) struct Home(pub(crate) PathBuf);
 
-/// What a run said.
+/// The output of a run.
 pub(crate) struct Said {
     pub(crate) status: i32,
     pub(crate) out: String,
@@ -24,13 +24,13 @@ impl Home {
         Home(path)
     }
 
-    /// Puts a capture there, under its own name.
+    /// Copies a capture there, under its own name.
     pub(crate) fn with(self, capture: &str) -> Home {
         fs::copy(source(capture), self.0.join(capture)).unwrap();
         self
     }
 
-    /// Puts octets there.
+    /// Writes bytes to a file there.
     pub(crate) fn put(&self, name: &str, octets: &[u8]) {
         fs::write(self.0.join(name), octets).unwrap();
     }
@@ -47,7 +47,7 @@ impl Home {
         self.0.join(name).exists()
     }
 
-    /// The program, with what is to follow `trace`, words apart by blanks.
+    /// The program with the arguments after `trace`, separated by blanks.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(HEADEND);
         command
@@ -63,14 +63,14 @@ impl Home {
         said(self.command(line).output().unwrap())
     }
 
-    /// The same with words that have blanks in them.
+    /// The same with arguments that contain blanks.
     pub(crate) fn run_words(&self, words: &[&str]) -> Said {
         let mut command = Command::new(HEADEND);
         let command = command.arg("trace").args(words).current_dir(&self.0);
         said(command.stdin(Stdio::null()).output().unwrap())
     }
 
-    /// A run that has nothing to complain about: what it printed.
+    /// Runs without errors; returns the output.
     pub(crate) fn good(&self, line: &str) -> String {
         let said = self.run(line);
         assert_eq!((said.status, said.err.as_str()), (0, ""), "{line}");
@@ -86,14 +86,14 @@ pub(crate) fn said(output: Output) -> Said {
     }
 }
 
-/// A capture of tcptrace's.
+/// A capture from tcptrace.
 pub(crate) fn source(capture: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../testdata/trace/tcptrace")
         .join(capture)
 }
 
-/// The capture's octets, decompressed.
+/// The capture's bytes, decompressed.
 pub(crate) fn plain(capture: &str) -> Vec<u8> {
     use std::io::Read;
     let mut octets = Vec::new();

@@ -1,4 +1,4 @@
-//! Several files, standard input, live captures, and files that are faulty.
+//! Tests several files, standard input, live captures and faulty files.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -14,7 +14,7 @@ fn files_are_ordered_by_their_first_packet_and_taken_as_one() {
         .with("urgent.dmp.gz");
     let one = home.good("-l fast_reuse.dmp.gz urgent.dmp.gz");
     assert_eq!(home.good("-l urgent.dmp.gz fast_reuse.dmp.gz"), one);
-    // One is of 1998, the other of 2001.
+    // One capture is from 1998, the other from 2001.
     assert!(
         one.starts_with("2 args remaining, starting with 'fast_reuse.dmp.gz'\n"),
         "{one}"
@@ -56,7 +56,7 @@ fn standard_input_is_a_file_like_others() {
     assert!(read.out.contains("9989 packets seen"));
 }
 
-/// A child that reads a pipe, what it says on standard error, and the pipe.
+/// A child that reads a pipe, its standard error, and the pipe.
 struct Live {
     child: std::process::Child,
     pipe: std::process::ChildStdin,
@@ -85,7 +85,7 @@ fn a_live_capture_shows_what_closes_and_reports_on_a_signal() {
     let octets = plain("fast_reuse.dmp.gz");
     let (header, records) = records(&octets);
     let mut live = live(&home, "-");
-    // A capture that is being written: the first 200 packets, and the beginning of another.
+    // A capture still being written: the first 200 packets, and part of the next.
     live.pipe.write_all(header).unwrap();
     live.pipe.write_all(&records[..200].concat()).unwrap();
     live.pipe.write_all(&records[200][..20]).unwrap();

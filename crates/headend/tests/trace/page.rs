@@ -1,4 +1,4 @@
-//! The page for users: each command on it runs.
+//! Runs each command of the user documentation.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::home::{HEADEND, Home, plain, source};
 
-/// The commands on the page, with what stands behind `#`.
+/// The commands on the page, with the text after `#`.
 fn commands(page: &str) -> Vec<(String, String)> {
     let lines = page.lines().filter_map(|line| line.strip_prefix("$ "));
     lines
@@ -23,7 +23,7 @@ fn every_command_on_the_page_runs() {
     let home = Home::new("page");
     fs::copy(source("fast_reuse.dmp.gz"), home.0.join("capture.pcap.gz")).unwrap();
     fs::copy(source("udpping.dmp.gz"), home.0.join("second.pcap.gz")).unwrap();
-    // Nothing is captured here: what is called tcpdump writes a capture that is there.
+    // Nothing is captured here: a substitute for tcpdump writes an existing capture.
     let bin = home.0.join("bin");
     fs::create_dir(&bin).unwrap();
     symlink(HEADEND, bin.join("headend")).unwrap();

@@ -1,4 +1,4 @@
-//! A capture in parts gives the report of the whole.
+//! Tests that a capture in parts gives the same report as the whole capture.
 
 use crate::home::{Home, plain, records};
 

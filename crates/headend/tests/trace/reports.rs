@@ -1,4 +1,4 @@
-//! The reports, in each form.
+//! Tests the reports in each format.
 
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ fn udp_flows_follow_the_connections_and_share_their_letters() {
         .with("fast_reuse.dmp.gz")
         .with("udpping.dmp.gz");
     let out = home.good("-u udpping.dmp.gz fast_reuse.dmp.gz");
-    // The UDP capture is of 2001, the other of 1998.
+    // The UDP capture is from 2001, the other from 1998.
     assert!(
         out.contains(" 18: 132.235.67.36:3330 - 132.235.67.21:9080 (ai2aj) "),
         "{out}"
@@ -152,7 +152,7 @@ fn times_are_local() {
 fn names_of_ports_are_looked_up_only_when_asked() {
     let home = Home::new("names").with("urgent.dmp.gz");
     assert!(home.good("-o1 urgent.dmp.gz").contains("132.235.1.12:19 "));
-    // What the system calls port 19 is its own affair.
+    // The name of port 19 depends on the system.
     let named = home.good("-o1 --res_port urgent.dmp.gz");
     let known = std::fs::read_to_string("/etc/services")
         .is_ok_and(|services| services.contains("\nchargen\t\t19/tcp"));

@@ -1,4 +1,4 @@
-//! Wrong command lines, and help.
+//! Tests wrong command lines and the help text.
 
 use crate::home::Home;
 

@@ -1,4 +1,4 @@
-//! What is written besides the report.
+//! Tests the files that are written besides the report.
 
 use crate::home::{Home, frame, pcap, plain, records};
 
@@ -108,7 +108,7 @@ fn saved_packets_are_a_capture_again() {
 
 #[test]
 fn contents_stand_at_their_place() {
-    // Two segments of 3 octets, the second one first, and one in between missing.
+    // Two segments of 3 bytes: the second arrives first, and a segment between them is missing.
     let start = u32::MAX - 1;
     let frames = [
         frame(start, 2, b""),
@@ -146,7 +146,7 @@ fn round_trips_are_written_in_milliseconds() {
 #[test]
 fn checksums_are_verified_only_when_asked() {
     let mut octets = plain("fast_reuse.dmp.gz");
-    // The first packet's TTL, so that its IP checksum is wrong; the frame's Ethernet header has 14 octets.
+    // Changes the first packet's TTL, so that its IP checksum is wrong; the frame's Ethernet header has 14 bytes.
     octets[24 + 16 + 14 + 8] ^= 1;
     let home = Home::new("checksum");
     home.put("bad.pcap", &octets);
