@@ -66,7 +66,7 @@ impl Drop for Home {
     }
 }
 
-/// Polls until `find` returns a value.
+/// Polls until `look` returns a value.
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
