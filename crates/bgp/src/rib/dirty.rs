@@ -1,4 +1,4 @@
-//! A set of slots that are still to be looked at: one bit each, and a list as long as they are few.
+//! A set of slots that are pending: one bit per slot, and a list as long as there are few.
 
 /// The slots of one window, and also the most that are listed.
 pub(crate) const WINDOW: usize = 16_384;
@@ -17,7 +17,7 @@ pub(crate) struct Item {
 pub(crate) struct Dirty {
     bits: Vec<u64>,
     count: u32,
-    /// All slots in the order in which they were added, unless `is_long`.
+    /// All slots in insertion order, unless `is_long`.
     list: Vec<u32>,
     is_long: bool,
     /// The path at which the next window of a long set starts.

@@ -46,7 +46,7 @@ pub(super) struct SendCounters {
     pub(super) detached: u64,
 }
 
-/// What a group has to have read before slots can be freed: the group, its serial number, and a block of its queue.
+/// What a group has to have read before slots can be freed: its number, its serial number, and a block of its queue.
 pub(super) type Barrier = (u32, u64, u64);
 
 /// All groups, and the peers that are in them.
@@ -60,7 +60,7 @@ pub(super) struct Groups {
     dying: Vec<Chunked<u32>>,
     serial: u64,
     members: Members,
-    /// Peers that have something to be sent.
+    /// Peers with data to send.
     ready: VecDeque<u32>,
     /// Whether peers are sent nothing for now.
     is_deferred: bool,
@@ -128,7 +128,7 @@ impl Groups {
         Some((earliest, "MinRouteAdvertisementIntervalTimer"))
     }
 
-    /// The next peer that has something to be sent.
+    /// The next peer with data to send.
     #[inline]
     pub(super) fn poll_ready(&mut self) -> Option<u32> {
         loop {
@@ -173,7 +173,7 @@ impl Groups {
         }
     }
 
-    /// A path has another number now, with nothing that peers would have to be sent.
+    /// A path has been renumbered without a change that peers would have to be sent.
     pub(super) fn renumbered(
         &mut self,
         store: &mut Store,
@@ -213,13 +213,13 @@ impl Groups {
             .any(owes)
     }
 
-    /// What the groups of a family have written so far.
+    /// How far the groups of a family have written.
     pub(super) fn barriers(&self, family: FamilyId, out: &mut Vec<Barrier>) {
         let groups = self.of_family(family);
         out.extend(groups.map(|(number, group)| (number, group.serial, group.queue.last())));
     }
 
-    /// Whether a member has not read all that its group had written then.
+    /// Whether a member has yet to read what its group had written by then.
     pub(super) fn is_behind(&self, &(number, serial, block): &Barrier) -> bool {
         self.group(number)
             .is_some_and(|group| group.serial == serial && group.queue.first() < block)
@@ -275,7 +275,7 @@ impl Groups {
         Some(())
     }
 
-    /// Octets that groups hold, those that peers hold, and how many groups there are.
+    /// Bytes held by groups, bytes held by peers, and the number of groups.
     pub(super) fn memory(&self) -> (usize, usize, usize) {
         let groups = self.list.iter().flatten();
         let dying: usize = self.dying.iter().map(|sent| sent.memory()).sum();

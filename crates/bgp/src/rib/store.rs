@@ -58,7 +58,7 @@ pub struct RibConfig {
     pub seed: u64,
 }
 
-/// Learns of every change in a [`Store`].
+/// Is notified of every change in a [`Store`].
 pub(super) trait Follower {
     /// The routes of a slot have changed; `best` is the best path now, and `is_new_best` says whether it was another
     /// one before.
@@ -176,7 +176,7 @@ impl Store {
         self.peers.get(peer)
     }
 
-    /// What is asked of the peer that a route came from, or of ourselves.
+    /// The traits of the peer that a route came from, or our own.
     #[inline]
     pub(super) fn source(&self, peer: u32) -> &Source {
         self.peers.source(peer)

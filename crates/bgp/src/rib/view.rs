@@ -1,4 +1,4 @@
-//! What operators look at: routes, what peers are sent, counts, memory.
+//! Read access for operators: routes, what peers are sent, counters, memory.
 
 use wire::bgp::{FamilyId, NextHop, Nlri, Prefix};
 
@@ -148,7 +148,7 @@ impl Rib {
         }
     }
 
-    /// How much memory is held for what.
+    /// Memory held, by part.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let store = self.store.memory();

@@ -1,4 +1,4 @@
-//! What the groups know of each peer: its place in the group of each family, and what it is still to be sent.
+//! Each peer's state in the groups: its place in the group of each family, and what is still to be sent to it.
 
 use wire::bgp::{FAMILIES, FamilyId};
 
@@ -59,7 +59,7 @@ impl Member {
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     is_open: bool,
-    /// Whether it waits in the queue of peers that have something to be sent.
+    /// Whether it is queued to be served.
     is_ready: bool,
 }
 

@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-/// The most octets that wait for the slowest member. Then it is served apart.
+/// Maximum bytes queued for the slowest member; beyond it, that member is served apart.
 pub(crate) const QUEUE_MAX: usize = 256 * 1_024;
-/// A block with this many octets is full.
+/// A block with this many bytes is full.
 const BLOCK_FULL: usize = 16 * 1_024;
 
 /// The members that a message is for.

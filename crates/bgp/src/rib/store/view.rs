@@ -1,4 +1,4 @@
-//! What operators look at: routes, and why each is the best or is not.
+//! Read access for operators: routes, and why each is or is not the best.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub struct Best {
     pub next_hop: Option<IpAddr>,
 }
 
-/// A route of a prefix, to look at.
+/// A route of a prefix, for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteView<'a> {
     /// The peer that it came from; `None` for a route of our own.

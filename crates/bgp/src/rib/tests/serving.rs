@@ -65,7 +65,7 @@ fn a_member_that_does_not_read_costs_the_others_nothing_and_gets_all_in_the_end(
     }
     net.settle();
     let routes = many(20_000);
-    // Peer 3 reads none of several megabytes.
+    // Peer 3 reads none of the several megabytes queued for it.
     for round in 0..12 {
         for (at, some) in routes.chunks(20).enumerate() {
             let path = [64_501, 1 + round * 1_000 + at as u32];
