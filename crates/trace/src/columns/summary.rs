@@ -68,7 +68,7 @@ pub const SUMMARY: &[Count] = &[
     count("udp_packets", |summary| summary.udp.map(i128::from),
         "UDP packets analysed; null without `-u`."),
     count("too_short", |summary| Some(summary.too_short.into()),
-        "Packets that the capture cut too short to analyse."),
+        "Packets whose captured part is too short to analyse."),
     count("bad_ip_checksums", |summary| summary.bad_checksums.map(|bad| bad[0].into()),
         "Packets with a wrong IP checksum; null without `--checksum`."),
     count("bad_tcp_checksums", |summary| summary.bad_checksums.map(|bad| bad[1].into()),
@@ -80,11 +80,11 @@ pub const SUMMARY: &[Count] = &[
     count("udp_flows", |summary| Some(summary.flows.into()),
         "UDP flows."),
     count("udp_packets_beyond", |summary| Some(summary.flows_beyond.into()),
-        "Packets of UDP flows that the full flow table could not hold."),
+        "UDP packets that belong to no listed flow because the flow table was full."),
     count("finished_early", |summary| Some(summary.finished_early.into()),
-        "Connections that were ended early because memory ran out. Later packets of a connection that was ended early count as a new connection."),
+        "Connections that headend ended early because memory ran out. Later packets of a connection that headend ended early count as a new connection."),
     count("flights_cut", |summary| Some(summary.flights_cut.into()),
-        "How often headend stopped tracking segments in flight because memory ran out. Retransmissions of segments that are no longer tracked are not timed."),
+        "How often headend stopped tracking segments in flight because memory ran out. headend does not time the retransmissions of segments that it no longer tracks."),
 ];
 
 impl Summary {
