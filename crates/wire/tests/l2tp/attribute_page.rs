@@ -9,13 +9,14 @@ const HEAD: &str = "\
 # L2TP attributes
 
 This page lists every attribute of RFC 2661 (L2TPv2) and RFC 3931 (L2TPv3) with vendor id 0 that headend reads and
-writes. It is generated from the table in `crates/wire/src/l2tp/attribute.rs`, and a test compares the two. To
-regenerate the page, run `REWRITE_DOCS=1 cargo test -p headend-wire`.
+writes. The page is generated from the table in `crates/wire/src/l2tp/attribute.rs`, and a test compares the page with
+the table. To regenerate the page, run `REWRITE_DOCS=1 cargo test -p headend-wire`.
 
-- M in v2, M in v3: the mandatory bit that we send in that version. `-` means that the version's RFC does not define the
-  attribute. A receiver checks the bit only if it does not recognise the attribute, or if the value's length is wrong.
-- Hiding: whether the value may be hidden (RFC 2661 4.3, RFC 3931 5.3).
-- Octets: the valid lengths of the value, before hiding.
+- The columns *M in v2* and *M in v3* give the M (mandatory) bit that headend sends in L2TPv2 and L2TPv3. `-` means that
+  the version's RFC does not define the attribute. A receiver checks the M bit only if it does not recognise the
+  attribute, or if the length of the attribute's value is wrong.
+- The column *hiding* says whether the value may be hidden. RFC 2661 4.3 and RFC 3931 5.3 define hiding.
+- The column *octets* gives the valid lengths of the attribute's value, before hiding.
 
 | number | attribute | M in v2 | M in v3 | hiding | octets | defined in |
 |---:|---|---|---|---|---|---|
