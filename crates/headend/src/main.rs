@@ -78,8 +78,8 @@ fn main() -> ExitCode {
         Verb::Trace(args) => trace::run(&args),
         Verb::Lab(args) => lab::run(&args),
         Verb::Bench(args) => bench::run(&args),
-        Verb::Man(args) => pages::man(Cli::command(), &args),
-        Verb::Completions(args) => pages::completions(&Cli::command(), &args),
+        Verb::Man(args) => pages::man(pages::described(Cli::command()), &args),
+        Verb::Completions(args) => pages::completions(&pages::described(Cli::command()), &args),
     };
     cli::finish(outcome)
 }

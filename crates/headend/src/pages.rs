@@ -1,5 +1,6 @@
 //! `headend man` and `headend completions`: manual pages and shell completions, written from the declarations of the
-//! command line. The flags of `headend trace` are in a table of its own, so its page and completions have no flags.
+//! command line. clap does not parse the flags of `headend trace`, which have tcptrace's syntax; that verb's own table
+//! describes them here.
 
 use std::fs;
 use std::io::{self, Write};
@@ -50,6 +51,11 @@ impl From<Known> for Shell {
     }
 }
 
+/// The command line with the flags of `headend trace`.
+pub(crate) fn described(command: Command) -> Command {
+    command.mut_subcommand("trace", |trace| trace.args(tool_trace::flags()))
+}
+
 /// Writes the pages.
 pub(crate) fn man(command: Command, args: &ManArgs) -> Result<ExitCode> {
     match args.dir.as_ref().or(args.out.as_ref()) {
@@ -89,6 +95,7 @@ fn visible(command: &Command) -> Command {
     let flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let mut shown = Command::new(name)
+        .disable_help_flag(command.is_disable_help_flag_set())
         .args(flags.cloned())
         .subcommands(verbs.map(visible));
     if let Some(about) = command.get_about() {
@@ -132,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_visible_verb_has_a_page_with_its_flags() {
-        let pages = pages(Cli::command()).unwrap();
+        let pages = pages(described(Cli::command())).unwrap();
         let page = |name: &str| {
             let found = pages.iter().find(|(file, _)| file == name);
             let (_, page) = found.unwrap_or_else(|| panic!("no page {name}"));
@@ -141,6 +148,10 @@ mod tests {
         assert!(page("headend.1").contains("headend\\-show(1)"));
         assert!(page("headend-show-tunnels.1").contains("\\-\\-ended"));
         assert!(page("headend-ping.1").contains("\\-\\-responder"));
+        let trace = page("headend-trace.1");
+        for flag in ["\\fB\\-l\\fR", "\\-\\-parquet", "\\-\\-csv"] {
+            assert!(trace.contains(flag), "{flag} is not in\n{trace}");
+        }
         let hidden =
             |(file, _): &&(String, Vec<u8>)| file.contains("bare") || file.contains("help");
         assert_eq!(pages.iter().find(hidden).map(|(file, _)| file), None);
@@ -149,9 +160,9 @@ mod tests {
     #[test]
     fn each_shell_completes_verbs_and_flags_except_hidden_ones() {
         for known in Known::value_variants() {
-            let text = completions_for(&Cli::command(), *known);
+            let text = completions_for(&described(Cli::command()), *known);
             let text = String::from_utf8(text).unwrap();
-            for wanted in ["emulate", "subscribers", "ended", "socket", "responder"] {
+            for wanted in ["emulate", "subscribers", "ended", "parquet", "responder"] {
                 assert!(text.contains(wanted), "{known:?}: {wanted}");
             }
             for hidden in ["tunnels-bare", "with-parent", "keep-offloads-off"] {

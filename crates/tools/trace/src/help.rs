@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use clap::{Arg, ArgAction};
+
 use super::filter::VARIABLES;
 use super::flags::{Act, FLAGS, Flag, Group};
 use super::low::Help;
@@ -50,9 +52,43 @@ fn arguments() -> String {
     out
 }
 
+/// The flags as clap describes them, for manual pages and completions. clap does not parse them.
+pub(super) fn described() -> Vec<Arg> {
+    let described = FLAGS.iter().map(|flag| {
+        let id = format!("{}{}", flag.letter, flag.long);
+        let mut arg = Arg::new(id)
+            .help(flag.help)
+            .help_heading(flag.group.title());
+        if flag.letter != '\0' {
+            arg = arg.short(flag.letter);
+        }
+        if !flag.long.is_empty() {
+            arg = arg.long(long(flag));
+        }
+        match flag.act {
+            Act::Switch(_) | Act::Ignored => arg.action(ArgAction::SetTrue),
+            Act::Value(what, _) | Act::IgnoredValue(what) => {
+                arg.value_name(what.trim_start_matches("a ").to_uppercase())
+            }
+            Act::Suffix(what, _) | Act::Joined(what, _) => {
+                arg.value_name(what.to_owned()).num_args(0..=1)
+            }
+        }
+    });
+    described.collect()
+}
+
+/// The long name as users write it. Names that tcptrace has keep their underscores.
+fn long(flag: &Flag) -> String {
+    if flag.theirs {
+        flag.long.to_owned()
+    } else {
+        flag.long.replace('_', "-")
+    }
+}
+
 fn name(flag: &Flag) -> String {
-    let long = flag.long.replace('_', "-");
-    let long = if flag.theirs { flag.long } else { &long };
+    let long = long(flag);
     let value = match flag.act {
         Act::Switch(_) | Act::Ignored => String::new(),
         Act::Value(what, _) | Act::IgnoredValue(what) => {
@@ -65,7 +101,7 @@ fn name(flag: &Flag) -> String {
         }
         Act::Suffix(what, _) | Act::Joined(what, _) => what.to_owned(),
     };
-    match (flag.letter, long) {
+    match (flag.letter, long.as_str()) {
         ('\0', long) => format!("    --{long}{value}"),
         (letter, "") => format!("-{letter}{value}"),
         (letter, long) => format!("-{letter}{value}, --{long}"),

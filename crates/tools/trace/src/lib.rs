@@ -66,6 +66,12 @@ pub struct TraceArgs {
     words: Vec<OsString>,
 }
 
+/// All flags, for manual pages and shell completions.
+#[must_use]
+pub fn flags() -> Vec<clap::Arg> {
+    help::described()
+}
+
 /// Runs the command line.
 ///
 /// # Errors
