@@ -111,7 +111,7 @@ pub(super) fn tell(
                 && let Some(view) = core.edge.subscriber(subscriber)
             {
                 let name = String::from_utf8_lossy(view.name);
-                tracing::debug!(subscriber = %name, address = ?view.address, "on line");
+                tracing::debug!(subscriber = %name, address = ?view.address, "connected");
             }
             if let Some(view) = core.edge.subscriber(subscriber) {
                 server.up(WaitFor::Line(view.session), core.now);
@@ -155,7 +155,7 @@ pub(super) fn tell(
                 server.down(WaitFor::Line(session), &reason, core.now);
             }
             let name = String::from_utf8_lossy(&name);
-            tracing::debug!(subscriber = %name, %reason, "not on line any more");
+            tracing::debug!(subscriber = %name, %reason, "disconnected");
             return;
         }
     };

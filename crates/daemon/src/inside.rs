@@ -233,6 +233,6 @@ fn set_up(tun: &Tun, wanted: &config::Tun, settings: &config::Subscribers) -> Re
 fn take_errors(name: &str) {
     let key = format!("/proc/sys/net/ipv4/conf/{name}/accept_local");
     if let Err(error) = std::fs::write(&key, "1") {
-        tracing::warn!(%key, %error, "senders will not be told of packets that are too large");
+        tracing::warn!(%key, %error, "senders will get no ICMP error for packets that are too large");
     }
 }

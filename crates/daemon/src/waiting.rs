@@ -11,7 +11,7 @@ use l2tp::{SessionKey, TunnelKey};
 pub(super) enum WaitFor {
     Tunnel(TunnelKey),
     Session(SessionKey),
-    /// A client session of ours comes on line.
+    /// One of our own client sessions connects.
     Line(SessionKey),
 }
 

@@ -67,7 +67,7 @@ impl<R: fmt::Display> fmt::Display for End<R> {
             Self::Session(end) => write!(f, "the session: {end}"),
             Self::Refused(why) => write!(f, "not let in: {why}"),
             Self::NoAddress(why) => write!(f, "no address: {why}"),
-            Self::SetupTimeout => f.write_str("not on line in time"),
+            Self::SetupTimeout => f.write_str("not connected in time"),
             Self::SessionTimeout => f.write_str("its time was over (Session-Timeout)"),
             Self::IdleTimeout => f.write_str("no data for too long (Idle-Timeout)"),
             Self::Administrator => f.write_str("an operator ended it"),

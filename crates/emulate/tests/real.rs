@@ -118,7 +118,7 @@ fn a_daemon_outside_is_a_router_of_the_graph() {
         .unwrap();
     // The thread ends once it has received 198.51.100.0/24.
     until("the end of the daemon", || outside.is_finished());
-    assert!(outside.join().unwrap(), "it heard of the route");
+    assert!(outside.join().unwrap(), "the daemon received the route");
     drop((fleet, stop));
 }
 

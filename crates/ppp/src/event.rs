@@ -154,7 +154,7 @@ impl fmt::Display for LinkEnd {
             Self::PeerTerminated => "the peer ended it",
             Self::NoAnswer => "the peer did not answer",
             Self::Rejected => "the peer rejects what is needed",
-            Self::AuthenticationRejected => "the peer will not say who it is",
+            Self::AuthenticationRejected => "the peer refuses to authenticate",
             Self::AuthenticationTimeout => "authentication took too long",
             Self::AuthenticationFailed => "authentication failed",
             Self::RefusedByPeer => "the peer refused our name",

@@ -145,8 +145,8 @@ impl Sfq {
             let slot = self.slots.find(self.key(pool, id));
             self.slots.push(slot, pool, id);
         }
-        // If a quantum takes longer than a period, a full quantum at each change would let the first flow send for
-        // ever.
+        // If a quantum takes longer than a period, a full quantum at each change would let the first flow send
+        // without end.
         self.slots.set_turn(turn);
     }
 

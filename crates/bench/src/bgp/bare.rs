@@ -30,9 +30,9 @@ const LISTENER: u64 = u64::MAX - 1;
 #[derive(Debug, clap::Args)]
 pub(crate) struct BgpBareArgs {
     kind: Kind,
-    /// Where it listens, or, where it is to connect, from where
+    /// The address to listen on; with --connect, the source address
     address: SocketAddr,
-    /// Connect so often to there
+    /// Open N connections to ADDRESS
     #[arg(long, num_args = 2, value_names = ["N", "ADDRESS"])]
     connect: Vec<String>,
 }
@@ -40,11 +40,11 @@ pub(crate) struct BgpBareArgs {
 /// What the loop does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Kind {
-    /// Sends back what comes: a KEEPALIVE for each KEEPALIVE
+    /// Returns every message to its sender: a KEEPALIVE for each KEEPALIVE
     Echo,
-    /// Passes on what comes over the first two connections from each to the other
+    /// Forwards bytes between the first two connections, in both directions
     Relay,
-    /// Says KEEPALIVE over each connection in each second, and reads what comes
+    /// Sends a KEEPALIVE over each connection every second, and discards the received ones
     Beat,
 }
 

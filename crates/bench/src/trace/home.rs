@@ -73,7 +73,7 @@ impl Home {
         let path = dir.join(format!("{}-{factor}.pcap", kind.name));
         if !path.exists() {
             // It gets its final name once it is complete.
-            let begun = dir.join("begun.pcap");
+            let begun = dir.join("partial.pcap");
             File::create(&begun)
                 .and_then(|mut file| kind.write(scale, &mut file, &mut |_| {}))
                 .and_then(|_| fs::rename(&begun, &path))

@@ -299,12 +299,12 @@ fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &Notes) {
     let (all, of_pools) = users.map_or((0, 0), |users| (users.len(), users.of_pools()));
     let message = match (of_pools, asks) {
         (0, true) => {
-            "is missing: only who gets an address from its server (Framed-IP-Address) comes on line"
+            "is missing: only a subscriber whose server assigns an address (Framed-IP-Address) can connect"
                 .into()
         }
         (_, true) => format!(
-            "is missing: {of_pools} of the {all} users of the file have no address of their own; of others only who \
-             gets one from its server (Framed-IP-Address) comes on line"
+            "is missing: {of_pools} of the {all} users of the file have no address of their own; of the others, \
+             only a subscriber whose server assigns an address (Framed-IP-Address) can connect"
         ),
         (0, false) if all > 0 => return,
         (_, false) if of_pools < all => {

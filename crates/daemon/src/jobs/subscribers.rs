@@ -115,7 +115,7 @@ impl Context<'_> {
     pub(super) fn stop_capture(&mut self, id: u64, capture: u64) -> Result<Option<Work>, Refusal> {
         let out = self.client.out();
         if !self.captures.stop(self.key, capture, out, self.core) {
-            let message = format!("no capture was begun by request {capture}, or it has ended");
+            let message = format!("request {capture} started no capture, or the capture has ended");
             return Err(Refusal::new(Code::NotFound, message));
         }
         reply::done(self.client.out(), id, None);

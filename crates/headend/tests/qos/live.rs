@@ -129,7 +129,7 @@ fn every_command_of_the_page_about_a_running_one_works() {
 
 /// Runs a command of the page with the arguments that it needs here.
 fn try_out(bench: &Bench, mut words: Vec<&str>) {
-    // Commands that run for ever are stopped.
+    // Without --count, these commands do not end.
     if words.contains(&"-w") || words.contains(&"--live") {
         words.extend(["--count", "1"]);
     }

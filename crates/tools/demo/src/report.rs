@@ -138,7 +138,7 @@ impl Report {
             }
             if online.left < all {
                 let left = online.left;
-                bail!("only {left} of {all} were on line at the end");
+                bail!("only {left} of {all} were connected at the end");
             }
         }
         if !self.gone || self.listed > 0 {
@@ -222,7 +222,7 @@ impl Report {
         if let Some(online) = &self.online {
             writeln!(
                 out,
-                "  on line    {} in {:.3} s: {:.0} a second from nothing to an address (LCP, CHAP, IPCP; users file, pool)",
+                "  connected  {} in {:.3} s: {:.0} a second from nothing to an address (LCP, CHAP, IPCP; users file, pool)",
                 online.count,
                 online.took.as_secs_f64(),
                 online.rate()

@@ -188,7 +188,8 @@ impl Engine<'_> {
         let (stream, sequence) = match (whose, untagged) {
             (Some(Whose::Stream(stream, sequence, _)), _) => (stream, Some(sequence)),
             (Some(Whose::Untagged(sequence)), Some(stream)) => (*stream, Some(sequence)),
-            // A UDP socket has one stream; of an ICMP error that quotes too little, any stream to there is told.
+            // A UDP socket has one stream. An ICMP error that quotes too little counts for the first stream to that
+            // destination.
             _ => match (0..self.lanes.of_stream.len()).find(|&stream| {
                 self.lanes.of_stream[stream] as usize == number
                     && (lane.version.is_none() || to == Some(self.task.to[stream].ip()))

@@ -147,7 +147,7 @@ mod tests {
         );
         assert_eq!(rates.words(), "8.00 Mbit/s, 750 p/s, dropped 75/s");
         let most = Rates::between(counted(0, 0), counted(u64::MAX, u64::MAX), 1);
-        assert_eq!(most, None, "more than can be told");
+        assert_eq!(most, None, "the rate overflows");
     }
 
     #[test]

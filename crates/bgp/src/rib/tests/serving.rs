@@ -177,7 +177,7 @@ fn stale_routes_stay_and_those_not_announced_again_go_at_the_end() {
     assert_eq!(
         net.ear(2).updates,
         2,
-        "nothing is told again that stayed the same"
+        "unchanged routes are not advertised again"
     );
     // Routes that are stale for the second time are removed.
     net.close(1, Families::ALL);
@@ -332,7 +332,7 @@ fn changes_of_best_routes_are_told_to_who_watches() {
     net.say(1, &Said::path(&[64_501]), &["10.0.0.0/8"]);
     assert_eq!(net.rib.poll_change(), None);
     net.rib.watch_changes();
-    let change = net.rib.poll_change().expect("what there is");
+    let change = net.rib.poll_change().expect("the best route so far");
     assert_eq!(change.prefix, p("10.0.0.0/8"));
     let best = change.best.expect("a route");
     assert_eq!(

@@ -38,7 +38,7 @@ pub struct Announce {
     pub networks: Vec<Prefix>,
     /// Whether to announce the networks of the address pools.
     pub pools: bool,
-    /// Whether to announce the addresses and networks of subscribers while they are on line.
+    /// Whether to announce the addresses and networks of subscribers while they are connected.
     pub subscribers: bool,
     /// Aggregates. While an aggregate covers any subscriber route, it is announced in place of those routes.
     pub aggregates: Vec<Prefix>,

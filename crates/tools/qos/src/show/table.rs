@@ -52,7 +52,7 @@ fn named(way: &Way) -> Vec<(String, &Sums)> {
     let mut open: Vec<(&Node, usize)> = tops.into_iter().map(|node| (node, 0)).collect();
     while let Some((node, depth)) = open.pop() {
         lines.push((format!("{:1$}{2}", "", 2 * depth, name(node)), &node.sums));
-        // The entry is removed, so that a cycle cannot recurse for ever.
+        // The entry is removed, so that a cycle cannot loop without end.
         let children = below.remove(node.handle.as_str()).unwrap_or_default();
         open.extend(children.into_iter().map(|child| (child, depth + 1)));
     }

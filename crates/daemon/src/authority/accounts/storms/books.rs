@@ -88,7 +88,7 @@ impl Books {
     pub(super) fn up(&mut self, session: SessionId) {
         self.seen.starts += 1;
         let is_accepted = self.accepted.contains(&session.text()[..]);
-        assert!(is_accepted, "{session} is on line, and no server let it in");
+        assert!(is_accepted, "{session}: no server accepted it");
     }
 
     /// A record was handed to the store and to the delivery.
