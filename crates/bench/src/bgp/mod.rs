@@ -77,7 +77,7 @@ pub(super) struct BgpArgs {
     /// Measure with few peers and prefixes, in a few seconds
     #[arg(long)]
     quick: bool,
-    /// The namespaces are made, and the files go here
+    /// Run in the namespaces of this process, and write the files here
     #[arg(long, value_name = "DIR", hide = true)]
     inside: Option<PathBuf>,
     #[command(flatten)]
@@ -93,7 +93,7 @@ struct Results {
     meshed: Vec<Meshed>,
     in_memory: Vec<InMemory>,
     hijacked: Vec<Hijacked>,
-    /// What could not be measured, and why.
+    /// Measurements that failed, and why.
     notes: Vec<String>,
 }
 
@@ -140,44 +140,44 @@ pub(super) fn run(args: &BgpArgs) -> Result<ExitCode> {
 
 fn method(bench: &Bench, plan: &Plan, others: &[Who], results: &Results) -> Vec<String> {
     let mut lines = vec![
-        "The load is the benchmark's own process, which speaks BGP with octets of its own and none of this program's codec; who is measured is a process of its own, new for each measurement, that takes any peer of 127.0.0.0/8 and accepts and passes on all routes. Processor time is the scheduler's account of all its threads, in nanoseconds; memory is counted page by page."
+        "The load generator is the benchmark's own process; it has its own BGP encoder and shares no code with this program's codec. The measured daemon is a separate process, started anew for each measurement. It accepts any peer from 127.0.0.0/8, and imports and exports all routes. Processor time is the scheduler's count for all threads of the daemon, in nanoseconds. Memory is counted page by page."
             .to_owned(),
         format!(
-            "Passive peers: each has a TCP connection from an address of its own, a hold time of 3 s, and a KEEPALIVE per second in both directions. They start one after another over at least 2 s, so that the timers of both sides are spread; the measurement takes {} s and starts 2 s after the last. The bare loop waits with epoll and returns every message, so it reads and writes as many KEEPALIVEs; its memory per peer is that of its table of descriptors.",
+            "Passive peers: each peer has a TCP connection from its own address, a hold time of 3 s, and one KEEPALIVE per second in each direction. The peers connect one after another over at least 2 s, so that the timers of both sides are spread. The measurement starts 2 s after the last session and takes {} s. The bare loop waits with epoll and echoes every message, so it reads and writes the same number of KEEPALIVEs. Its memory per peer is an entry in its table of connections.",
             plan.keep.as_secs_f64()
         ),
-        "Peers at once: every connection is started before the first reply is read, with a hold time of 90 s; the time is from the first connect to the last session confirmed by the other side's KEEPALIVE. If a daemon's listen backlog is short, the kernel retries after a second, which counts as the daemon's time."
+        "Peers at once: the load generator starts every connection before it reads the first reply; the hold time is 90 s. The time runs from the first connect until the daemon's KEEPALIVE has confirmed the last session. If a daemon's listen backlog is short, the kernel retries the connection after a second; this second counts as the daemon's time."
             .into(),
-        "Table: a feeder and a sink in ASes of their own. All messages are encoded in advance; the time is from the feeder's first byte to the last prefix at the sink, which counts each prefix once; then the whole table is withdrawn. A set has an AS path of three to six, up to eight communities, a MED in a quarter, and one to eighteen prefixes, six in the mean. The bare loop passes on the same bytes. Memory is the peak of the process."
+        "Table: the feeder and the sink each have their own AS. All messages are encoded in advance. The time runs from the feeder's first byte until the last prefix is at the sink, which counts each prefix once. Then the feeder withdraws the whole table. An attribute set has an AS path of three to six AS numbers and up to eight communities; a quarter of the sets have a MED. One to eighteen prefixes share a set, six on average. The bare loop forwards the same bytes. Memory is the peak of the daemon's process."
             .into(),
         format!(
-            "Full mesh: a TCP connection between each two routers, each router with an address of its own, KEEPALIVEs each second, hold time 3 s, on all cores; once all connections are there and 4 s later, {} s are measured. What is up and what was lost is read off the kernel's table of connections: an endpoint is lost when its connection is no longer the same one. The bare loops are pairs of processes, with a timer and epoll, over as many connections.",
+            "Full mesh: each pair of routers has a TCP connection, and each router has its own address. The routers send KEEPALIVEs every second, have a hold time of 3 s, and may use all cores. The measurement starts 4 s after the last connection and takes {} s. For all subjects alike, the kernel's table of connections shows which session ends are up or lost. A session end is lost if its connection has gone or was replaced by another. The bare loops are pairs of processes with a timer and epoll, over the same number of connections.",
             plan.keep.as_secs_f64()
         ),
         format!(
-            "Routers in memory: a full mesh in one process, of real state machines and real octets, links of 1 ms, KEEPALIVEs each second, hold time 3 s. Once all sessions are up and 2 s later, {} s of virtual time are run as fast as they go, then {} s at the machine's pace, on one core. Memory is resident memory gained since before the first router. The hijack is over a random graph of customers, peers and providers, links of 20 to 30 ms: the owner announces its prefix after 2 s, the hijacker the same after 5 s; wall time is of all of it, graph and sessions included.",
+            "Routers in memory: one process emulates a full mesh with real state machines and encoded messages, over links of 1 ms. KEEPALIVEs are sent every second; the hold time is 3 s. The measurement starts 2 s after the last session is up. The emulation runs {} s of virtual time as fast as possible, then {} s in real time, on one core. Memory is the resident memory gained since before the first router. The hijack runs over a random graph of customers, peers and providers, with links of 20 to 30 ms. The owner announces its prefix after 2 s, and the hijacker announces the same prefix after 5 s. The hijack's wall time covers the whole run, including the graph and the sessions.",
             plan.virtual_s,
             plan.keep.as_secs_f64()
         ),
         format!(
-            "Tables and peers at once are measured {} times where one takes less than 3 s, and the report has the one of median time.",
+            "Tables, peers at once and the hijack are measured {} times if one measurement takes less than 3 s. The report shows the measurement of median time.",
             plan.rounds
         ),
     ];
     lines.push(if bench.cores.are_apart() {
-        "The load is on one core and who is measured on another, the same ones for all; a daemon with threads shares its core among them.".into()
+        "The load generator runs on one core and the measured daemon on another; the cores are the same for all daemons. All threads of a daemon share its core.".into()
     } else {
-        "There is one core, which load and daemon share.".into()
+        "The load generator and the daemon share the machine's only core.".into()
     });
     if !others.is_empty() {
         let names: Vec<String> = others.iter().map(ToString::to_string).collect();
         lines.push(format!(
-            "All of it ran in namespaces of its own, as root in them. {}: FRR without zebra, BIRD without a kernel table, each else as it comes but for the peers and, at FRR, an advertisement interval of 0 s; FRR gathers routes for a second before it sends any (coalesce-time).",
+            "All measurements ran in separate network namespaces, as root in these namespaces. Other daemons: {}. FRR runs without zebra, and BIRD without a kernel table. Otherwise each daemon has its default settings, except for the peers and, with FRR, an advertisement interval of 0 s. FRR gathers routes for a second before it sends any (coalesce-time).",
             names.join(", ")
         ));
     }
     if cfg!(debug_assertions) {
-        lines.push("This is a build without optimisation: its figures say nothing.".into());
+        lines.push("This build is not optimised, so its figures are not valid.".into());
     }
     lines.extend(results.notes.iter().map(|note| format!("Note: {note}.")));
     lines

@@ -101,28 +101,28 @@ pub(super) fn run(args: &ForwardArgs) -> Result<ExitCode> {
 
 fn method(apart: bool) -> Vec<String> {
     let mut lines = vec![
-        "The LNS is a process of its own in a network namespace, its peers are in another, with a pair of virtual Ethernet interfaces between them. Processor time is the scheduler's account of the LNS's process, user and system, over the packets that came out: into the TUN device, or at the peers' end of the wire, by the interfaces' own counts. It includes what the kernel does with a packet in the LNS's own system call."
+        "The LNS is a separate process in one network namespace, and its peers are in another. A pair of virtual Ethernet interfaces connects the two. Processor time is the scheduler's count of user and system time for the LNS's process, divided by the number of packets that came out. Packets come out into the TUN device or at the peers' end of the wire; the interfaces count them. Processor time includes the kernel's work on a packet in the LNS's own system calls."
             .to_owned(),
         format!(
-            "Packets are UDP in IPv4 of {} octets. Runs of one flow are of one subscriber and leave the sender joined, 64 at a time (UDP_SEGMENT); mixed flows are of {} subscribers in turn, each with a tunnel and a peer's address of its own, so that no two that follow each other can be joined.",
+            "Packets are UDP in IPv4, {} bytes long. In runs with one flow, all packets are one subscriber's, and the sender joins 64 at a time (UDP_SEGMENT). In runs with mixed flows, the packets are those of {} subscribers in turn. Each subscriber has its own tunnel and peer address, so no two successive packets can be joined.",
             packets::LENGTH,
             ways::PEERS
         ),
-        "Into the TUN device the kernel has no route on for them, and drops them there; at the peers' end nobody reads the socket."
+        "Behind the TUN device, the kernel has no route for the packets and drops them. At the peers' end, no process reads the socket."
             .into(),
-        "The bare loops are recvmmsg and a write for each packet, and a read for each packet and sendmmsg, of 64 datagrams, on a TUN device without offloads, in a process of its own in the LNS's place, under the same load. They hand the kernel each datagram as a message of its own; ours hands it as one what a turn has for one peer and GSO can cut again, whatever stands between."
+        "The bare loop towards the TUN device calls recvmmsg, and write for each packet. The bare loop in the other direction calls read for each packet, and sendmmsg. Each handles 64 datagrams at a time, on a TUN device without offloads, in a separate process in the LNS's place, under the same load. The bare loops pass each datagram to the kernel as a separate message. Our LNS passes all datagrams that one turn has for a peer as one message if GSO can split them again, even if other datagrams come between them."
             .into(),
-        "Bulk is one TCP connection between a client of a LAC of ours, on the load's core with both of the connection's ends, and a socket beside the LNS; its processor time is the LNS's, in which the kernel takes segments up to the socket, or to the peers' end of the wire."
+        "Bulk traffic is one TCP connection between a client of our LAC and a socket in the LNS's namespace. The LAC and both ends of the connection run on the load generator's core. The processor time is the LNS's; it includes the kernel's work to pass segments up to the socket, or to the peers' end of the wire."
             .into(),
-        "The sender sends bursts of 64 evenly spaced; where it cannot send as many as are offered, what it sent counts.".into(),
+        "The sender sends evenly spaced bursts of 64 packets. If it cannot reach the offered rate, the report counts what it sent.".into(),
     ];
     lines.push(if apart {
-        "The sender is on one core and the LNS on another, the same ones for all.".into()
+        "The sender runs on one core and the LNS on another; the cores are the same for all measurements.".into()
     } else {
-        "There is one core, which all share.".into()
+        "All processes share the machine's only core.".into()
     });
     if cfg!(debug_assertions) {
-        lines.push("This is a build without optimisation: its figures say nothing.".into());
+        lines.push("This build is not optimised, so its figures are not valid.".into());
     }
     lines
 }

@@ -166,14 +166,14 @@ pub(super) fn run(args: &QosArgs) -> Result<ExitCode> {
 
 fn alone(config: &Config) -> String {
     format!(
-        "Packets, queues and page: one thread; each is measured again for {} ms, and the least is kept: other work on the machine only ever adds.",
+        "Packets, queues and page: one thread repeats each measurement for {} ms and keeps the shortest time, because other work on the machine can only add time.",
         config.repeat.as_nanos() / 1_000_000
     )
 }
 
 fn of_classifiers(config: &Config) -> String {
     format!(
-        "Classifiers: headers of flows from {} hosts, in a random order, {} octets apart, over and over; and in a ring of {} buffers of {} octets, {} MiB, which is beyond most caches unless the run is a quick one. The map takes the innermost source address, the hash all keys of both headers. The floor copies the packet's first 64 octets, or all if there are fewer.",
+        "Classifiers: the headers belong to flows of {} hosts, are in random order, {} bytes apart, and are read repeatedly. A second measurement reads them from a ring of {} buffers of {} bytes, {} MiB, which exceeds most caches except in a quick run. The map uses the innermost source address, the hash all keys of both headers. The floor copies the packet's first 64 bytes, or all bytes of a shorter packet.",
         packets::HOSTS,
         packets::HEADERS,
         grouped(config.ring as f64, 0),
@@ -184,7 +184,7 @@ fn of_classifiers(config: &Config) -> String {
 
 fn of_queues() -> String {
     format!(
-        "Queues: {} packets of 64 octets wait all the time; 32 of flows at random come, then 32 leave; none is lost or held back. The floor does the same with a ring of places: packets go into the pool and out of it. With idle flows, {} times as many others have sent a packet each before.",
+        "Queues: {} packets of 64 bytes wait at all times. In each step, 32 packets of random flows are enqueued, then 32 are dequeued; none is lost or held back. The floor does the same with a ring of packet ids: packets enter the pool and leave it. With idle flows, {} times as many other flows have sent one packet each before.",
         grouped(queues::WAITING as f64, 0),
         queues::IDLE
     )
@@ -194,24 +194,24 @@ fn of_rates(config: &Config) -> [String; 2] {
     let seconds = config.span.as_secs_f64();
     [
         format!(
-            "Rates of the queue alone: packets of 1,000 octets always wait; over {seconds} s (in virtual time above 1 Mbit/s a tenth of that), what left after the first burst, from one packet's leaving to another's. In real time a thread looks without a pause; the bucket holds what a millisecond carries, so that an absence that is longer costs rate."
+            "Rates of the queue alone: packets of 1,000 bytes always wait. A measurement takes {seconds} s, or a tenth of that in virtual time above 1 Mbit/s. The rate counts the bytes that left between the first departure after the initial burst and the last departure. In real time, a thread polls the queue without a pause. The bucket holds the traffic of one millisecond, so a longer interruption of the thread lowers the rate."
         ),
         format!(
-            "Rates between two interfaces: the forwarding engine between veth interfaces, as a process of its own; a sender offers a quarter more than the rate, frames of 1,514 octets of 64 flows (264 at the lowest rate), and what arrives in {seconds} s is the kernel's count on the far side. Waited is the scheduler's account of the thread that holds the queue: it was ready, and others had its core. A rate that is missed is the sender's where less was offered; others' where the thread waited for at least half of what is missing; else the shaper's."
+            "Rates between two interfaces: the forwarding engine runs between veth interfaces, as a separate process. The sender offers a quarter more than the rate, in frames of 1,514 bytes (264 at the lowest rate) of 64 flows. The rate is the kernel's count at the far side of what arrives in {seconds} s. The scheduler counts how long the thread that holds the queue waited: it was ready, and other threads had its core. A missed rate is the sender's if less was offered, and other programs' if the thread waited for at least half of the missing time. Otherwise a missed rate is the shaper's."
         ),
     ]
 }
 
 fn of_lateness(config: &Config) -> String {
     format!(
-        "Lateness: {} packets of each stream, one every 10 ms, streams evenly apart, to a responder on loopback. A busy core has a thread kept to it that never sleeps. headend ping is a process of its own, started as a user starts it; late is the kernel's time stamp of sending, less when the packet was due. The floor sleeps until the next packet is due, sends it by one call, and looks at the clock when that has returned.",
+        "Lateness: {} packets of each stream go to a responder on loopback, one every 10 ms, with the streams evenly spaced. On a busy core runs a thread that never sleeps. headend ping is a separate process, started as a user starts it. A packet's lateness is the kernel's transmit time stamp minus the packet's scheduled time. The floor sleeps until the next packet is due, sends it with one call, and reads the clock when the call has returned.",
         config.packets
     )
 }
 
 fn of_page(config: &Config) -> String {
     format!(
-        "The page: {} made-up pings of four streams, over time, as a distribution, and each a dot.",
+        "The page: {} synthetic pings of four streams, drawn over time, as a distribution, and as a dot for each ping.",
         grouped(config.pings as f64, 0)
     )
 }

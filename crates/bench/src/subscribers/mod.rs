@@ -180,26 +180,26 @@ fn file(all: &mut Vec<Waves>, kind: Option<Kind>, subscribers: u32, run: Run) {
 
 fn method(args: &SubscribersArgs, apart: bool) -> Vec<String> {
     let mut lines = vec![
-        "The load is clients of this program's own edge, in the benchmark's process; the LNS is a process of its own, new for each wave, with a users file of as many users, or a RADIUS server, which is a thread of the benchmark's process on the load's core and lets everybody in whose request is signed right. Processor time is the scheduler's account of that process, in nanoseconds."
+        "The load generator runs clients of this program's own edge, in the benchmark's process. The LNS is a separate process, started anew for each wave. The LNS has a users file with as many users as subscribers, or asks a RADIUS server. The RADIUS server is a thread of the benchmark's process, on the load generator's core, and accepts every request with a valid authenticator. Processor time is the scheduler's count for the LNS's process, in nanoseconds."
             .to_owned(),
         format!(
-            "Subscribers connect {} at a time, each through an L2TPv2 tunnel of its own from an address of its own in 127.0.0.0/8: SCCRQ to SCCCN, ICRQ to ICCN, LCP, CHAP with MD5 or PAP, IPCP with an address of a pool. Above 60,000 they go to two listen addresses, because L2TPv2's ids have 16 bits. Waves of the kinds take turns; the table has the one of median cost.",
+            "Subscribers connect {} at a time, each through its own L2TPv2 tunnel from its own address in 127.0.0.0/8. The exchange is SCCRQ to SCCCN, ICRQ to ICCN, LCP, CHAP with MD5 or PAP, and IPCP with an address from a pool. Above 60,000 subscribers, the LNS has two listen addresses, because L2TPv2's ids have 16 bits. Waves of all kinds alternate; the table shows the wave of median cost.",
             args.window
         ),
-        "A subscriber is connected when its IPCP is open. At the end all requested subscribers must be connected, with IPv6CP where that is measured, and the LNS must count as many sessions."
+        "A subscriber is connected when its IPCP is open. At the end, all requested subscribers must be connected, with IPv6CP if it is measured, and the LNS must report the same number of sessions."
             .into(),
-        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll: as many datagrams in and out for a subscriber as the first kind of the same round had, of their mean length, from the same addresses, one after the other for each. Each of its datagrams is a separate message to the kernel, whereas our LNS and its clients pass the datagrams of one turn to the same peer as one message (GSO)."
+        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll. For each subscriber, it receives and sends as many datagrams as the first kind of the same round, of the same mean length and from the same addresses. The bare loop answers each datagram of a subscriber before the next one is sent. It passes each datagram to the kernel as a separate message. Our LNS and its clients pass all datagrams of one turn to the same peer as one message (GSO)."
             .into(),
-        "Memory is resident memory gained since before the first subscriber, counted page by page: the subscriber, its session and its tunnel; users were read before."
+        "Memory is the resident memory gained since before the first subscriber, counted page by page: the subscriber, its session and its tunnel. The LNS has read its users before that."
             .into(),
     ];
     lines.push(if apart {
-        "The load is on one core and the LNS on another, the same ones for all.".into()
+        "The load generator runs on one core and the LNS on another; the cores are the same for all measurements.".into()
     } else {
-        "There is one core, which load and LNS share.".into()
+        "The load generator and the LNS share the machine's only core.".into()
     });
     if cfg!(debug_assertions) {
-        lines.push("This is a build without optimisation: its figures say nothing.".into());
+        lines.push("This build is not optimised, so its figures are not valid.".into());
     }
     lines
 }

@@ -135,7 +135,7 @@ fn method(plan: &Plan, results: &Results) -> Vec<String> {
         );
     }
     if cfg!(debug_assertions) {
-        lines.push("This is a build without optimisation: its figures say nothing.".into());
+        lines.push("This build is not optimised, so its figures are not valid.".into());
     }
     lines.extend(results.notes.iter().map(|note| format!("Note: {note}.")));
     lines

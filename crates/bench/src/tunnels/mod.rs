@@ -53,14 +53,14 @@ pub(super) struct TunnelsArgs {
     /// Measure with a few hundred tunnels, in a few seconds
     #[arg(long)]
     quick: bool,
-    /// The namespaces are made, and the files go here
+    /// Run in the namespaces of this process, and write the files here
     #[arg(long, value_name = "DIR", hide = true)]
     inside: Option<PathBuf>,
     #[command(flatten)]
     out: Out,
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Debug, Default)]
 struct Results {
     /// Results of our LNS and the bare loop.
@@ -72,7 +72,7 @@ struct Results {
     /// Results of our LNS and the peers, at the peers' sizes.
     against: Vec<SetUp>,
     against_hello: Vec<Hello>,
-    /// What could not be measured, and why.
+    /// Measurements that failed, and why.
     notes: Vec<String>,
 }
 
@@ -119,39 +119,39 @@ pub(super) fn run(args: &TunnelsArgs) -> Result<ExitCode> {
 
 fn method(bench: &Bench, plan: &Plan, results: &Results) -> Vec<String> {
     let mut lines = vec![
-        "The load is this program's own LAC, in the benchmark's process; who answers is a process of its own, new for each wave. Processor time is the scheduler's account of that process, in nanoseconds."
+        "The load generator is this program's own LAC, in the benchmark's process. The LNS or the bare loop is a separate process, started anew for each wave. Processor time is the scheduler's count for that process, in nanoseconds."
             .to_owned(),
         format!(
-            "Tunnels are set up {} at a time, each from an address of its own in 127.0.0.0/8; waves of the kinds take turns, and the table has the median one of {} (to 1,000 tunnels), {} (to 10,000) or {}. L2TPv2 above 60,000 tunnels goes to two listen addresses, because its ids have 16 bits.",
+            "The LAC sets up {} tunnels at a time, each from its own address in 127.0.0.0/8. Waves of all kinds alternate. The table shows the median wave of {} (up to 1,000 tunnels), of {} (up to 10,000) or of {}. Above 60,000 tunnels, L2TPv2 uses two listen addresses, because its ids have 16 bits.",
             setup::WINDOW,
             plan.rounds(1_000),
             plan.rounds(10_000),
             plan.rounds
         ),
-        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll: two datagrams in and two out for a tunnel, of the sizes and between the addresses that the tunnels of that version have. What the sender pays for delivery on loopback, the receiver does not."
+        "The bare loop receives with recvmmsg, answers with sendmmsg and waits with ppoll. For each tunnel, it receives two datagrams and sends two, of the same sizes and between the same addresses as the tunnels of that version. On loopback, the kernel counts the delivery of a datagram as the sender's time, not the receiver's."
             .into(),
-        "Memory is resident memory gained since before the first tunnel, counted page by page."
+        "Memory is the resident memory gained since before the first tunnel, counted page by page."
             .into(),
         format!(
-            "Answered HELLOs arrive one by one, {} per second evenly spaced, over all tunnels in turn. Their bare loop uses blocking recvfrom and sendto; both are measured in turn, and the table has the median of {} measurements each. Originated HELLOs have an interval at which as many are due per second; their bare loop sends the due datagrams every 8 ms and reads the replies. The table has the medians here too.",
+            "Answered HELLOs: the LAC sends {} HELLOs per second, evenly spaced, over all tunnels in turn. The bare loop for answered HELLOs uses blocking recvfrom and sendto. The LNS and the bare loop are measured alternately; the table shows the median of {} measurements of each. Originated HELLOs: the HELLO interval makes the same number of HELLOs due per second. The bare loop for originated HELLOs sends the due datagrams every 8 ms and reads the replies. The table shows medians here too.",
             plan.hello_rate, plan.hello_rounds
         ),
-        "A storm is every SCCRQ sent before the first answer is read. A tunnel is up when both ends say so; a peer is taken by our end's word."
+        "In a storm, the LAC sends every SCCRQ before it reads the first answer. A tunnel is up when both ends report it as up; with another LNS, only our LAC's report counts."
             .into(),
     ];
     lines.push(if bench.cores.are_apart() {
-        "The load is on one core and who answers on another, the same ones for all.".into()
+        "The load generator runs on one core and the LNS or the bare loop on another; the cores are the same for all measurements.".into()
     } else {
-        "There is one core, which load and server share.".into()
+        "The load generator and the LNS share the machine's only core.".into()
     });
     if !plan.peers.is_empty() {
         lines.push(
-            "All of it ran in network namespaces of its own, as root in them. Peers are as Debian builds them, with their configuration as it comes but for addresses, over L2TPv2."
+            "All measurements ran in separate network namespaces, as root in these namespaces. The other LNSs are Debian's builds with their default settings except for the addresses, and use L2TPv2."
                 .into(),
         );
     }
     if cfg!(debug_assertions) {
-        lines.push("This is a build without optimisation: its figures say nothing.".into());
+        lines.push("This build is not optimised, so its figures are not valid.".into());
     }
     lines.extend(results.notes.iter().map(|note| format!("Note: {note}.")));
     lines

@@ -149,7 +149,7 @@ fn mesh(routers: u32, virtual_s: u64, real_s: u64) -> Result<Mesh> {
         progress = emulation.progress();
     }
     let up_s = clock::now().since(start).as_secs_f64();
-    // One second of rest after the start, so that all memory has been touched once.
+    // Two seconds of rest after the start, so that all memory has been touched once.
     emulation.run_until(emulation.now() + Duration::from_secs(2));
     let bytes = resident_of(std::process::id())?.saturating_sub(empty);
     let since = Since::now(&emulation);
