@@ -132,7 +132,7 @@ fn history_writes_one_page_with_all_chapters() {
     let ours = row(&report, "Times, also as multiples of r3125's", "headend");
     assert_eq!(ours[4], "measured", "all of ours were up");
     let title = "The capture of 2.87 million packets, published and here, also as multiples of the look-up from the tail";
-    let whole = row(&report, title, "headend, all of it");
+    let whole = row(&report, title, "headend, whole analysis");
     assert!(whole[2].as_str().unwrap().ends_with("measured"));
     let title = "The six rows, published (publ.) and here (virtual time, policy: fair)";
     let mut tables = report["tables"].as_array().unwrap().iter();

@@ -22,11 +22,11 @@ pub struct BringupRun {
     pub build: String,
     /// A description of its parts, e.g. `wheel, slab, epoll, one socket`.
     pub label: String,
-    /// `(seconds since the start, tunnels up)`, neither ever falling.
+    /// `(seconds since the start, tunnels up)`; neither ever decreases.
     pub samples: Vec<(f64, u64)>,
     /// Tunnels requested; only runs with the largest target are compared.
     pub target: u64,
-    /// Whether all came up within the time limit.
+    /// Whether all tunnels came up within the time limit.
     pub finished: bool,
     /// Seconds to the target by extrapolation, if it did not finish; see [`fit::extrapolate`].
     pub extrapolated_s: Option<f64>,
@@ -96,11 +96,11 @@ pub fn chapter_bringup(runs: &[BringupRun]) -> Chapter {
     }
 }
 
-/// The first published build against our own design.
+/// The time of r3031, the build with lists and no config id, divided by the time of our own design.
 fn ratio(runs: &Runs<'_>) -> Option<Ratio> {
     let ours = runs.0.iter().find(|run| run.is_ours())?;
     let of = format!(
-        "{} tunnels: sorted list + poll by {}",
+        "{} tunnels: sorted list + poll against {}",
         grouped(ours.target as f64, 0),
         own_name(ours)
     );
@@ -109,19 +109,19 @@ fn ratio(runs: &Runs<'_>) -> Option<Ratio> {
 
 fn account() -> Vec<String> {
     [
-        "A daemon that brings up and keeps L2TP tunnels was asked, from its command line, for 10,000 \
-         L2TPv3 tunnels between two Athlon 64 machines, while a script watched the rate \
-         and slowed down when the daemon fell behind. Its first build took more than three hours and \
-         stalled just over 7,000 tunnels; its last had all 10,000 up in 24 minutes. The authors count \
-         a ten-fold gain in all, 35 % of it from epoll alone.",
-        "What changed between the builds was the event library: timers in a sorted list, then in a \
-         red-black tree; descriptors in a list and polled with a set rebuilt on each call, then in a \
-         tree and polled with a set that is kept (which was worse: more calls, each with fewer \
-         descriptors ready), then epoll. One thing was not the library's: each tunnel got a config \
-         id, found by trying candidates one by one against a walk over all peers, which makes one \
-         tunnel's cost grow with the square of the tunnels there are. It is off from the second build on.",
-        "Idle tunnels cause both kinds of cost: each of them makes the timers of all other tunnels and \
-         every wait slower.",
+        "The benchmark asked a daemon, through its command line, for 10,000 L2TPv3 tunnels between two Athlon 64 \
+         machines. A script watched the rate and slowed down when the daemon fell behind. The first build took more \
+         than three hours and stalled just over 7,000 tunnels. The last build had all 10,000 tunnels up in 24 \
+         minutes. The authors report a ten-fold gain in total, 35 % of it from epoll alone.",
+        "The builds differ in their event library. Timers were in a sorted list, then in a red-black tree. \
+         Descriptors were in a list and polled with a set that was rebuilt for each call, then in a tree and polled \
+         with a set that was kept, then watched with epoll. The kept set was slower: the daemon called poll more \
+         often, with fewer ready descriptors in each call. One difference is outside the event library: the first \
+         build gave each tunnel a config id. The daemon tried candidates for the id one by one, each with a walk \
+         over all peers, so a new tunnel's cost grows with the square of the existing tunnels. From the second build \
+         on, config ids are off.",
+        "Idle tunnels cause both kinds of cost: each idle tunnel slows down the timers of all other tunnels, and \
+         every wait.",
     ]
     .map(String::from)
     .into()
@@ -129,14 +129,14 @@ fn account() -> Vec<String> {
 
 fn method() -> Vec<String> {
     [
-        "Only the end point of each published curve is known. Its dashed line runs from the origin \
-         to there at a constant rate; how the published curves bent is not known. r2929 and r3031 \
-         are drawn to where they are said to have stalled.",
-        "A growth exponent is fitted by least squares over the logarithms of time and tunnels, over \
-         the last three quarters of a run: 1 is a constant rate, 2 means that each tunnel costs in \
-         proportion to the tunnels there are.",
-        "A run that did not finish within its cap is extended, dotted, from its last sample in \
-         proportion to the power of the tunnels that its last three quarters follow.",
+        "Of each published curve, only the end point is known. Its dashed line runs from the origin to the end point \
+         at a constant rate; the shape of the published curve is not known. The lines of r2929 and r3031 end where \
+         the account says that they stalled.",
+        "A growth exponent is fitted by least squares over the logarithms of time and tunnels, over the last three \
+         quarters of a run. An exponent of 1 is a constant rate; 2 means that each tunnel costs in proportion to the \
+         existing tunnels.",
+        "If a run did not finish within its cap, a dotted line extends it from its last sample, with the exponent of \
+         its last three quarters.",
     ]
     .map(String::from)
     .into()
@@ -193,7 +193,7 @@ fn extension(run: &BringupRun, unit_s: f64) -> Option<Series> {
 fn chart_times(runs: &Runs<'_>) -> Chart {
     let mut chart = Chart::new(
         "Tunnels against time",
-        "Further left is faster. A line that flattens pays more for each further tunnel.",
+        "Further left is faster. If a line flattens, each further tunnel costs more.",
         Axis::log("time", "s"),
         Axis::log("tunnels up", ""),
     );
@@ -226,10 +226,10 @@ fn chart_shapes(runs: &Runs<'_>) -> Option<Chart> {
     let there = published::build(BRINGUP_REFERENCE)?.1.end?.seconds;
     let unit = format!("times {BRINGUP_REFERENCE}'s own");
     let mut chart = Chart::new(
-        "The same, with the speed of the machines divided out",
+        "The same curves, relative to the speed of each machine",
         format!(
-            "Time as a multiple of what {BRINGUP_REFERENCE} took: {} published, {} here. \
-             If the published ratios hold, full lines end where dashed ones do.",
+            "Time as a multiple of {BRINGUP_REFERENCE}'s time: {} published, {} here. If the published ratios hold, \
+             full lines end where dashed lines end.",
             human_seconds(there),
             human_seconds(here)
         ),
@@ -252,18 +252,18 @@ fn chart_shapes(runs: &Runs<'_>) -> Option<Chart> {
         .series
         .extend(runs.0.iter().filter_map(|run| extension(run, here)));
     notes(&mut chart, runs);
-    let beyond = "Lines that reach the right edge go on beyond it.";
+    let beyond = "Lines that reach the right edge continue beyond it.";
     chart.notes.push(beyond.into());
     Some(chart)
 }
 
 fn notes(chart: &mut Chart, runs: &Runs<'_>) {
     chart.notes.push(
-        "Dashed: only the end point is published, not the curve; the line to it is drawn.".into(),
+        "Dashed: only the end point is published; the line to it is not.".into(),
     );
     for build in BUILDS.iter().filter(|b| b.end.is_none()) {
         chart.notes.push(format!(
-            "{} was published without a figure ({}): it has no dashed line.",
+            "{} was published without a figure ({}) and has no dashed line.",
             build.name, build.wording
         ));
     }
@@ -309,7 +309,7 @@ fn table_runs(runs: &Runs<'_>) -> Table {
             ("multiple published", ""),
             ("multiple here", ""),
             ("time here", "s"),
-            ("which is", ""),
+            ("how obtained", ""),
             ("growth exponent", ""),
             ("CPU, both sides", "s"),
         ],

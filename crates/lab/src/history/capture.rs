@@ -86,27 +86,28 @@ pub fn chapter_capture(measured: &SegmentsReport, ours: Option<Whole>) -> Chapte
     }
 }
 
-/// The lists as released against both changes.
+/// The time of the released lists, divided by the time of the lists with both changes.
 fn ratio(walks: &Walks<'_>) -> Option<Ratio> {
     let [released, .., both] = &WALKS;
     let ratio = walks.ratio(released.subject, both.subject);
     Ratio::new(
-        "segments of a capture: lists from the head by lists from the tail",
+        "segments of a capture: lists from the head against lists from the tail",
         ratio,
     )
 }
 
 fn account() -> Vec<String> {
     [
-        "tcptrace keeps every segment of a connection in linked lists. For each packet after a connection's first \
-         retransmission it looks up the segment that ends where this one begins, and walks there from the head of the \
-         list, over all that the connection has ever sent; to put a segment in that is not the last, it walks from the \
-         head too. A connection of n packets with a loss early on so costs n\u{b2}.",
-        "A capture of 302 Mbyte, 2.87 million packets of a few connections of 200,000 and more each, with the first \
-         retransmission near packet 100, took 7 hours. It took 54 s with the look-up left out, and 75 s with one that \
-         walks from the tail, where what is looked for nearly always is. In a later set-up, with the file in memory and \
-         precedence over other work, that took 40.15 s, and 20.34 s when insertion walked from the tail too. A \
-         structure that does not walk was left for later.",
+        "tcptrace keeps all segments of a connection in linked lists. For each packet after a connection's first \
+         retransmission, tcptrace looks up the segment that ends where the packet begins. The look-up walks from the \
+         head of the list, over all segments that the connection has ever sent. To insert a segment that is not the \
+         last one, tcptrace also walks from the head. A connection of n packets with an early loss therefore costs \
+         n\u{b2}.",
+        "One capture of 302 Mbyte took 7 hours. It has 2.87 million packets in a few connections of 200,000 packets \
+         and more each, with the first retransmission near packet 100. Without the look-up, the analysis took 54 s. \
+         With a look-up that walks from the tail, where the segment nearly always is, it took 75 s. In a later \
+         set-up, with the file in memory and raised priority, the same version took 40.15 s, and 20.34 s when \
+         insertion walked from the tail too. The author left a structure without walks for later.",
     ]
     .map(String::from)
     .into()
@@ -114,21 +115,23 @@ fn account() -> Vec<String> {
 
 fn method() -> Vec<String> {
     vec![
-        "The walks are our own lists, walked as the account tells: one connection, each packet from the 100th on looked \
-         up by where it begins, each 500th the one 24 before it once more. Their nodes stand in one array, so that a \
-         step costs less than over nodes allocated one by one."
+        "The walks use our own lists, as the account describes them. The load is one connection: each packet from the \
+         100th on is looked up by its start, and each 500th packet repeats the packet 24 before it. The nodes of a \
+         list are in one array, so a step costs less than with nodes that are allocated one by one."
             .into(),
         format!(
-            "What is marked ~ and dotted is extrapolated: one connection to {} packets, from the largest number measured \
-             and with the exponent over all numbers measured; the capture is as many such connections as make {} packets. \
-             The published connections had that many packets and more.",
+            "Values marked with ~ and dotted lines are extrapolated. The time of one connection of {} packets is \
+             extrapolated from the largest measured number of packets, with the exponent over all measured numbers. \
+             The capture is as many such connections as make {} packets. The published connections had at least that \
+             many packets.",
             grouped(OF_CONNECTION as f64, 0),
             grouped(OF_CAPTURE as f64, 0)
         ),
-        "The published times are of the whole program, on a machine of 2005; ours of the lists alone but for the last \
-         bar, which is all from the file's octets to the statistics of its connections."
+        "The published times are those of the whole program, on a machine of 2005. Our times are those of the lists \
+         alone, except for the last bar: it shows the whole analysis, from the file's bytes to the statistics of its \
+         connections."
             .into(),
-        "The floor pushes each segment to an array, and nothing is asked of it.".into(),
+        "The floor appends each segment to an array, and looks nothing up.".into(),
     ]
 }
 
@@ -146,7 +149,7 @@ fn colour(subject: &str) -> usize {
 fn label(subject: &Subject) -> &'static str {
     match subject.name {
         OURS => "headend",
-        "ours, looked up" => "headend, if it looked up too",
+        "ours, looked up" => "headend, with look-ups too",
         name => name,
     }
 }
@@ -154,7 +157,8 @@ fn label(subject: &Subject) -> &'static str {
 fn chart_growth(walks: &Walks<'_>) -> Chart {
     let mut chart = Chart::new(
         "Time of the lists against the packets of a connection",
-        "A packet should cost the same however long its connection is: slope one. Twice as steep is a walk over all for each.",
+        "Slope one: each packet costs the same, however long its connection is. Slope two: each packet walks over \
+         all.",
         Axis::log("packets of a connection in recovery", ""),
         Axis::log("time", "s"),
     );
@@ -187,7 +191,7 @@ fn chart_growth(walks: &Walks<'_>) -> Chart {
         }
     }
     chart.notes.push(
-        "Dashed: the published 7 h, divided over connections of 200,000 packets; only that point is published, and the \
+        "Dashed: the published 7 h, divided over connections of 200,000 packets. Only that point is published; the \
          line to it has the published slope."
             .into(),
     );
@@ -239,7 +243,7 @@ fn chart_capture(walks: &Walks<'_>, ours: Option<Whole>) -> BarChart {
         let packets = grouped(whole.packets as f64, 0);
         let bar = Bar::new("headend", Style::Solid, COLOUR_OURS, whole.cpu_s);
         groups.push(BarGroup {
-            name: format!("here: all of it, measured on a capture of {packets} packets like it"),
+            name: format!("here: the whole analysis, measured on a similar capture of {packets} packets"),
             bars: vec![bar.labelled(human_seconds(whole.cpu_s))],
         });
     }
@@ -295,7 +299,7 @@ fn table_capture(walks: &Walks<'_>, ours: Option<Whole>) -> Table {
     ]);
     if let Some(whole) = ours {
         table.row([
-            "headend, all of it".into(),
+            "headend, whole analysis".into(),
             Cell::Missing,
             format!("{}, measured", human_seconds(whole.cpu_s)).into(),
         ]);
@@ -345,14 +349,14 @@ fn verdict(walks: &Walks<'_>, ours: Option<Whole>) -> Verdict {
         holds: exponent.map(|e| QUADRATIC.contains(&e)),
         because: match exponent {
             Some(e) if QUADRATIC.contains(&e) => format!(
-                "Looked up from the head, the time of a connection in recovery grows with its packets to the power \
-                 {e:.2}: quadratic."
+                "With look-ups from the head, the time of a connection in recovery grows with its packets to the \
+                 power {e:.2}: quadratic."
             ),
             Some(e) => format!(
-                "Looked up from the head, the time of a connection in recovery grows with its packets to the power \
-                 {e:.2}, which is not quadratic."
+                "With look-ups from the head, the time of a connection in recovery grows with its packets to the \
+                 power {e:.2}, which is not quadratic."
             ),
-            None => "How the walk from the head grows is not known: too few lengths were measured."
+            None => "The growth of the walk from the head is not known: too few lengths were measured."
                 .into(),
         },
     };
@@ -373,15 +377,16 @@ fn verdict(walks: &Walks<'_>, ours: Option<Whole>) -> Verdict {
 fn gain(walks: &Walks<'_>, what: &str, slow: &Walk, fast: &Walk) -> Claim {
     let published = short(slow.seconds / fast.seconds);
     let ratio = walks.ratio(slow.subject, fast.subject);
-    let of_all = "of the whole program, which does more than walk";
+    let of_all = "for the whole program, which does more than walk";
     Claim {
         holds: ratio.map(|r| r >= GAIN_MIN),
         because: match ratio {
             Some(r) => format!(
-                "{what} takes the lists' time to 1/{} of what it was; published is 1/{published} {of_all}.",
+                "{what} reduces the lists' time to 1/{} of what it was; the published figure is 1/{published} \
+                 {of_all}.",
                 short(r)
             ),
-            None => format!("{what} was not measured; published is 1/{published} {of_all}."),
+            None => format!("{what} was not measured; the published figure is 1/{published} {of_all}."),
         },
     }
 }
@@ -394,20 +399,20 @@ fn without_look_up(walks: &Walks<'_>, without: &Walk, with: &Walk) -> Claim {
         holds: share.map(|r| r < 2.0),
         because: match share {
             Some(r) => format!(
-                "With a look-up from the tail the lists take {r:.2} times what they take without one; published is \
-                 {published:.2}."
+                "With a look-up from the tail the lists take {r:.2} times as long as without a look-up; the published \
+                 factor is {published:.2}."
             ),
             None => "Lists without a look-up were not measured.".into(),
         },
     }
 }
 
-/// What the released version would take here.
+/// The extrapolated time of the released version here.
 fn hours(walks: &Walks<'_>, released: &Walk) -> Option<String> {
     let seconds = walks.capture(released.subject)?;
     Some(format!(
-        "The capture of 2.87 million packets would keep the walk from the head busy for {} here, by extrapolation; \
-         published are 7 h, on a machine of 2005, over nodes that were allocated one by one.",
+        "By extrapolation, the capture of 2.87 million packets would keep the walk from the head busy for {} here. \
+         The published time is 7 h, on a machine of 2005, over nodes that were allocated one by one.",
         human_seconds(seconds)
     ))
 }
@@ -417,8 +422,8 @@ fn still_walks(walks: &Walks<'_>, walk: &Walk) -> Option<String> {
     let exponent = walks.exponent(walk.subject)?;
     QUADRATIC.contains(&exponent).then(|| {
         format!(
-            "With the look-up from the tail and insertion from the head the power is still {exponent:.2}: each \
-             retransmission walks."
+            "With the look-up from the tail and insertion from the head, the power is still {exponent:.2}: each \
+             retransmission walks from the head."
         )
     })
 }
@@ -426,12 +431,12 @@ fn still_walks(walks: &Walks<'_>, walk: &Walk) -> Option<String> {
 /// Our own time.
 fn our_own(walks: &Walks<'_>, ours: Option<Whole>) -> Option<String> {
     let mut words = format!(
-        "headend's structure grows with the power {:.2}",
+        "The time of headend's structure grows with the packets to the power {:.2}",
         walks.exponent(OURS)?
     );
     if let Some(whole) = ours {
         words += &format!(
-            ", and all of headend's analysis, from file to statistics, takes {} of processor time for a capture like the \
+            ". headend's whole analysis, from file to statistics, takes {} of processor time for a capture like the \
              published one ({} Mbyte, {} packets, {} connections)",
             human_seconds(whole.cpu_s),
             short(whole.bytes as f64 / 1e6),

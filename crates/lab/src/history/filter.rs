@@ -86,12 +86,12 @@ pub fn chapter_filter(runs: &[FilterRun], call_ns: f64, system_call_ns: f64) -> 
     }
 }
 
-/// A packet whose protocol is looked up against one through our filter.
+/// The time of a packet with a look-up, divided by the time of a packet through our filter.
 fn ratio(runs: &[FilterRun]) -> Option<Ratio> {
     let of = |names| find(runs, names, false).map(FilterRun::cpu_ns);
     let ratio = of(Names::PerPacket)? / of(Names::Table)?;
     Ratio::new(
-        "a filtered packet: name looked up by name in a table",
+        "a filtered packet: name looked up against name in a table",
         Some(ratio),
     )
 }
@@ -99,14 +99,14 @@ fn ratio(runs: &[FilterRun]) -> Option<Ratio> {
 fn account() -> Vec<String> {
     let [before, after] = [FILTER_BEFORE, FILTER_AFTER];
     vec![
-        "FreeBSD's ppp moves packets in user space, and asks its filter about each. For a line of its log, which is \
-         off unless an operator looks for a fault, the filter had the name of the packet's protocol ready: \
-         getprotobynumber() opens /etc/protocols, reads, and closes it, for every packet."
+        "FreeBSD's ppp moves packets in user space, and passes each packet to its filter. The filter prepared the \
+         protocol's name of each packet for a log line, although the log is off unless an operator looks for a \
+         fault. For the name, getprotobynumber() opens /etc/protocols, reads it and closes it, for every packet."
             .into(),
         format!(
-            "With the look-up moved behind the log's level and the name kept, the same transfer took {} s of user and {} s of \
-             system time instead of {} and {}, and {} instead of {} s in all. A function call was 1.2 ns there, a system \
-             call 651 ns.",
+            "A fix looks the name up only if the log is on, and keeps it for further packets. The same transfer then \
+             took {} s of user and {} s of system time instead of {} and {}, and {} instead of {} s in all. On that \
+             machine, a function call took 1.2 ns and a system call 651 ns.",
             after.user_s, after.system_s, before.user_s, before.system_s, after.real_s, before.real_s
         ),
     ]
@@ -114,16 +114,17 @@ fn account() -> Vec<String> {
 
 fn method() -> Vec<String> {
     vec![
-        "Each packet is sent and received once over a pair of sockets, which stands for the tunnel and the TUN device: two \
-         system calls, as in the published program. In between a filter of 20 rules judges it. User and system time are the \
-         kernel's account of the process."
+        "Each packet is sent and received once over a pair of sockets, which stands for the tunnel and the TUN \
+         device. That makes two system calls per packet, as in the published program. Between the two calls, a \
+         filter of 20 rules judges the packet. User and system time are the kernel's account of the process."
             .into(),
-        "The two old ways walk the rules one after another. The look-up is our own, through /etc/protocols: open, read until \
-         the protocol's line is there, close; the C library's asks for the file's status besides. System calls are counted \
-         where they are made."
+        "The two old designs check the rules one after another. The look-up is our own: it opens /etc/protocols, \
+         reads until it finds the protocol's line, and closes the file. The C library's look-up also asks for the \
+         file's status. The benchmark counts system calls where it makes them."
             .into(),
-        "With the log on, every packet is logged by one line and one write to /dev/null. A name is kept as long as the \
-         next packet has the same protocol; here seven of ten packets are TCP, two UDP and one ICMP, in a random order."
+        "With the log on, every packet causes one log line and one write to /dev/null. A name is kept as long as the \
+         next packet has the same protocol. Of ten packets, seven are TCP, two are UDP and one is ICMP, in a random \
+         order."
             .into(),
     ]
 }
@@ -161,12 +162,12 @@ fn verdict(runs: &[FilterRun], call_ns: f64, system_call_ns: f64) -> Verdict {
             holds: here.map(|here| here >= published * PART_MIN),
             because: match here {
                 Some(here) => format!(
-                    "With the log off, not looking the name up saves {} of {what}; published is {}.",
+                    "With the log off, skipping the look-up saves {} of {what}; the published saving is {}.",
                     percent(here),
                     percent(published)
                 ),
                 None => format!(
-                    "What not looking the name up saves of {what} is not known: it was not measured."
+                    "The saving of {what} without the look-up is not known: it was not measured."
                 ),
             },
         }
@@ -175,7 +176,8 @@ fn verdict(runs: &[FilterRun], call_ns: f64, system_call_ns: f64) -> Verdict {
     let weight = Claim {
         holds: Some(ratio >= 50.0),
         because: format!(
-            "A system call takes {} ns here and a function call {} ns, {} times as much; published are 651 and 1.2 ns.",
+            "A system call takes {} ns here and a function call {} ns; the ratio is {}. The published times are 651 \
+             and 1.2 ns.",
             grouped(system_call_ns, 0),
             grouped(call_ns, 1),
             grouped(ratio, 0)
@@ -200,8 +202,8 @@ fn our_own(runs: &[FilterRun]) -> Vec<String> {
         of(Names::Table, false),
     ) {
         remarks.push(format!(
-            "headend's filter adds {} ns and no system call to a packet that takes {} ns without one; looked up for each packet, \
-             the name adds {} ns and {} calls.",
+            "headend's filter adds {} ns and no system call to a packet that takes {} ns without a filter. The filter \
+             that looks up each packet's protocol adds {} ns and {} system calls.",
             grouped((ours.cpu_ns() - floor.cpu_ns()).max(0.0), 0),
             grouped(floor.cpu_ns(), 0),
             grouped(old.cpu_ns() - floor.cpu_ns(), 0),
@@ -214,8 +216,9 @@ fn our_own(runs: &[FilterRun]) -> Vec<String> {
         of(Names::Table, true),
     ) {
         remarks.push(format!(
-            "With the log on a packet takes {} ns and {} system calls looked up, {} and {} where the name is kept until the \
-             protocol changes, {} and {} in ours.",
+            "With the log on and a look-up for each packet, a packet takes {} ns and {} system calls. If the filter \
+             keeps the name until the protocol changes, a packet takes {} ns and {} system calls. With headend's \
+             filter, a packet takes {} ns and {} system calls.",
             grouped(old.cpu_ns(), 0),
             grouped(old.calls, 1),
             grouped(kept.cpu_ns(), 0),
@@ -265,17 +268,17 @@ fn chart(runs: &[FilterRun]) -> BarChart {
         });
     }
     BarChart {
-        title: "Time of the processor, the look-up for each packet being 100 %".into(),
+        title: "Processor time, with the look-up for each packet as 100 %".into(),
         subtitle: "Shorter is better.".into(),
         value: Axis::linear("of the time with a look-up for each packet", "%"),
         groups,
-        notes: vec!["Dashed: published, of a whole program on a machine of 2004.".into()],
+        notes: vec!["Dashed: published, for a whole program on a machine of 2004.".into()],
     }
 }
 
 fn table(runs: &[FilterRun]) -> Table {
     let mut table = Table::new(
-        "A packet through a filter of 20 rules, by where the names of the log's lines come from",
+        "A packet through a filter of 20 rules, by the source of the names in log lines",
         &[
             ("names", ""),
             ("log", ""),
@@ -304,7 +307,7 @@ fn table(runs: &[FilterRun]) -> Table {
 
 fn table_calls(call_ns: f64, system_call_ns: f64) -> Table {
     let mut table = Table::new(
-        "What a call costs",
+        "Cost of a call",
         &[("call", ""), ("published", "ns"), ("here", "ns")],
     );
     table.row([
@@ -350,8 +353,8 @@ mod tests {
         let why = chapter.verdict.why();
         assert_eq!(chapter.verdict.outcome, Outcome::Reproduced, "{why}");
         for words in [
-            "saves 52 % of system time; published is 51 %.",
-            "saves 50 % of user and system time; published is 38 %.",
+            "saves 52 % of system time; the published saving is 51 %.",
+            "saves 50 % of user and system time; the published saving is 38 %.",
             "adds 30 ns and no system call to a packet that takes 1,000 ns",
         ] {
             assert!(why.contains(words), "{words:?} is not in {why:?}");

@@ -80,28 +80,28 @@ fn slowest(setting: &Setting) -> Vec<(f64, Option<f64>)> {
     slowest
 }
 
-/// B's ping beside uploads without the policy against with it.
+/// B's ping beside uploads without the policy, divided by the same with the policy.
 fn ratio(run: &Run<'_>) -> Option<Ratio> {
     let ping = |number| run.mean(number, |run| run.ping_percentile_ms(0.5));
     let ratio = ping(3)? / ping(4)?;
-    Ratio::new("B's ping beside uploads: FIFO by fair queues", Some(ratio))
+    Ratio::new("B's ping beside uploads: FIFO against fair queues", Some(ratio))
 }
 
 fn account() -> Vec<String> {
     [
-        "Two hosts share a home's slow uplink, and the modem has one deep queue, first in, first out. A host that keeps \
-         sending fills it, and the packets of all hosts wait in it or are dropped. In six rows host A does nothing, \
-         uploads three times with scp, or floods 8.2 Mbit/s of UDP, each without and with a script in the gateway; at \
-         host B a stream of 200 kbit/s loses up to 69 %, a page takes 1.5 s in place of half a second or does not come \
-         within 120 s, and an scp gets a quarter of the link or nothing. The script shapes to just below the link's \
-         rate, so that packets queue where they can be managed, gives each host a share, has fq_codel below that, and \
-         sends first what cannot wait: nothing is lost then, a page takes about what it does on an idle link, and B \
-         gets half.",
-        "Three further findings of the account are of queues that do not see what they should. A flow classifier that \
-         reads the outer header alone takes a whole tunnel for one flow, so that a ping in it waits behind the scp in \
-         it; keys of the inner header mend that. SFQ, whose hash changes from time to time, spikes when it does, though \
-         not each time. And pfifo_fast, where it read the TOS octet as RFC 1349 has it, put packets into its lowest \
-         band for nothing but an ECN bit.",
+        "Two hosts share a home's slow uplink, and the modem has one deep FIFO queue. A host that keeps sending fills \
+         the queue; the packets of all hosts wait in it or are dropped. In six rows, host A is idle, runs three \
+         uploads with scp, or floods 8.2 Mbit/s of UDP, each without and with a script in the gateway. Without the \
+         script, a stream of 200 kbit/s from host B loses up to 69 %. A page takes 1.5 s instead of half a second, \
+         or does not arrive within 120 s. An scp gets a quarter of the link or nothing. The script shapes to just \
+         below the link's rate, so that packets queue where they can be managed. It gives each host a share, runs \
+         fq_codel within each share, and sends urgent packets first. With the script, nothing is lost, a page takes \
+         about as long as on an idle link, and B gets half of the link.",
+        "The account has three further findings. A flow classifier that reads only the outer header treats a whole \
+         tunnel as one flow, so a ping in the tunnel waits behind an scp in the same tunnel; keys of the inner \
+         header solve this. SFQ changes its hash from time to time, and pings spike at some of these changes. \
+         pfifo_fast used to read the TOS byte as in RFC 1349, and put packets into its lowest band only because of \
+         an ECN bit.",
     ]
     .map(String::from)
     .into()
@@ -109,20 +109,21 @@ fn account() -> Vec<String> {
 
 fn method() -> Vec<String> {
     vec![
-        "All of this chapter is computed in virtual time, so that it needs no privilege and comes out the same on every \
-         machine: hosts, gateway, modem and far side are a model, with a TCP of its own, and the queues are those of \
-         headend. headend lab home-gateway does the same between network namespaces, with the kernel's TCP, in real time."
+        "This chapter is computed in virtual time, so it needs no privilege and gives the same result on every \
+         machine. Hosts, gateway, modem and far side are a model with its own TCP; the queues are headend's. headend \
+         lab home-gateway runs the same experiments in real time, between network namespaces, with the kernel's TCP."
             .into(),
-        "The published link is not told. The model's FIFO is limited in packets, and its rate is the one at which the \
-         published flood loses the published share (docs/home-gateway.md). Its page is not the published one either: \
-         compare rows with each other, not milliseconds with milliseconds."
+        "The account does not describe its link. The model's FIFO is limited in packets, and the model's link has the \
+         rate at which the published flood loses the published share (docs/home-gateway.md). The model's page \
+         differs from the published page too: compare rows with each other, not milliseconds with milliseconds."
             .into(),
-        "A claim on shares holds within a quarter of what was published, one on jitter or on a page's delay when the \
-         difference is there and goes the same way."
+        "A claim on shares holds if the share is within a quarter of the published share. A claim on jitter or on a \
+         page's delay holds if there is a clear difference in the published direction."
             .into(),
         format!(
-            "SFQ has 8 buckets and changes its hash every {PERIOD_S} s, where Linux has 1,024 and was asked to change it \
-             every 5 or 20 s: what is rare there is seen within seconds here."
+            "SFQ has 8 buckets and changes its hash every {PERIOD_S} s. In the account, Linux's SFQ had 1,024 buckets \
+             and changed its hash every 5 or 20 s. Collisions that are rare in the account appear within seconds \
+             here."
         ),
     ]
 }

@@ -1,4 +1,4 @@
-//! The picture on top of the page: how many times as much each old design takes as the new one, and a sentence to quote.
+//! The chart at the top of the page, which compares each old design with the new one, and a sentence to quote.
 
 use super::{Chapter, Outcome, Ratio};
 use plot::figure::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Figure, Style};
@@ -9,13 +9,13 @@ fn ratios(chapters: &[Chapter]) -> impl Iterator<Item = &Ratio> {
     chapters.iter().filter_map(|chapter| chapter.ratio.as_ref())
 }
 
-/// A ratio to two digits: more would differ with the next run.
+/// A ratio to two digits: further digits would differ in the next run.
 fn rounded(ratio: f64) -> String {
     let unit = 10_f64.powf(ratio.log10().floor() - 1.0);
     short((ratio / unit).round() * unit)
 }
 
-/// The one sentence to quote; `None` of a quick run, and if no chapter compares an old design with a new one.
+/// The one sentence to quote; `None` for a quick run, and if no chapter compares an old design with a new one.
 pub(super) fn sentence(chapters: &[Chapter]) -> Option<String> {
     if chapters
         .iter()
@@ -39,7 +39,7 @@ pub(super) fn sentence(chapters: &[Chapter]) -> Option<String> {
     })
 }
 
-/// A bar for each chapter, old by new.
+/// A bar for each chapter: the old design's cost divided by the new design's.
 pub(super) fn chart(chapters: &[Chapter]) -> Option<Figure> {
     let bars: Vec<Bar> = ratios(chapters)
         .map(|Ratio { of, ratio }| {
@@ -49,10 +49,10 @@ pub(super) fn chart(chapters: &[Chapter]) -> Option<Figure> {
         .collect();
     (!bars.is_empty()).then(|| {
         Figure::from(BarChart {
-            title: "Old design by new design".into(),
-            subtitle: "Measured here, both on this machine and at the same size. Longer: the new design gains more."
+            title: "Cost of the old design, divided by the cost of the new design".into(),
+            subtitle: "Both measured on this machine, at the same size. Longer: the new design gains more."
                 .into(),
-            value: Axis::log("old by new", "times"),
+            value: Axis::log("old / new", "times"),
             groups: vec![BarGroup {
                 name: String::new(),
                 bars,

@@ -128,27 +128,27 @@ pub fn chapter_mesh(rows: &[MeshRow], cores: usize) -> Chapter {
     }
 }
 
-/// The processor time of daemons with poll against that of daemons with epoll.
+/// The processor time of daemons with poll, divided by the processor time of daemons with epoll.
 fn ratio(rows: &[MeshRow]) -> Option<Ratio> {
     let (old, new) = largest_pair(rows)?;
-    let of = format!("a mesh of {} routers: poll by epoll", old.routers);
+    let of = format!("a mesh of {} routers: poll against epoll", old.routers);
     Ratio::new(of, Some(old.cpu_percent / new.cpu_percent))
 }
 
 fn account() -> Vec<String> {
     [
         format!(
-            "The same account as the second chapter's, of which this is the other half: BGP daemons in full mesh on \
-             one server of 16 cores, a session between each two, a KEEPALIVE in each second over each, and a hold \
-             time of three seconds. The server's CPU grew quadratically up to {QUADRATIC_UP_TO_PEERS} peers, it was \
-             under stress beyond, and at {DROPS_AT_PEERS} peers sessions dropped: daemons came too late to say that \
-             they were there. With epoll the CPU was about {EPOLL_SAVED_PERCENT:.0} % less."
+            "This chapter re-runs the other half of the second chapter's account: BGP daemons in full mesh on one \
+             server of 16 cores. Each pair of daemons had a session, with a KEEPALIVE every second and a hold time \
+             of three seconds. The server's CPU grew quadratically up to {QUADRATIC_UP_TO_PEERS} peers, and the \
+             server was under stress beyond. At {DROPS_AT_PEERS} peers sessions dropped, because daemons sent their \
+             KEEPALIVEs too late. With epoll the CPU was about {EPOLL_SAVED_PERCENT:.0} % less."
         ),
-        "Two costs are in it. A mesh of n has n\u{b2} ends of sessions, each of which sends and receives in each \
-         second, whatever waits for them; that is the work. A wait that looks at all n descriptors of a daemon costs \
-         more with each of them; that is the waste. The first can be made cheap but not flat while each router is a \
-         process and each session a TCP connection; routers that are values in one process, with links in memory, \
-         pay neither system calls nor context switches for it."
+        "Such a mesh has two costs: work and waste. The work: a mesh of n routers has about n\u{b2} session ends, and \
+         each of them sends and receives every second, however its router waits. The waste: a wait that looks at all \
+         n descriptors of a daemon costs more with each descriptor. While each router is a process and each session \
+         is a TCP connection, the work can be made cheap, but not flat. Routers that are values in one process, with \
+         links in memory, need neither system calls nor context switches for the work."
             .to_owned(),
     ]
     .into()
@@ -156,11 +156,11 @@ fn account() -> Vec<String> {
 
 fn method() -> Vec<String> {
     [
-        "No value of the published CPU curve is known, only that it is quadratic: the dashed line has that slope and \
-         passes through our own last whole measurement with poll, and ends where sessions dropped.",
-        "An exponent is fitted by least squares over the logarithms, over the meshes of which no session was lost.",
-        "Time per wake-up is all processor time of a process from one sleep to the next: the wait, and the work for \
-         what was ready.",
+        "Of the published CPU curve, only its quadratic growth is known. The dashed line has the published slope, \
+         passes through our last measurement with poll that kept all sessions, and ends where sessions dropped.",
+        "An exponent is fitted by least squares over the logarithms, over the meshes that lost no session.",
+        "Time per wake-up is the processor time of a process from one sleep to the next: the wait, and the work for \
+         ready descriptors.",
     ]
     .map(String::from)
     .into()
@@ -185,8 +185,8 @@ fn lines(rows: &[MeshRow], figure: impl Fn(&MeshRow) -> Option<f64>) -> Vec<Seri
 
 fn chart_cpu(rows: &[MeshRow]) -> Chart {
     let mut chart = Chart::new(
-        "CPU of a full mesh against its routers",
-        "Keepalives each second, hold time 3 s. Lower is better; all routers of a mesh together.",
+        "CPU of a full mesh against its number of routers",
+        "All routers of a mesh together, KEEPALIVE every second, hold time 3 s. Lower is better.",
         Axis::log("routers", ""),
         Axis::log("CPU", "% of a core"),
     );
@@ -207,13 +207,13 @@ fn chart_cpu(rows: &[MeshRow]) -> Chart {
         Some(row.cpu_percent).filter(|cpu| *cpu > 0.0)
     }));
     chart.notes.push(
-        "Dashed: only the slope is published, and that sessions dropped at 384; the line is laid through our last \
-         whole mesh with poll."
+        "Dashed: only the slope is published, and that sessions dropped at 384 peers. The line passes through our \
+         last mesh with poll that kept all sessions."
             .into(),
     );
     for row in rows.iter().filter(|row| !row.is_whole()) {
         chart.notes.push(format!(
-            "{} with {} routers: {} of {} ends up, {} lost.",
+            "{} with {} routers: {} of {} session ends up, {} lost.",
             row.waiting.name(),
             row.routers,
             grouped(row.up as f64, 0),
@@ -227,7 +227,7 @@ fn chart_cpu(rows: &[MeshRow]) -> Chart {
 fn chart_wake(rows: &[MeshRow]) -> Chart {
     let mut chart = Chart::new(
         "Processor time from one sleep to the next",
-        "Of one router's process: a wait, and the work for what was ready. Flat is good.",
+        "One router's process: a wait, and the work for ready descriptors. Flat is good.",
         Axis::log("routers", ""),
         Axis::log("time per wake-up", "us"),
     );
@@ -283,7 +283,7 @@ fn chart_saving(rows: &[MeshRow]) -> BarChart {
     }
     BarChart {
         title: "CPU of a mesh against poll's".into(),
-        subtitle: "Shorter is better. Each group is measured against its own first bar.".into(),
+        subtitle: "Shorter is better. Each group is relative to its own first bar.".into(),
         value: Axis::linear("CPU", "% of poll"),
         groups,
         notes: vec!["Dashed: published.".into()],
@@ -296,7 +296,7 @@ fn table(rows: &[MeshRow]) -> Table {
         &[
             ("routers wait with", ""),
             ("routers", ""),
-            ("ends of sessions", ""),
+            ("session ends", ""),
             ("up at the end", ""),
             ("lost", ""),
             ("CPU of a core", "%"),
@@ -368,8 +368,8 @@ fn drops(old: &[&MeshRow], cores: usize) -> Claim {
         Some(row) => Claim {
             holds: Some(true),
             because: format!(
-                "With poll a mesh of {} routers did not keep its sessions on {cores} cores ({} of {} ends up, {} lost); \
-                 published was {DROPS_AT_PEERS} peers on 16.",
+                "With poll a mesh of {} routers did not keep its sessions on {cores} cores ({} of {} ends up, {} \
+                 lost). The account reports lost sessions at {DROPS_AT_PEERS} peers on 16 cores.",
                 row.routers,
                 grouped(row.up as f64, 0),
                 grouped(row.endpoints() as f64, 0),
@@ -379,8 +379,8 @@ fn drops(old: &[&MeshRow], cores: usize) -> Claim {
         None => Claim {
             holds: None,
             because: format!(
-                "No session was lost up to {} routers, which take {} % of the {cores} cores with poll: the point where \
-                 they drop, {DROPS_AT_PEERS} peers on 16 cores, was not reached.",
+                "With poll no session was lost up to {} routers, which take {} % of the {cores} cores. The size at \
+                 which sessions dropped in the account, {DROPS_AT_PEERS} peers on 16 cores, was not reached.",
                 last.routers,
                 short((last.cpu_percent * 100.0 / all).round())
             ),
@@ -392,7 +392,7 @@ fn saving(rows: &[MeshRow]) -> Claim {
     let Some((old, new)) = largest_pair(rows) else {
         return Claim {
             holds: None,
-            because: "No mesh was whole with poll and with epoll.".into(),
+            because: "No mesh kept all sessions both with poll and with epoll.".into(),
         };
     };
     let saved = 100.0 * (1.0 - new.cpu_percent / old.cpu_percent);
@@ -404,7 +404,8 @@ fn saving(rows: &[MeshRow]) -> Claim {
     Claim {
         holds: Some(saved > SAVING_MIN_PERCENT),
         because: format!(
-            "A mesh of {} routers takes {change} CPU with epoll than with poll; published was {EPOLL_SAVED_PERCENT:.0} % less.",
+            "A mesh of {} routers takes {change} CPU with epoll than with poll; the published figure is \
+             {EPOLL_SAVED_PERCENT:.0} % less.",
             old.routers
         ),
     }
@@ -416,7 +417,8 @@ fn work(rows: &[MeshRow]) -> Option<String> {
     let mut bare = curve(rows, Waiting::Bare).into_iter();
     let bare = bare.find(|row| row.routers == new.routers && row.cpu_percent > 0.0)?;
     Some(format!(
-        "Bare loops over as many TCP connections take {:.1} \u{b5}s of an end of a session in a second, our daemon with epoll {:.1}.",
+        "Per session end and second, bare loops over as many TCP connections take {:.1} \u{b5}s, and our daemon with \
+         epoll takes {:.1} \u{b5}s.",
         bare.each_us(),
         new.each_us()
     ))
@@ -427,10 +429,11 @@ fn memory(rows: &[MeshRow]) -> Option<String> {
     let last = *curve(rows, Waiting::Memory).last()?;
     let lost = match last.lost {
         0 => "no session was lost".to_owned(),
-        n => format!("{} ends of sessions were lost", grouped(n as f64, 0)),
+        n => format!("{} session ends were lost", grouped(n as f64, 0)),
     };
     Some(format!(
-        "In memory a mesh of {} routers, {} ends of sessions, takes {:.1} % of one core at its clock's pace, {:.3} \u{b5}s of each end in a second; {lost}.",
+        "In memory, a mesh of {} routers with {} session ends takes {:.1} % of one core in real time, {:.3} \u{b5}s \
+         per session end and second; {lost}.",
         grouped(last.routers as f64, 0),
         grouped(last.endpoints() as f64, 0),
         last.cpu_percent,

@@ -1,5 +1,5 @@
-//! The page that re-runs published scaling failures: the published account, the old design here,
-//! ours beside it, and a verdict whether the account was reproduced.
+//! The page that re-runs published scaling failures. It shows the published account, the old design
+//! re-run here, our own design, and a verdict whether the account was reproduced.
 //!
 //! A [`Chapter`] is one published account. Its builder takes only measurements, so every word of
 //! the verdict follows from figures and can be tested. [`page`] puts the chapters into one
@@ -35,11 +35,11 @@ use serde::Serialize;
 pub enum Outcome {
     /// The figures of this machine confirm the claim.
     Reproduced,
-    /// They do not.
+    /// The figures of this machine contradict the claim.
     NotReproduced,
     /// The central claim could not be tested.
     NotTested,
-    /// A quick run draws and gives no verdict.
+    /// No verdict: a quick run only draws charts.
     NotJudged,
 }
 
@@ -82,7 +82,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict of a quick run, which is none.
+    /// A quick run's missing verdict.
     #[must_use]
     pub fn withheld() -> Self {
         Self {
@@ -114,17 +114,17 @@ pub struct Claim {
     pub because: String,
 }
 
-/// How many times as much the old design takes as the new one, where both were measured.
+/// The cost of the old design compared with the new one, if both were measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ratio {
     /// The two designs and the size at which they are compared.
     pub of: String,
-    /// The old design's figure by the new one's.
+    /// The old design's figure divided by the new one's.
     pub ratio: f64,
 }
 
 impl Ratio {
-    /// `None` of figures that are missing or are no numbers above zero.
+    /// `None` if the figure is missing or is not a number above zero.
     fn new(of: impl Into<String>, ratio: Option<f64>) -> Option<Self> {
         let ratio = ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
         let of = of.into();

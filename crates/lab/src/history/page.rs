@@ -66,8 +66,8 @@ fn head(chapters: &[Chapter], machine: &MachineInfo) -> String {
     let mut out = String::from(
         "<h1>Published scaling failures, re-run on this machine</h1>\n\
          <p class=\"lead\">Each chapter takes one published account of network software that was too \
-         slow, re-runs the old design here beside headend&#39;s own, and says whether the \
-         central claim of the account holds.</p>\n",
+         slow. It re-runs the old design here beside headend&#39;s own design, and states whether \
+         the central claim of the account holds.</p>\n",
     );
     if let Some(sentence) = hero::sentence(chapters) {
         out += &format!("<p class=\"quote\">{}</p>\n", escape(&sentence));
@@ -85,17 +85,17 @@ fn head(chapters: &[Chapter], machine: &MachineInfo) -> String {
         );
     }
     out += "</tbody></table></div>\n<h3>How to read the pictures</h3>\n<dl>\n\
-            <dt>dashed, hollow</dt><dd>as published. Where only an end point is published, the line \
-            to it is drawn and not known.</dd>\n\
-            <dt>full, filled</dt><dd>measured here. Thick and round is headend&#39;s own design; the \
+            <dt>dashed, hollow</dt><dd>as published. If only an end point is published, the line \
+            to it is not a measurement.</dd>\n\
+            <dt>full, filled</dt><dd>measured here. Thick lines are headend&#39;s own design; the \
             others are the old designs.</dd>\n\
             <dt>dotted</dt><dd>extrapolated from a run that was stopped, not measured.</dd>\n</dl>\n\
             <h3>The machine</h3>\n<ul>\n";
     for line in machine.lines() {
         out += &format!("<li>{}</li>\n", escape(&line));
     }
-    out += "</ul>\n<p class=\"small\">Made by <code>headend bench history</code>; run it to see \
-            your own machine&#39;s figures here.</p>\n";
+    out += "</ul>\n<p class=\"small\"><code>headend bench history</code> made this page; run it to see \
+            your own machine&#39;s figures.</p>\n";
     out
 }
 
@@ -157,7 +157,7 @@ fn verdict(verdict: &Verdict) -> String {
         .chain(verdict.remarks.iter().map(String::as_str))
         .collect();
     if !rest.is_empty() {
-        out += "<h3>Measured besides</h3>\n<ul class=\"small\">\n";
+        out += "<h3>Further measurements</h3>\n<ul class=\"small\">\n";
         for sentence in rest {
             out += &format!("<li>{}</li>\n", escape(sentence));
         }
@@ -166,8 +166,8 @@ fn verdict(verdict: &Verdict) -> String {
     out
 }
 
-/// The chart in two sizes, of which the style sheet shows one. Text scales with a chart, so one
-/// drawn for a desktop screen would be unreadable on a phone.
+/// The chart in two sizes; the style sheet shows one of them. Text scales with a chart, so a chart
+/// for a desktop screen would be unreadable on a phone.
 fn figure(chart: &Figure) -> String {
     format!(
         "<figure><div class=\"wide\">{}</div><div class=\"narrow\">{}</div></figure>\n",

@@ -25,7 +25,7 @@ const PUBLISHED_SIZES_MAX: u64 = 1_000;
 /// Below this size, the fixed cost of a wait would distort the fit.
 const FITTED_SIZES_MIN: u64 = 64;
 
-/// One measurement: a poller that waits on descriptors of which few are ready.
+/// One measurement: a poller waits on many descriptors, and few of them are ready.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PollRow {
     /// The poller's name: names starting with `poll` are the old design, `epoll` is ours, and
@@ -140,7 +140,7 @@ pub fn chapter_poll(rows: &[PollRow]) -> Chapter {
     }
 }
 
-/// The wait of poll against that of epoll at the largest size that both have.
+/// The time of poll's wait divided by the time of epoll's, at the largest size that both have.
 fn ratio(curves: &[Curve<'_>]) -> Option<Ratio> {
     let old = curves.iter().find(|curve| curve.is_old())?;
     let new = curves.iter().find(|curve| curve.is_epoll())?;
@@ -151,7 +151,7 @@ fn ratio(curves: &[Curve<'_>]) -> Option<Ratio> {
     let (watched, ratio) = pairs.max_by_key(|pair| pair.0)?;
     let size = grouped(watched as f64, 0);
     Ratio::new(
-        format!("a wait on {size} descriptors: poll by epoll"),
+        format!("a wait on {size} descriptors: poll against epoll"),
         Some(ratio),
     )
 }
@@ -159,16 +159,16 @@ fn ratio(curves: &[Curve<'_>]) -> Option<Ratio> {
 fn account() -> Vec<String> {
     [
         format!(
-            "BGP daemons in full mesh on one large server, with keepalives each second and a hold \
-             time of three, were to stand in for a network of hundreds or thousands of routers. \
-             Each daemon waits with poll(), whose time per call was plotted against the number of \
-             sockets and found linear. So a mesh of n daemons costs its server in proportion to \
-             n\u{b2}: CPU was seen to grow quadratically up to {QUADRATIC_UP_TO_PEERS} peers, the box \
-             was under stress beyond, and at {DROPS_AT_PEERS} peers sessions dropped."
+            "A test ran BGP daemons in full mesh on one large server, to represent a network of hundreds or thousands \
+             of routers. Each session had a KEEPALIVE every second and a hold time of three seconds. Each daemon \
+             waits with poll(). The account plots the time of a poll() call against the number of sockets, and finds \
+             linear growth. A mesh of n daemons therefore costs its server CPU in proportion to n\u{b2}. CPU grew \
+             quadratically up to {QUADRATIC_UP_TO_PEERS} peers, the server was under stress beyond, and at \
+             {DROPS_AT_PEERS} peers sessions dropped."
         ),
         format!(
-            "A prototype with epoll took about {EPOLL_SAVED_PERCENT:.0} % off the CPU. The maintainers \
-             asked for introspection to go with it: which descriptors are watched, for whom, and something to debug with."
+            "A prototype with epoll reduced the CPU by about {EPOLL_SAVED_PERCENT:.0} %. The maintainers asked for \
+             introspection too: which descriptors are watched, for whom, and help for debugging."
         ),
     ]
     .into()
@@ -176,13 +176,14 @@ fn account() -> Vec<String> {
 
 fn method() -> Vec<String> {
     [
-        "No value of the published plot is known, only that it is linear: the dashed line has the \
-         published slope and passes through our own last measurement of poll.",
-        "An exponent is fitted by least squares over the logarithms: 0 is flat, 1 linear. That of \
-         poll is fitted from 64 to 1,000 descriptors, which the published plot speaks of; that of \
-         epoll, and poll's beyond, over the sizes from an eighth of the largest up, three at least.",
-        "The published saving is of a whole daemon's CPU; ours is of the wait alone, without the work \
-         that a daemon does for what is ready.",
+        "Of the published plot, only its linear growth is known. The dashed line has the published slope and passes \
+         through our last measurement of poll.",
+        "An exponent is fitted by least squares over the logarithms: 0 is flat, 1 is linear. The exponent of poll is \
+         fitted over 64 to 1,000 descriptors, the range of the published plot. The exponent of epoll, and that of \
+         poll beyond the published plot, is fitted over the sizes from an eighth of the largest size upwards, and \
+         over three sizes at least.",
+        "The published saving is that of a whole daemon's CPU. Our saving is that of the wait alone, without the work \
+         that a daemon does for ready descriptors.",
     ]
     .map(String::from)
     .into()
@@ -200,7 +201,7 @@ fn colour(curves: &[Curve<'_>], index: usize) -> usize {
 fn chart_time(curves: &[Curve<'_>]) -> Chart {
     let mut chart = Chart::new(
         "Time per wait against descriptors watched",
-        "A wait should cost what is ready, not what is watched. Few descriptors are ready in each.",
+        "The cost of a wait should depend on ready descriptors, not on watched ones. Few are ready in each wait.",
         Axis::log("descriptors watched", ""),
         Axis::log("time per wait", "ns"),
     );
@@ -230,7 +231,7 @@ fn chart_time(curves: &[Curve<'_>]) -> Chart {
         });
     }
     chart.notes.push(
-        "Dashed: only the slope is published; the line is laid through our last measurement of poll."
+        "Dashed: only the slope is published. The line passes through our last measurement of poll."
             .into(),
     );
     chart
@@ -296,11 +297,11 @@ fn chart_cpu(rows: &[PollRow]) -> BarChart {
     }
     BarChart {
         title: "CPU against poll's".into(),
-        subtitle: "Shorter is better. Each group is measured against its own first bar.".into(),
+        subtitle: "Shorter is better. Each group is relative to its own first bar.".into(),
         value: Axis::linear("CPU", "% of poll"),
         groups,
         notes: vec![
-            "Dashed: published. A wait alone saves more than a daemon that also works.".into(),
+            "Dashed: published. The saving of a wait alone exceeds the saving of a daemon that also works.".into(),
         ],
     }
 }
@@ -314,7 +315,7 @@ fn table(rows: &[PollRow]) -> Table {
             ("ready", ""),
             ("time per wait", "ns"),
             ("CPU per wait", "ns"),
-            ("one wait of each of as many daemons", "\u{b5}s"),
+            ("one wait in each of that many daemons", "\u{b5}s"),
         ],
     );
     for row in rows {
@@ -344,13 +345,14 @@ fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
             holds: exponent.map(|e| LINEAR.contains(&e)),
             because: match exponent {
                 Some(e) if LINEAR.contains(&e) => format!(
-                    "A wait of {} grows with the descriptors watched to the power {e:.2}: linear, so that \
-                     a mesh of n such daemons pays n to the power {:.2}.",
+                    "The time of a wait with {} grows with the watched descriptors to the power {e:.2}: linear. A \
+                     mesh of n such daemons therefore costs n to the power {:.2}.",
                     curve.poller,
                     e + 1.0
                 ),
                 Some(e) => format!(
-                    "A wait of {} grows with the descriptors watched to the power {e:.2}, which is not linear.",
+                    "The time of a wait with {} grows with the watched descriptors to the power {e:.2}, which is not \
+                     linear.",
                     curve.poller
                 ),
                 None => format!("{} was measured at too few sizes.", curve.poller),
@@ -370,10 +372,10 @@ fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
             holds: exponent.map(|e| e < FLAT),
             because: match exponent {
                 Some(e) if e < FLAT => {
-                    format!("A wait of {} stays flat (power {e:.2}).", curve.poller)
+                    format!("The time of a wait with {} stays flat (power {e:.2}).", curve.poller)
                 }
                 Some(e) => format!(
-                    "A wait of {} is not flat: its power is {e:.2}.",
+                    "The time of a wait with {} is not flat: its power is {e:.2}.",
                     curve.poller
                 ),
                 None => format!("{} was measured at too few sizes.", curve.poller),
@@ -386,8 +388,8 @@ fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
         .remarks
         .extend(curves.iter().find(|c| c.is_old()).and_then(beyond));
     verdict.remarks.push(format!(
-        "The sessions that dropped at {DROPS_AT_PEERS} peers need a mesh of daemons, which is \
-         the last chapter."
+        "The last chapter runs a mesh of daemons, which is needed to test whether sessions drop at {DROPS_AT_PEERS} \
+         peers."
     ));
     verdict
 }
@@ -401,8 +403,8 @@ fn beyond(curve: &Curve<'_>) -> Option<String> {
     }
     let size = |row: &PollRow| grouped(row.watched as f64, 0);
     Some(format!(
-        "A wait of {} costs {:.0} ns per descriptor at {} and {:.0} ns at {}, where the power is {:.2}: \
-         beyond the published sizes each costs more, as it would where sockets no longer fit in the caches.",
+        "A wait with {} costs {:.0} ns per descriptor at {} descriptors and {:.0} ns at {}, where the power is {:.2}. \
+         Beyond the published sizes a descriptor costs more, as it would if the sockets no longer fit in the caches.",
         curve.poller,
         each(first),
         size(first),
@@ -421,7 +423,7 @@ fn saving(rows: &[PollRow]) -> Claim {
     let (Some(old), Some(new)) = (old, new) else {
         return Claim {
             holds: None,
-            because: "poll and epoll were not measured at one size.".into(),
+            because: "poll and epoll were not measured at the same size.".into(),
         };
     };
     let saved = 100.0 * (1.0 - new.cpu_ns_per_wait / old.cpu_ns_per_wait);
@@ -434,8 +436,8 @@ fn saving(rows: &[PollRow]) -> Claim {
     Claim {
         holds: Some(saved > 5.0),
         because: format!(
-            "At {size} descriptors a wait with epoll takes {change} CPU than with {old}; \
-             published was {EPOLL_SAVED_PERCENT:.0} % less for a whole daemon."
+            "At {size} descriptors a wait with epoll takes {change} CPU than with {old}; the published figure is \
+             {EPOLL_SAVED_PERCENT:.0} % less for a whole daemon."
         ),
     }
 }

@@ -1,6 +1,6 @@
 //! The published figures, taken only from text and tables.
 //!
-//! Of curves only the end points are known; nothing here is read off a picture.
+//! Of the published curves, only the end points are known. No figure here is read off a picture.
 
 /// The source of the first chapter.
 pub const BRINGUP_SOURCE: &str = "ProL2TP 1.5 benchmark, 2013";
@@ -150,8 +150,8 @@ pub fn build(name: &str) -> Option<(usize, &'static Build)> {
     BUILDS.iter().enumerate().find(|(_, b)| b.name == name)
 }
 
-/// What a build is made of, and its revision in brackets: `sorted list + poll (r3031)`. The first two differ in the
-/// configuration id alone.
+/// The parts of a build, and its revision in brackets: `sorted list + poll (r3031)`. The first two builds differ only
+/// in the config id.
 pub fn named(name: &str) -> String {
     let Some((_, build)) = build(name) else {
         return name.to_owned();
@@ -165,7 +165,7 @@ pub fn named(name: &str) -> String {
     format!("{} + {wait}{id} ({name})", build.timers)
 }
 
-/// Pairs of builds of which the first was published as the slower one.
+/// Pairs of builds; according to the account, the first is slower.
 pub const SLOWER_THAN: [(&str, &str); 4] = [
     ("r2929", "r3031"),
     ("r3031", "r3125"),

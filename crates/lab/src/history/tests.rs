@@ -233,7 +233,7 @@ fn linear_poll_and_flat_epoll_are_reproduced_with_their_exponents() {
     assert!(
         verdict
             .why()
-            .contains("A wait of epoll stays flat (power 0.00).")
+            .contains("The time of a wait with epoll stays flat (power 0.00).")
     );
     assert!(
         verdict
@@ -297,7 +297,7 @@ fn an_epoll_that_gets_faster_is_flat() {
     assert!(
         verdict
             .why()
-            .contains("A wait of epoll stays flat (power -0.30)."),
+            .contains("The time of a wait with epoll stays flat (power -0.30)."),
         "{}",
         verdict.why()
     );
@@ -308,7 +308,7 @@ fn the_page_opens_with_the_ratios_and_a_quick_run_gives_no_verdict() {
     let mut chapters = [chapter_bringup(&as_published()), chapter_poll(&waits(12.0))];
     let whole = page(&chapters, &MachineInfo::read());
     assert!(whole.contains("<p class=\"quote\">On this machine 2 old designs cost "));
-    assert!(whole.contains("10,000 tunnels: sorted list + poll by"));
+    assert!(whole.contains("10,000 tunnels: sorted list + poll against"));
     assert_eq!(
         whole.matches("<div class=\"verdict reproduced\">").count(),
         2
@@ -318,9 +318,9 @@ fn the_page_opens_with_the_ratios_and_a_quick_run_gives_no_verdict() {
     }
     let quick = page(&chapters, &MachineInfo::read());
     assert!(quick.contains("No verdict") && !quick.contains("Reproduced"));
-    assert!(!quick.contains("Measured besides") && !quick.contains("class=\"quote\""));
+    assert!(!quick.contains("Further measurements") && !quick.contains("class=\"quote\""));
     assert!(
-        quick.contains("10,000 tunnels: sorted list + poll by"),
+        quick.contains("10,000 tunnels: sorted list + poll against"),
         "it draws"
     );
 }

@@ -69,7 +69,7 @@ fn order(runs: &Runs<'_>, slow: &str, fast: &str) -> Claim {
     let end = |build| published::build(build).and_then(|(_, build)| build.end);
     if let Some((slow, fast)) = end(builds[0]).zip(end(builds[1])) {
         let published = short(slow.seconds / fast.seconds);
-        because += &format!(" The published times are as {published} to 1.");
+        because += &format!(" The published ratio is {published}.");
     }
     Claim {
         holds: ratio.map(|r| r > TIE),
@@ -107,8 +107,8 @@ fn gain(runs: &Runs<'_>) -> Claim {
     let wanted = published::FIRST_TO_LAST_MIN;
     let because = match ratio {
         Some(r) => format!(
-            "{} takes {} times as long as {}; published was ten-fold, by the times given at least \
-             {wanted}-fold.",
+            "{} takes {} times as long as {}; the published gain is ten-fold, and at least {wanted}-fold by the \
+             published times.",
             named("r2929"),
             short(r),
             named("r3181")

@@ -54,8 +54,8 @@ fn lists_that_walk_as_published_are_reproduced_and_extrapolated_to_the_capture()
         "to the power 2.00: quadratic.",
         // 2e-9 * 200,000^2 = 80 s per connection; 2.87 million packets make 14.35 connections.
         "busy for 19.1 min here",
-        "Inserting from the tail too takes the lists' time to 1/2 of what it was; published is 1/1.97",
-        "take 1.40 times what they take without one; published is 1.39.",
+        "Inserting from the tail too reduces the lists' time to 1/2 of what it was; the published figure is 1/1.97",
+        "take 1.40 times as long as without a look-up; the published factor is 1.39.",
         "takes 300 ms of processor time for a capture like the published one (302 Mbyte, 2,876,000 packets, 9 connections).",
     ] {
         assert!(why.contains(words), "{words:?} is not in {why:?}");

@@ -78,7 +78,7 @@ fn rows_over_time(run: &Run<'_>, load: Load, (without, with): (u8, u8)) -> Optio
     );
     add(
         &mut chart,
-        &name(with, "with it"),
+        &name(with, "with policy"),
         COLOUR_OURS,
         pings(with)?,
     );
@@ -89,7 +89,7 @@ fn rows_over_time(run: &Run<'_>, load: Load, (without, with): (u8, u8)) -> Optio
 fn distribution(run: &Run<'_>) -> Chart {
     let mut chart = Chart::new(
         "Pings answered within a time",
-        "Further left is faster. A line that ends below one lost pings; one that is not there lost all.",
+        "Further left is faster. A line that ends below one has lost pings; a missing line has lost all.",
         Axis::log("round trip", "ms"),
         Axis::linear("share of the pings", "").up_to(1.0),
     );
@@ -192,7 +192,7 @@ fn pages(run: &Run<'_>) -> BarChart {
 }
 
 fn shares(run: &Run<'_>) -> BarChart {
-    let of = "One upload of B against what A does. A half is fair.";
+    let of = "One upload of B against A's load. A half is fair.";
     let axis = Axis::linear("share", "").up_to(1.0);
     let mut chart = bars(run, ("B's share of the link", of, axis), |row| {
         let was = published(row, row.published.share, "");
@@ -210,7 +210,7 @@ fn tunnel(run: &Run<'_>) -> Option<Chart> {
     };
     let mut chart = over_time(
         "A ping beside an upload, both in one tunnel",
-        "Lower is better. What tells flows apart is the outer header, then what is in the tunnel.",
+        "Lower is better. Queues classify by the outer header, then by the inner header.",
     );
     for (setting, colour) in [(before, 0), (after, COLOUR_OURS)] {
         add(&mut chart, &setting.name, colour, &slowest(setting));
@@ -222,7 +222,7 @@ fn perturb(run: &Run<'_>) -> Option<Chart> {
     let settings = &run.experiment("perturb")?.settings;
     let mut chart = over_time(
         "Pings through an SFQ that changes its hash every 5 s",
-        "Lower is better. Of three hosts that are pinged at once the slowest, beside two floods that fill the link.",
+        "Lower is better. The slowest of three hosts that are pinged at once, beside two floods that fill the link.",
     );
     let ours = settings.len().checked_sub(1)?;
     let colour = |place: usize, _: &Setting| if place == ours { COLOUR_OURS } else { place };

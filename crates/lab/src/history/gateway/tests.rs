@@ -115,15 +115,15 @@ fn rows_and_experiments_that_went_as_published_are_reproduced() {
     let verdict = chapter_gateway(&as_published()).verdict;
     assert_eq!(verdict.outcome, Judged::Reproduced, "{}", verdict.why());
     for words in [
-        "the stream of B loses 69.0 %; published are 69 %.",
-        "it loses 0 % beside uploads and 0 % beside the flood",
-        "a page takes 1,507 ms in place of 490 on the idle link, and beside the flood none comes;",
-        "it takes 1.09 and 1.00 times as long",
+        "the stream of B loses 69.0 %; the published loss is 69 %.",
+        "the stream loses 0 % beside uploads and 0 % beside the flood",
+        "a page takes 1,507 ms instead of 490 ms on the idle link, and beside the flood no page arrives.",
+        "a page takes 1.09 times as long beside uploads as on the idle link, and 1.00 times beside the flood;",
         "Without the policy an upload of B gets 0.25 of the link against three of A and 0.00 against the flood;",
-        "a ping takes 470 ms (median) where queues read the outer header alone, and 25 ms with tunnel keys;",
-        "in 1 of 4 periods of its hash, from 0.0 s after a change at the latest;",
-        "does so in 0 of 4.",
-        "Against nine uploads of A one of B gets 0.50 of the link where hosts are served alike, 0.10 with fq_codel",
+        "a ping takes 470 ms (median) if queues read the outer header alone, and 25 ms with tunnel keys.",
+        "in 1 of 4 periods of its hash, from 0.0 s after a change at the latest.",
+        "makes pings wait in 0 of 4 periods.",
+        "Against nine uploads of A, one upload of B gets 0.50 of the link with fair queues for hosts, 0.10 with fq_codel",
         "in virtual time",
     ] {
         assert!(
@@ -144,7 +144,7 @@ fn a_flood_that_loses_little_does_not_reproduce_it_and_rows_are_named() {
     let (holds, because) = claim(&outcome, "Beside the flood the stream");
     assert_eq!(holds, Some(false), "{because}");
     assert_eq!(
-        claim(&outcome, "With it an upload of B gets 0.90").0,
+        claim(&outcome, "With the policy an upload of B gets 0.90").0,
         Some(false)
     );
 }
@@ -181,7 +181,7 @@ fn spikes_in_every_period_or_away_from_the_changes_are_not_those_that_were_publi
     assert_eq!(holds, Some(false));
     assert!(because.contains("from 2.5 s after a change"), "{because}");
     outcome.experiments[2].settings[2] = setting("ours", spiked);
-    assert_eq!(claim(&outcome, "does so in 1 of 4.").0, Some(false));
+    assert_eq!(claim(&outcome, "makes pings wait in 1 of 4 periods.").0, Some(false));
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn the_published_table_is_dashed_beside_ours_and_lost_pings_are_marked() {
         [
             "row 5: without policy",
             "row 5: without policy: no reply to 200 of 200",
-            "row 6: with it"
+            "row 6: with policy"
         ]
     );
     let Figure::Lines(perturb) = &chapter.charts[7] else {

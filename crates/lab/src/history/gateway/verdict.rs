@@ -23,10 +23,11 @@ const SHARES: RangeInclusive<f64> = 0.75..=1.25;
 /// Largest share that counts as nothing.
 const NOTHING: f64 = 0.05;
 
-/// A ping that takes longer, or has no reply, counts as queued behind others: five times the idle
-/// link's round trip.
+/// Largest jitter with the policy, as a share of the jitter without it: beside uploads, and beside the flood.
 const JITTER_MAX: [f64; 2] = [0.4, 0.75];
 
+/// A ping that takes longer, or has no reply, counts as queued behind others: five times the idle
+/// link's round trip.
 const SPIKE_MS: f64 = 100.0;
 
 /// Judges by B's stream beside the flood. The other rows, the tunnel and the change of the hash are further claims.
@@ -39,15 +40,15 @@ pub(super) fn verdict(run: &Run<'_>) -> Verdict {
         slow_pages(run),
         fast_pages(run),
         shares(run, "Without the policy", [3, 5]),
-        shares(run, "With it", [4, 6]),
+        shares(run, "With the policy", [4, 6]),
         tunnel(run),
         spikes(run),
         no_spikes(run),
     ];
     let mut verdict = Verdict::from_claims(claims);
     verdict.remarks.push(
-        "All figures are of a model in virtual time: where they differ from the published ones, the model's link, page \
-         and TCP are not the published ones, and it knows no noise."
+        "All figures come from a model in virtual time. The model's link, page and TCP are not the published ones, \
+         and the model has no noise; its figures differ from the published ones for these reasons."
             .into(),
     );
     verdict.remarks.extend(waits(run));
@@ -86,15 +87,15 @@ fn spread(spread: Spread, decimals: usize, unit: &str) -> String {
     }
 }
 
-/// The central claim: the flood takes the stream of B, and the policy gives it back.
+/// The central claim: the flood destroys B's stream, and the policy protects it.
 fn protects(run: &Run<'_>) -> Claim {
     let tested = || {
         let (without, with) = (run.mean(5, loss)?, run.mean(6, loss)?);
         Some((
             without >= LOSS_MIN_PERCENT && with < 1.0,
             format!(
-                "Beside a flood of A, B's stream loses {without:.0} % without the policy and {} % with it; published are 69 % \
-                 and none.",
+                "Beside a flood of A, B's stream loses {without:.0} % without the policy and {} % with it; the \
+                 published losses are 69 % and none.",
                 short(with)
             ),
         ))
@@ -109,7 +110,7 @@ fn flood(run: &Run<'_>) -> Claim {
         Some((
             here.mean >= LOSS_MIN_PERCENT,
             format!(
-                "Beside the flood the stream of B loses {}; published are {:.0} %.",
+                "Beside the flood the stream of B loses {}; the published loss is {:.0} %.",
                 spread(here, 1, " %"),
                 row.published.loss_percent
             ),
@@ -124,7 +125,8 @@ fn nothing_lost(run: &Run<'_>) -> Claim {
         Some((
             lost == [0.0, 0.0],
             format!(
-                "With the policy it loses {} % beside uploads and {} % beside the flood; published is that nothing is lost.",
+                "With the policy the stream loses {} % beside uploads and {} % beside the flood; in the account it \
+                 loses nothing.",
                 short(lost[0]),
                 short(lost[1])
             ),
@@ -140,8 +142,9 @@ fn jitter(run: &Run<'_>) -> Claim {
         Some((
             up_with <= JITTER_MAX[0] * up && flood_with <= JITTER_MAX[1] * flood,
             format!(
-                "The policy takes the stream's jitter from {up:.1} to {up_with:.1} ms beside uploads and from {flood:.1} to \
-                 {flood_with:.1} ms beside the flood; published are 2.6 to 0.5 and 1.6 to 0.8."
+                "The policy changes the stream's jitter from {up:.1} to {up_with:.1} ms beside uploads and from \
+                 {flood:.1} to {flood_with:.1} ms beside the flood. The published changes are from 2.6 to 0.5 ms and \
+                 from 1.6 to 0.8 ms."
             ),
         ))
     };
@@ -157,14 +160,14 @@ fn slow_pages(run: &Run<'_>) -> Claim {
         let under_flood = run.row(5)?.runs.iter();
         let loaded: usize = under_flood.map(|run| run.page_ms.len()).sum();
         let flood = match loaded {
-            0 => "beside the flood none comes".to_owned(),
-            n => format!("beside the flood {n} came"),
+            0 => "beside the flood no page arrives".to_owned(),
+            n => format!("beside the flood {n} pages arrive"),
         };
         Some((
             up / idle >= SLOWER && loaded == 0,
             format!(
-                "Beside uploads a page takes {} ms in place of {} on the idle link, and {flood}; published are 1,507 in place of \
-                 490, and none.",
+                "Beside uploads a page takes {} ms instead of {} ms on the idle link, and {flood}. In the account, a \
+                 page takes 1,507 ms instead of 490 ms, and no page arrives.",
                 grouped(up, 0),
                 grouped(idle, 0)
             ),
@@ -181,7 +184,8 @@ fn fast_pages(run: &Run<'_>) -> Claim {
         Some((
             ratios.iter().all(|ratio| *ratio <= AS_FAST),
             format!(
-                "With the policy it takes {:.2} and {:.2} times as long beside uploads and flood; published are 1.09 and 1.00.",
+                "With the policy a page takes {:.2} times as long beside uploads as on the idle link, and {:.2} times \
+                 beside the flood; the published factors are 1.09 and 1.00.",
                 ratios[0], ratios[1]
             ),
         ))
@@ -204,8 +208,8 @@ fn shares(run: &Run<'_>, policy: &str, numbers: [u8; 2]) -> Claim {
         Some((
             holds(uploads) && holds(flood),
             format!(
-                "{policy} an upload of B gets {} of the link against three of A and {} against the flood; published are {} \
-                 and {}.",
+                "{policy} an upload of B gets {} of the link against three of A and {} against the flood; the \
+                 published shares are {} and {}.",
                 spread(uploads.1, 2, ""),
                 spread(flood.1, 2, ""),
                 short(uploads.0),
@@ -235,8 +239,9 @@ fn tunnel(run: &Run<'_>) -> Claim {
         Some((
             before > SPIKE_MS && after < SPIKE_MS,
             format!(
-                "In one tunnel with an upload a ping takes {before:.0} ms (median) where queues read the outer header alone, \
-                 and {after:.0} ms with tunnel keys; published is that it shares the upload's queue, and that keys part them."
+                "In one tunnel with an upload a ping takes {before:.0} ms (median) if queues read the outer header \
+                 alone, and {after:.0} ms with tunnel keys. In the account, the ping shares the upload's queue, and \
+                 tunnel keys separate the two."
             ),
         ))
     };
@@ -271,8 +276,9 @@ fn spikes(run: &Run<'_>) -> Claim {
         Some((
             slow > 0 && slow < periods.len() && latest <= 1.0,
             format!(
-                "SFQ of the old design makes pings wait more than {SPIKE_MS:.0} ms in {slow} of {} periods of its hash, from \
-                 {latest:.1} s after a change at the latest; published is a spike at changes, though not at every one.",
+                "SFQ of the old design makes pings wait more than {SPIKE_MS:.0} ms in {slow} of {} periods of its \
+                 hash, from {latest:.1} s after a change at the latest. In the account, pings spike at changes of \
+                 the hash, though not at every change.",
                 periods.len()
             ),
         ))
@@ -287,7 +293,7 @@ fn no_spikes(run: &Run<'_>) -> Claim {
         let of = periods.len();
         Some((
             slow == 0,
-            format!("Ours, which changes its hash as often, does so in {slow} of {of}."),
+            format!("headend's SFQ changes its hash as often, and makes pings wait in {slow} of {of} periods."),
         ))
     };
     claim(tested(), "SFQ of ours")
@@ -298,8 +304,8 @@ fn waits(run: &Run<'_>) -> Option<String> {
     let p99 = |number| run.mean(number, |run| run.ping_percentile_ms(0.99));
     let median = |number| run.mean(number, |run| run.ping_percentile_ms(0.5));
     Some(format!(
-        "Beside uploads half of the pings of B take more than {:.0} ms without the policy; with it 99 % take less than {:.0} ms, \
-         and {:.0} ms beside the flood.",
+        "Without the policy, half of B's pings take more than {:.0} ms beside uploads. With the policy, 99 % take \
+         less than {:.0} ms beside uploads, and less than {:.0} ms beside the flood.",
         median(3)?,
         p99(4)?,
         p99(6)?
@@ -313,8 +319,8 @@ fn nine(run: &Run<'_>) -> Option<String> {
         mean(&one.shares)
     };
     Some(format!(
-        "Against nine uploads of A one of B gets {:.2} of the link where hosts are served alike, {:.2} with fq_codel and {:.2} \
-         with SFQ, to which each upload is one of ten.",
+        "Against nine uploads of A, one upload of B gets {:.2} of the link with fair queues for hosts, {:.2} with \
+         fq_codel and {:.2} with SFQ. SFQ and fq_codel treat each upload as one of ten flows.",
         of("fair")?,
         of("fq_codel")?,
         of("sfq")?
@@ -330,8 +336,9 @@ fn bands(run: &Run<'_>) -> Option<String> {
         stream.percentile_ms(0.5)
     };
     Some(format!(
-        "An ECN bit chooses no band of pfifo_fast any more: beside uploads 0x00 and 0x02 take {:.0} and {:.0} ms (median); the old \
-         reading is not re-run. EF takes {:.0} ms as Linux reads the octet, and {:.0} ms as DSCP.",
+        "An ECN bit no longer selects a band of pfifo_fast: beside uploads, pings with TOS 0x00 and 0x02 take {:.0} \
+         and {:.0} ms (median). The old reading of the TOS byte was not re-run. EF takes {:.0} ms if the queue reads \
+         the byte as Linux does, and {:.0} ms if it reads a DSCP.",
         p50(0, "0x00")?,
         p50(0, "0x02")?,
         p50(0, "0xb8")?,
