@@ -97,7 +97,7 @@ impl Addresses {
         if let Some(error) = error
             && self.refused == 0
         {
-            tracing::warn!(%error, "an address of a client could not be set; further ones are counted only");
+            tracing::warn!(%error, "a client's address could not be set; further failures are only counted");
         }
         self.refused += u64::from(refused);
     }

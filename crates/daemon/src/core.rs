@@ -1,5 +1,5 @@
 //! State that the loop shares with everything it serves: the reactor, the endpoint, the sockets,
-//! and the accounts that the loop's time is booked to.
+//! and the accounts of the loop's time.
 
 use base::Instant;
 use edge::Edge;
@@ -12,7 +12,7 @@ use super::routes::BgpService;
 use super::shards::Shards;
 use super::sockets::Sockets;
 
-/// The accounts that the loop's time is booked to.
+/// The accounts of the loop's time, one for each kind of work.
 pub(super) struct Handlers {
     pub(super) read: HandlerId,
     pub(super) input: HandlerId,

@@ -15,7 +15,7 @@ use reactor::netlink::{Netlink, Route, Way};
 /// A client's address, and the address of its LNS.
 pub(super) type Client = (Ipv4Addr, IpAddr);
 
-/// The connected clients, and which of them has the default route.
+/// The connected clients. One of them has the default route.
 pub(super) struct DefaultRoute {
     /// The interface index of the TUN device.
     interface: u32,
@@ -79,14 +79,14 @@ impl DefaultRoute {
         let (address, lns) = client;
         match self.add(client, netlink) {
             Ok(routes) => {
-                tracing::info!(%address, %lns, "the default route leads to the LNS");
+                tracing::info!(%address, %lns, "default route added through a client session");
                 self.active = Some(Active {
                     key,
                     client,
                     routes,
                 });
             }
-            Err(error) => tracing::warn!("no default route by {address}: {error:#}"),
+            Err(error) => tracing::warn!("cannot add the default route through client {address}: {error:#}"),
         }
     }
 
@@ -95,7 +95,7 @@ impl DefaultRoute {
         for route in self.active.take().iter().flat_map(|one| &one.routes).rev() {
             // If the route does not exist any more, another program removed it.
             if let Err(error) = netlink.remove(route) {
-                tracing::debug!(%error, "a route that was gone");
+                tracing::debug!(%error, "the route was already removed");
             }
         }
     }
@@ -118,7 +118,7 @@ impl DefaultRoute {
             }
             ensure!(
                 error.kind() != ErrorKind::AlreadyExists,
-                "the host has one of metric {}; give [client] default_route_metric another, or take that one away",
+                "the host has a default route of metric {}; set [client] default_route_metric to another value, or remove that route",
                 self.metric
             );
             return Err(error.into());
@@ -127,15 +127,15 @@ impl DefaultRoute {
         Ok(routes)
     }
 
-    /// Keeps packets to the LNS on their present route. Returns the host route this needed, if it
-    /// did not exist.
+    /// Keeps packets to the LNS on their present route. Returns the host route that it added for
+    /// this; `None` if no route was needed.
     fn keep_way(&self, lns: IpAddr, netlink: &mut Netlink) -> Result<Option<Route>> {
         // An IPv4 default route does not affect IPv6 packets, nor packets to the host itself.
         if lns.is_ipv6() {
             return Ok(None);
         }
         let way = netlink.way_to(lns);
-        let way = way.with_context(|| format!("no way leads to the LNS {lns}"))?;
+        let way = way.with_context(|| format!("no route to the LNS {lns}"))?;
         let Some(way) = way else {
             return Ok(None);
         };
@@ -152,7 +152,7 @@ impl DefaultRoute {
         match netlink.add(&route) {
             Ok(()) => Ok(Some(route)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("route to the LNS {lns}")),
+            Err(error) => Err(error).with_context(|| format!("cannot add a route to the LNS {lns}")),
         }
     }
 }

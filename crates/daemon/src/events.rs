@@ -51,11 +51,11 @@ impl Summary {
         if up + down > 0 {
             let counts = core.edge.endpoint().counts();
             let (tunnels, sessions) = (counts.established, counts.sessions_established);
-            tracing::info!(up, down, tunnels, sessions, "tunnels came and went");
+            tracing::info!(up, down, tunnels, sessions, "tunnels opened and closed");
         }
         if self.own_refused > 0 {
             let refused = self.own_refused;
-            tracing::warn!(refused, "tunnels that stay on the shared socket");
+            tracing::warn!(refused, "some tunnels stay on the shared socket");
         }
         if dropped != self.dropped {
             let error = core
@@ -64,7 +64,7 @@ impl Summary {
                 .as_ref()
                 .map(tracing::field::display);
             let datagrams = dropped - self.dropped;
-            tracing::warn!(datagrams, error, "datagrams that could not be sent");
+            tracing::warn!(datagrams, error, "some datagrams could not be sent");
         }
         let last = Some(core.now);
         *self = Self {

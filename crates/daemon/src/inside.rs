@@ -1,5 +1,5 @@
-//! The inside: the TUN device by which subscribers' packets leave to, and arrive from, the host's
-//! network. Without a device, packets are counted and dropped.
+//! The inside: the TUN device that connects the subscribers with the host's network. Without a
+//! device, the daemon counts and drops subscribers' packets.
 
 use std::io;
 
@@ -24,7 +24,7 @@ const PACKET_MAX: usize = virtio::LENGTH + forward::join::PACKET_MAX;
 /// The device, if there is one.
 pub(super) struct Inside {
     device: Option<Device>,
-    /// Packets dropped because there is no device.
+    /// Packets that were dropped because there is no device.
     pub(super) nowhere: u64,
     /// Addresses of our own clients, if they are set on the device.
     pub(super) clients: Option<Addresses>,
@@ -122,7 +122,7 @@ impl Inside {
         device.map_or_else(Written::default, |device| device.written)
     }
 
-    /// Reports to the edge what became of its packets.
+    /// Writes the edge's ICMP errors for the inside to the device.
     pub(super) fn tell(&mut self, edge: &mut Edge) {
         while let Some(packet) = edge.poll_inside() {
             edge::Inside::packet(self, &packet);

@@ -1,4 +1,5 @@
-//! What further threads leave to the first one: link frames, packets for sessions they do not know, and reports.
+//! The first thread's part in what packet threads do not handle: link frames, packets for sessions that they do not
+//! know, and reports.
 
 use std::io;
 
@@ -7,7 +8,7 @@ use super::events;
 use super::shards::{Batch, PART};
 use super::sockets::Outside;
 
-/// Takes the batches of the threads, at most a turn's share.
+/// Handles batches of the packet threads, up to one turn's share.
 ///
 /// # Errors
 /// A thread has ended.

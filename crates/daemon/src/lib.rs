@@ -19,17 +19,17 @@
 //! | `reload` | what SIGHUP reloads |
 //! | `routes` | the BGP speaker, its announcements, routes for the kernel |
 //! | `shards` | packets on further cores |
-//! | `rest` | whether to wait a moment for more datagrams |
+//! | `rest` | decides whether to wait a moment for more datagrams |
 //! | `sockets` | datagrams in and out, on shared sockets or one per tunnel |
 //! | `capture` | copies of one subscriber's packets for `headend capture` |
 //! | `check`, `config` | the configuration file |
-//! | `source` | what a descriptor's event belongs to |
+//! | `source` | identifies the owner of a descriptor |
 //! | `events` | passes the endpoint's events on |
 //! | `server` | the control socket and its clients |
 //! | `client` | input and output of one client, both bounded |
 //! | `jobs` | carries out requests in bounded steps |
 //! | `show` | writes the rows of a `show` in bounded steps |
-//! | `left` | batches that further cores leave to the first |
+//! | `left` | batches that packet threads pass to the first thread |
 //! | `waiting` | clients that wait for a tunnel, a session or a subscriber |
 //! | `log` | where log lines go |
 #![forbid(unsafe_code)]
@@ -73,7 +73,7 @@ pub struct RunArgs {
     /// The configuration file
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// End when this process, the parent, does
+    /// End when this parent process ends
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<i32>,
 }

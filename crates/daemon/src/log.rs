@@ -12,7 +12,7 @@ use crate::config::{Faults, Log, LogFormat, LogTo};
 /// Sets up logging for the process.
 ///
 /// # Errors
-/// The journal is configured and not available.
+/// The journal is configured but not available.
 pub(super) fn start(log: &Log) -> Result<()> {
     let journal = match log.to {
         LogTo::Stderr => false,
@@ -41,12 +41,12 @@ pub(super) fn start(log: &Log) -> Result<()> {
     Ok(())
 }
 
-/// Whether the value of `NO_COLOR` asks for no colour: any text but the empty one.
+/// Whether the value of `NO_COLOR` turns colour off: any text that is not empty.
 fn is_colour_refused(value: Option<OsString>) -> bool {
     value.is_some_and(|value| !value.is_empty())
 }
 
-/// Logs advice: settings that are valid and may not be intended.
+/// Logs advice about settings that are valid but may be unintended.
 pub(super) fn advice(advice: &Faults) {
     for line in advice.lines() {
         tracing::warn!("{line}");

@@ -1,5 +1,5 @@
-//! SIGHUP: reads users, pools, filters and BGP settings again. A part with faults is reported and
-//! keeps its old state.
+//! SIGHUP: reads users, pools, filters and BGP settings again. If a part has faults, the daemon logs
+//! them and keeps the part's old state.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ impl Files {
     /// Reads again every setting that may change while the daemon runs.
     pub(super) fn reload(&self, core: &mut Core) {
         tracing::info!(
-            "SIGHUP: users, pools, filters and BGP peers are read anew; all else at a start only"
+            "SIGHUP: reloading users, pools, filters and BGP peers; other settings need a restart"
         );
         let settings = match config::load(&self.config) {
             Ok(settings) => {
@@ -30,14 +30,14 @@ impl Files {
                 for line in faults.lines() {
                     tracing::error!("{line}");
                 }
-                tracing::error!("SIGHUP: nothing was changed");
+                tracing::error!("SIGHUP: no setting was changed");
                 return;
             }
         };
         if let Some(users) = &settings.users {
             match config::load_users(&users.path) {
                 Ok(users) => {
-                    tracing::info!(users = users.len(), "users read anew");
+                    tracing::info!(users = users.len(), "users reloaded");
                     core.authority.set_users(users);
                 }
                 Err(faults) => keep("users", &faults),
@@ -51,7 +51,7 @@ impl Files {
         }
         let own = vec![core.edge.config().address];
         match core.edge.pools_mut().reload(settings.pools, own) {
-            Ok(()) => tracing::info!("pools read anew"),
+            Ok(()) => tracing::info!("pools reloaded"),
             Err(faults) => {
                 let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
                 keep("pools", &faults);
@@ -69,7 +69,7 @@ fn routes(settings: &config::Settings, core: &mut Core) {
         }
         (None, None) => {}
         (Some(_), None) | (None, Some(_)) => {
-            tracing::warn!("[bgp] comes and goes at a start only");
+            tracing::warn!("[bgp] cannot be added or removed without a restart");
         }
     }
 }
@@ -83,11 +83,11 @@ pub(super) fn pool_networks(pools: &[aaa::pools::Spec]) -> Vec<Prefix> {
         .collect()
 }
 
-/// Reads the filters. A connected subscriber keeps its filter as it is now.
+/// Reads the filters. A connected subscriber keeps the filter that it has.
 pub(super) fn filters(path: &Path, core: &mut Core) {
     match config::load_filters(path, core.edge.filters().set()) {
         Ok(set) => {
-            tracing::info!(filters = set.iter().count(), "filters read");
+            tracing::info!(filters = set.iter().count(), "filters reloaded");
             core.edge.filters_mut().replace(set);
         }
         Err(faults) => keep("filters", &faults),
@@ -98,5 +98,5 @@ fn keep(what: &str, faults: &[String]) {
     for fault in faults {
         tracing::error!("{fault}");
     }
-    tracing::error!("the {what} stay as they were");
+    tracing::error!("the {what} remain unchanged");
 }

@@ -47,7 +47,7 @@ impl Rest {
         }
     }
 
-    /// How long to rest now, if the next other work is due at `deadline`.
+    /// How long to rest now, if other work is due at `deadline`.
     pub(super) fn span(&self, now: Instant, deadline: Option<Instant>) -> Option<Duration> {
         let free = deadline.is_none_or(|deadline| deadline.since(now) >= SPAN);
         (self.resting && free).then_some(SPAN)

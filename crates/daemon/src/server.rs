@@ -57,7 +57,7 @@ impl Server {
     /// Opens the control socket.
     ///
     /// # Errors
-    /// Another daemon answers there, or the path cannot be used.
+    /// Another daemon answers on the socket, or the path cannot be used.
     pub(super) fn open(control: &config::Control, reactor: &mut Reactor) -> io::Result<Self> {
         let listener = reactor::unix::listen(&control.socket, MODE)?;
         let source = Source::Listener.to_bits();
@@ -99,7 +99,7 @@ impl Server {
                 Ok((stream, _)) => self.welcome(stream, core),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_shortage(&error) => {
-                    tracing::warn!(%error, "no control client is taken until another goes");
+                    tracing::warn!(%error, "no control client is accepted until another disconnects");
                     self.accepting = core
                         .reactor
                         .set_interest(self.token, Interest::NONE)
@@ -286,7 +286,7 @@ impl Server {
         }
     }
 
-    /// Something is up: notifies the client that waits for it.
+    /// Notifies the client that waits for `what`, which is now up.
     pub(super) fn up(&mut self, what: WaitFor, now: Instant) {
         if let Some(waiter) = self.take_waiter(what) {
             let Waiter {
@@ -309,7 +309,7 @@ impl Server {
         }
     }
 
-    /// Something failed or ended: notifies the client that waits for it.
+    /// Notifies the client that waits for `what`, which failed or ended.
     pub(super) fn down(&mut self, what: WaitFor, reason: &dyn Display, now: Instant) {
         if let Some(waiter) = self.take_waiter(what) {
             let Waiter {
@@ -334,7 +334,7 @@ impl Server {
     }
 
     /// Makes the client that waits for `what` wait for the end of `tunnel` instead. Returns `false`
-    /// if that already has a waiter.
+    /// if another client already waits for that end.
     pub(super) fn defer(&mut self, what: WaitFor, tunnel: TunnelKey) -> bool {
         let tunnel = WaitFor::Tunnel(tunnel);
         if self.waiters.contains_key(&tunnel) {

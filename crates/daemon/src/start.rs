@@ -33,7 +33,7 @@ use crate::config::{self, Settings};
 pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let signals = Signals::new().context("cannot take signals")?;
     if let Err(error) = reactor::limits::raise_descriptor_limit() {
-        tracing::warn!(%error, "the limit on descriptors stays as it is");
+        tracing::warn!(%error, "cannot raise the limit on descriptors");
     }
     let event = &settings.event;
     let mut reactor = Reactor::new(event.poller, event.descriptors)

@@ -289,12 +289,12 @@ impl Daemon {
                 self.files.reload(core);
             }
             Signal::Terminate | Signal::Interrupt if core.stop_at.is_some() => {
-                tracing::warn!("a second signal: ending at once");
+                tracing::warn!("second signal: exiting at once");
                 core.stop_at = Some(Instant::ZERO);
             }
             Signal::Terminate | Signal::Interrupt => {
                 let tunnels = core.edge.endpoint().counts().tunnels;
-                tracing::info!(tunnels, "ending: telling every peer");
+                tracing::info!(tunnels, "shutting down: notifying every peer");
                 core.edge.shut_down(core.now);
                 if let Some(routes) = &mut core.routes {
                     routes.shut_down(core.now);

@@ -62,7 +62,7 @@ impl Accounts {
                 }
                 if recovered.records > 0 {
                     let records = recovered.records;
-                    tracing::info!(records, "accounting records of an earlier run wait");
+                    tracing::info!(records, "accounting records of an earlier run are pending");
                     look_at = Some(now);
                 }
                 Some(ledger)

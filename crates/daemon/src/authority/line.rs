@@ -1,4 +1,4 @@
-//! The line a subscriber connects by, as reported to RADIUS servers.
+//! The line through which a subscriber connects, as reported to RADIUS servers.
 
 use aaa::radius::{Line, Tunnel};
 use edge::{Access, Edge, Numbers, SubscriberKey};

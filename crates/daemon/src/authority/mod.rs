@@ -5,7 +5,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `radius` | requests to servers and their replies; Disconnect-Requests |
-//! | `accounts` | accounting records: to the disk, to a server, deleted |
+//! | `accounts` | accounting records: written to disk, sent to a server, deleted |
 //! | `line` | the line of a subscriber, as reported to a server |
 //! | `sockets` | sockets to servers |
 

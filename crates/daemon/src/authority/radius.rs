@@ -354,8 +354,8 @@ impl Door {
     }
 }
 
-/// The sessions that a request names. With a user name, they are found by it; otherwise all
-/// sessions are compared.
+/// The sessions that a request names. A user name or an address in the request limits the search;
+/// otherwise all sessions are compared.
 fn meant(wanted: &Disconnect, edge: &Edge, boot: u32) -> Vec<SubscriberKey> {
     let is_meant = |key: SubscriberKey| {
         let Some(view) = edge.subscriber(key).filter(|view| !view.is_client) else {

@@ -1,5 +1,5 @@
-//! Sockets to RADIUS servers. A request's identifier has 8 bits (RFC 2865, section 3), so each 256
-//! requests outstanding at a server need a socket of their own; it is opened when first needed.
+//! Sockets to RADIUS servers. A request's identifier has 8 bits (RFC 2865, section 3), so 256
+//! outstanding requests to a server need one socket. Sockets are opened when they are first needed.
 
 use std::io;
 use std::net::SocketAddr;

@@ -63,7 +63,7 @@ pub struct Client {
     pub networks: Vec<Prefix>,
 }
 
-/// The TUN device that subscribers' packets leave by.
+/// The TUN device that carries subscribers' packets.
 #[derive(Clone, Debug)]
 pub struct Tun {
     pub name: String,
@@ -104,8 +104,8 @@ pub(super) fn read(
         );
     }
     if edge.terminate && !wants_names && users.is_some() && !asks && notes.is_empty() {
-        let message = "is asked about nobody: [ppp] authenticate = \"nobody\" has no subscriber say a name, and who says none is not in \
-                       the file; leave out one of the two";
+        let message = "has no effect: with [ppp] authenticate = \"nobody\" no subscriber gives a name, and the file is searched by \
+                       name; leave out one of the two";
         notes.at(section_at(root, "users"), "users", message);
     }
     if edge.terminate && pools.is_empty() && notes.is_empty() {

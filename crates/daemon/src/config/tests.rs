@@ -251,7 +251,7 @@ fn who_would_get_no_address_without_a_pool_is_told() {
     assert_eq!(told(&(radius + pool)), "");
     let unasked = told(&format!("authenticate = \"nobody\"\n{}", users("fixed")));
     assert!(
-        unasked.contains("users: is asked about nobody"),
+        unasked.contains("users: has no effect"),
         "{unasked}"
     );
 }

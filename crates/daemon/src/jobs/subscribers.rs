@@ -122,7 +122,7 @@ impl Context<'_> {
         Ok(None)
     }
 
-    /// All subscribers that match; empty if no connected subscriber has the name or address.
+    /// All subscribers that match `who`. Empty if no connected subscriber has the name or address.
     fn find(&self, who: &Who) -> Result<Vec<SubscriberKey>, Refusal> {
         let edge = &self.core.edge;
         match (&who.who, who.tunnel, who.session) {

@@ -86,7 +86,7 @@ impl Installed {
         if let Some(error) = error
             && self.refused == 0
         {
-            tracing::warn!(%error, "a learned route was not taken by the kernel; further ones are counted only");
+            tracing::warn!(%error, "the kernel refused a learned route; further refusals are only counted");
         }
         self.refused += refused;
     }

@@ -25,7 +25,7 @@ use peering::show::Aside;
 /// a few milliseconds at most.
 const BUDGET: usize = 8_192;
 
-/// The accounts that the loop's time on routes is booked to.
+/// The accounts of the loop's time on routes, one for each kind of work.
 pub(super) struct Accounts {
     read: HandlerId,
     timers: HandlerId,
@@ -151,7 +151,7 @@ impl BgpService {
     /// Applies another configuration. Sessions whose settings are unchanged stay up.
     pub(super) fn reload(&mut self, bgp: &Bgp, pools: Vec<Prefix>, now: Instant) {
         if let Err(error) = self.peering.set_signatures(bgp.signatures()) {
-            tracing::error!(%error, "bgp: keys of signatures could not be set");
+            tracing::error!(%error, "bgp: cannot set the keys of TCP signatures");
         }
         let reload = self.speaker.reload(bgp.speaker.clone(), now);
         self.preserves = bgp.preserves();
@@ -162,7 +162,7 @@ impl BgpService {
             removed = reload.removed,
             replaced = reload.replaced,
             kept = reload.kept,
-            "bgp peers read anew"
+            "bgp peers reloaded"
         );
     }
 
@@ -289,8 +289,8 @@ impl BgpService {
         self.peering.counts().connections == 0 && !self.has_work()
     }
 
-    /// Removes our routes from the kernel, unless a peer was promised that our forwarding state
-    /// outlives the daemon.
+    /// Removes our routes from the kernel, unless we advertised to a peer that our forwarding state
+    /// survives a restart (graceful restart).
     pub(super) fn finish(&mut self) {
         if let Some(installed) = &mut self.installed
             && !self.preserves
@@ -299,7 +299,7 @@ impl BgpService {
         }
     }
 
-    /// Notes that a caller changes the speaker, so the next turn looks for work.
+    /// Records that a caller changed the speaker, so that the next turn looks for work.
     pub(super) fn touch(&mut self) {
         self.has_work = true;
     }
@@ -309,7 +309,7 @@ impl BgpService {
         self.peering.counts()
     }
 
-    /// State that is shown beside the speaker's own.
+    /// State that `show` prints beside the speaker's own.
     pub(super) fn aside(&self) -> Aside {
         let installed = self.installed.as_ref();
         Aside {

@@ -1,4 +1,4 @@
-//! What a packet thread passes to the first thread in one turn, with one buffer for all bytes.
+//! A batch: the items that a packet thread passes to the first thread in one turn, with one buffer for all bytes.
 
 use base::Route;
 use edge::{Logged, Passed, TapId, Tapped};
@@ -10,7 +10,7 @@ const OCTETS_MAX: usize = 512 << 10;
 /// Limit of small items kept for another try.
 const SMALL_MAX: usize = 4_096;
 
-/// What one turn of a thread leaves for the first thread.
+/// The items that a packet thread passes to the first thread in one turn.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     octets: Vec<u8>,

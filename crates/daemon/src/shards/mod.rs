@@ -55,22 +55,22 @@ pub(super) struct Stats {
     pub(super) nowhere: u64,
 }
 
-/// A packet thread, seen from the first.
+/// A packet thread, as the first thread sees it.
 struct Shard {
     changes: Sender<Change>,
-    /// Number of changes it has applied.
+    /// Number of changes that the thread has applied.
     applied: Arc<AtomicU64>,
     waker: Arc<Waker>,
     stats: Arc<Mutex<Stats>>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-/// All further threads, seen from the first.
+/// All further threads, as the first thread sees them.
 pub(super) struct Shards {
     shards: Vec<Shard>,
     batches: Receiver<Batch>,
     waker: Arc<Waker>,
-    /// Whether a thread has ended, which it does only if it cannot continue.
+    /// Whether a thread has ended. A thread ends only if it cannot continue.
     ended: Arc<AtomicBool>,
     /// The kernel's thread id of the first thread.
     first: i32,
@@ -91,7 +91,7 @@ pub(super) fn seats(event: &Event, sockets: &Sockets, queues: Vec<Queue>) -> Res
         Ok(Seat {
             sockets: sockets
                 .copy(event, &mut reactor)
-                .context("the address of a listening socket once more")?,
+                .context("cannot bind a listening address a second time")?,
             inside: match queues.next() {
                 Some(queue) => Inside::of_queue(queue, &mut reactor)?,
                 None => Inside::nowhere(),
@@ -108,7 +108,7 @@ impl Shards {
         self.waker.clear();
     }
 
-    /// The next batch that a thread has left to the first one, if there is one.
+    /// The next batch that a thread has passed to the first thread, if there is one.
     pub(super) fn next_batch(&self) -> Option<Batch> {
         self.batches.try_recv().ok()
     }
@@ -129,7 +129,7 @@ impl Shards {
         Ok(applied.min())
     }
 
-    /// Starts a thread for each of the edge's further paths. Privileges are given up before.
+    /// Starts a thread for each of the edge's further paths. The daemon has dropped its privileges before.
     pub(super) fn start(
         event: &Event,
         cookie: u8,
@@ -182,7 +182,7 @@ impl Shards {
         if event.shards > 1 {
             let program = steer::program(event.steer, event.shards.into(), cookie);
             if let Err(error) = sockets.steer(&program) {
-                tracing::warn!(%error, "datagrams go to cores as the kernel spreads their flows");
+                tracing::warn!(%error, "the kernel chooses the core of each datagram by its flow");
             }
             reactor.add(&*waker, "shards", Source::Shards.to_bits(), Interest::READ)?;
         }
@@ -195,7 +195,7 @@ impl Shards {
         })
     }
 
-    /// Counters of each thread; those of the first are given.
+    /// Counters of each thread. The caller passes the counters of the first thread.
     pub(super) fn stats(&self, first: Stats) -> impl Iterator<Item = Stats> + '_ {
         let first = Stats {
             thread: self.first,
@@ -240,7 +240,7 @@ impl Shards {
             drop(shard.changes);
             shard.waker.wake();
             if !matches!(shard.thread.join(), Ok(Ok(()))) {
-                tracing::error!("a thread that passes packets failed");
+                tracing::error!("a packet thread failed");
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Chooses the thread that gets a datagram: a classic BPF program that the kernel runs over the
 //! L2TP header.
 //!
-//! Control messages and link frames (RFC 1661: protocol numbers from 8000 on) go to the first
-//! thread, which handles them. Packets go by their session id, or as the kernel spreads flows. A
-//! wrongly steered datagram is not lost: a thread passes on frames that it does not handle.
+//! Control messages and link frames (RFC 1661: protocol numbers from 0x8000 on) go to the first
+//! thread, which handles them. For packets, the program chooses the thread by session id, or lets the
+//! kernel choose by flow. A datagram on the wrong thread is not lost: the thread passes on frames that
+//! it does not handle.
 
 use reactor::Instruction;
 
@@ -42,8 +43,8 @@ enum To {
 /// 3931, section 4.1).
 ///
 /// The first bytes of a frame are at another offset if an L2TPv2 header has sequence numbers or an
-/// offset field, or an L2TPv3 one has a sublayer. The former go to the first thread, the latter by
-/// their session.
+/// offset field, or an L2TPv3 header has a sublayer. Such L2TPv2 frames go to the first thread, such
+/// L2TPv3 frames to the thread of their session.
 pub(super) fn program(steer: Steer, threads: u32, cookie: u8) -> Vec<Instruction> {
     let mut code: Vec<(u16, To, To, u32)> = Vec::new();
     let mut labels: Vec<(To, usize)> = Vec::new();

@@ -20,7 +20,7 @@ use crate::source::Source;
 /// Batches read from one socket in a turn before other sources get theirs.
 const READS: usize = 8;
 
-/// What a thread is built from.
+/// The parts of a [`Worker`].
 pub(super) struct Parts {
     pub(super) path: Path,
     pub(super) sockets: Sockets,
@@ -35,7 +35,7 @@ pub(super) struct Parts {
     /// Wakes the first thread.
     pub(super) first: Arc<Waker>,
     pub(super) stats: Arc<Mutex<Stats>>,
-    /// Number of changes it has applied.
+    /// Number of changes that the thread has applied.
     pub(super) applied: Arc<AtomicU64>,
     /// Set when a thread ends.
     pub(super) ended: Arc<AtomicBool>,
@@ -205,7 +205,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends datagrams to peers, and reports to the inside what became of its packets.
+    /// Sends ICMP errors to the inside and datagrams to peers.
     fn send(&mut self) {
         let Parts {
             path,
@@ -237,7 +237,7 @@ impl Worker {
         }
     }
 
-    /// Passes to the first thread everything this one does not handle.
+    /// Passes everything that this thread does not handle to the first thread.
     fn hand_over(&mut self) {
         let Self {
             parts,

@@ -28,7 +28,7 @@ pub(super) fn waits(core: &Core, out: &mut Rows) {
     });
 }
 
-/// One descriptor at a time would walk a list once for each.
+/// Descriptors in one step. With one descriptor per step, each step would walk the list again.
 const DESCRIPTORS: usize = 256;
 
 pub(super) fn descriptors(core: &Core, cursor: u32, out: &mut Rows) -> Step {

@@ -4,7 +4,7 @@ use super::{Rows, Step};
 use crate::core::Core;
 use control::rows;
 
-/// The pool at the cursor; behind the last, what is outside of all.
+/// The row of the pool at the cursor; after the last pool, the row of addresses outside all pools.
 pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
     let pools = core.edge.pools();
     let Some(pool) = pools.views().nth(cursor as usize) else {

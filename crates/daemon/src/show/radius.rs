@@ -7,7 +7,7 @@ use crate::authority::Radius;
 use crate::core::Core;
 use control::rows;
 
-/// A server's one purpose; behind the last, what is of no server.
+/// The row of a server and one of its purposes; after the last one, the row of totals.
 pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
     let Some(radius) = core.authority.radius() else {
         return Step::End;

@@ -110,7 +110,7 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
     });
 }
 
-/// The subscriber that ended `cursor` ago, if it is of this name.
+/// The ended session at the cursor, newest first, if its user has this name.
 pub(super) fn ended(core: &Core, name: Option<&[u8]>, cursor: u32, out: &mut Rows) -> Step {
     let Some(ended) = core.edge.ended(cursor as usize) else {
         return Step::End;

@@ -123,7 +123,7 @@ pub(super) fn ended_session(
     Step::From(cursor + 1)
 }
 
-/// The Result Code and Error Code that we sent, where any were.
+/// The Result Code and Error Code that we sent, if any.
 fn codes(codes: Option<Codes>) -> (Option<u16>, Option<u16>) {
     codes.map_or((None, None), |codes| (Some(codes.result), codes.error))
 }

@@ -96,9 +96,9 @@ impl Sockets {
         let options = options(event, shared || event.shards > 1);
         let bound = match event.shards {
             1 => UdpSocket::bind(listen.addr, &options),
-            // Bound alone first, so that an address in use by another daemon is refused and not
-            // shared. The port comes from this socket too, since the kernel may otherwise choose
-            // one that others share.
+            // A socket without port sharing is bound first, so that an address in use by another
+            // daemon is refused and not shared. This socket also determines the port, since the
+            // kernel may otherwise choose one that other sockets share.
             _ => UdpSocket::bind(listen.addr, &UdpOptions::default())
                 .map(|alone| alone.local_addr())
                 .and_then(|address| UdpSocket::bind(address, &options)),
@@ -323,7 +323,7 @@ impl Sockets {
     }
 }
 
-/// What the kernel granted for the socket's buffers.
+/// The sizes that the kernel granted for the socket's buffers.
 fn reports(socket: &UdpSocket) -> impl Iterator<Item = BufferReport> {
     let reports = [socket.receive_buffer(), socket.send_buffer()];
     reports.into_iter().flatten()

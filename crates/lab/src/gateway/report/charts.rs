@@ -204,7 +204,7 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
         charts.push(chart(
             [
                 "B's share of the link",
-                "One upload of B against what A does",
+                "One upload of B against A's load",
             ],
             Axis::linear("share", "").up_to(1.0),
             groups(outcome, share_bars),
