@@ -147,12 +147,12 @@ fn cells(streams: u32, company: Company, who: &str, late: &Late) -> Vec<Cell> {
 
 fn permitted(urgency: Urgency) -> String {
     let what = match urgency {
-        Urgency::RealTime => "a real-time thread, which waits for no ordinary one",
+        Urgency::RealTime => "a real-time thread, which waits for no ordinary thread",
         Urgency::Preferred => "an ordinary thread of the highest priority",
         Urgency::Ordinary => "an ordinary thread with short slices",
     };
     format!(
-        "Who sends up to {REAL_TIME_RATE_MAX} packets a second asks to be a real-time thread; here it was permitted to be {what}."
+        "A sender of up to {REAL_TIME_RATE_MAX} packets a second asks to be a real-time thread; here the system made it {what}."
     )
 }
 
