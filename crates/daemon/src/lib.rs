@@ -16,7 +16,7 @@
 //! | `default_route` | the host's default route through one of our clients |
 //! | `authority` | authentication and accounting of subscribers |
 //! | `dialler` | credentials of sessions in which we are the client |
-//! | `reload` | what SIGHUP reloads |
+//! | `reload` | reloads settings on SIGHUP |
 //! | `routes` | the BGP speaker, its announcements, routes for the kernel |
 //! | `shards` | packets on further cores |
 //! | `rest` | decides whether to wait a moment for more datagrams |

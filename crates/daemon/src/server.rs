@@ -218,7 +218,7 @@ impl Server {
         }
     }
 
-    /// Writes output, updates what is watched, and lists the client again if it has more work.
+    /// Writes output, updates the client's interest, and lists the client again if it has more work.
     fn settle(&mut self, key: Key, core: &mut Core) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;

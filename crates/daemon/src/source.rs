@@ -1,6 +1,6 @@
 //! Identifies a watched descriptor.
 
-/// What a watched descriptor is, packed into the 64 bits that the reactor keeps for it.
+/// The kind and number of a watched descriptor, packed into the 64 bits that the reactor keeps for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Signals,

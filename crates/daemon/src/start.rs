@@ -29,7 +29,7 @@ use crate::config::{self, Settings};
 /// Makes a daemon that is ready to run.
 ///
 /// # Errors
-/// What could not be opened, and where.
+/// A resource could not be opened; the error names it.
 pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let signals = Signals::new().context("cannot take signals")?;
     if let Err(error) = reactor::limits::raise_descriptor_limit() {

@@ -4,7 +4,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `plan`, `course` | what is measured for how long, and in which order |
+//! | `plan`, `course` | the measurements, their lengths and their order |
 //! | `passive` | idle established sessions, and many sessions that come up at once |
 //! | `mesh` | a full mesh over TCP, of many processes or one |
 //! | `emulated` | a full mesh in memory, and a hijack over a graph of autonomous systems |

@@ -4,7 +4,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `plan`, `course` | what is measured for how long, and in which order |
+//! | `plan`, `course` | the measurements, their lengths and their order |
 //! | `setup` | tunnels set up 64 at a time: processor time and memory for each |
 //! | `storm` | all SCCRQs at once |
 //! | `hello` | HELLOs answered and originated, and idle tunnels |

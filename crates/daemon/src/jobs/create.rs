@@ -214,7 +214,7 @@ impl Context<'_> {
     }
 }
 
-/// Chooses what to wait for: a session in which we are the client is up only once PPP is.
+/// Chooses the event to wait for. A session in which we are the client is up only once PPP is up.
 fn wait_for(session: l2tp::SessionKey, dials: bool) -> WaitFor {
     if dials {
         WaitFor::Line(session)

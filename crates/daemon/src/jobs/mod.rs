@@ -50,7 +50,7 @@ enum Work {
     Show(Show),
 }
 
-/// What a step needs.
+/// The state that a step uses.
 struct Context<'a> {
     key: Key,
     client: &'a mut Client,

@@ -10,9 +10,9 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `steer` | which thread gets a datagram |
+//! | `steer` | chooses the thread of a datagram |
 //! | `worker` | the loop of a thread |
-//! | `batch` | what a thread passes to the first |
+//! | `batch` | items that a thread passes to the first thread |
 
 mod batch;
 mod steer;

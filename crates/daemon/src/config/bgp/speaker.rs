@@ -12,7 +12,7 @@ use super::Policies;
 use settings::secret;
 use settings::{At, Section, set};
 
-/// What the reader needs besides the section itself.
+/// The values that the reader needs besides the section itself.
 pub(super) struct Context<'a> {
     pub(super) path: &'a Path,
     pub(super) policies: &'a Policies,

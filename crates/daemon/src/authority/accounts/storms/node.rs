@@ -1,4 +1,4 @@
-//! The edge and its owner in a storm: does what the daemon does in a turn, with simulated sockets.
+//! The edge and its owner in a storm. It does the work of a daemon's turn, with simulated sockets.
 
 use std::cell::RefCell;
 use std::path::Path;

@@ -15,7 +15,7 @@ use super::books::Books;
 
 pub(super) const SECRET: &[u8] = b"a secret of the test";
 
-/// What a server does with a request.
+/// How a server handles requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     Good,
