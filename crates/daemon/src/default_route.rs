@@ -86,7 +86,9 @@ impl DefaultRoute {
                     routes,
                 });
             }
-            Err(error) => tracing::warn!("cannot add the default route through client {address}: {error:#}"),
+            Err(error) => {
+                tracing::warn!("cannot add the default route through client {address}: {error:#}")
+            }
         }
     }
 
@@ -152,7 +154,9 @@ impl DefaultRoute {
         match netlink.add(&route) {
             Ok(()) => Ok(Some(route)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("cannot add a route to the LNS {lns}")),
+            Err(error) => {
+                Err(error).with_context(|| format!("cannot add a route to the LNS {lns}"))
+            }
         }
     }
 }

@@ -233,7 +233,8 @@ fn who_would_get_no_address_without_a_pool_is_told() {
             .replace(&format!("{}:5:1: pool: is missing", config.display()), "5")
     };
     let remedy = "give [[pool]] with name = \"home\" and ranges = [\"10.64.0.0/16\"]";
-    let server = "only a subscriber whose server assigns an address (Framed-IP-Address) can connect";
+    let server =
+        "only a subscriber whose server assigns an address (Framed-IP-Address) can connect";
     let nobody = format!("5, and nobody has an address of its own; {remedy}");
     assert_eq!(told(&users("fixed")), "");
     assert_eq!(told(&users("pools")), nobody);
@@ -244,16 +245,13 @@ fn who_would_get_no_address_without_a_pool_is_told() {
     );
     assert_eq!(told(&radius), format!("5: {server}; {remedy} (advice)"));
     let both = told(&(users("mixed") + &radius));
-    assert!(
-        both.starts_with("5: 2 of the 3 users of the file have no address of their own; of the others, only a")
-    );
+    assert!(both.starts_with(
+        "5: 2 of the 3 users of the file have no address of their own; of the others, only a"
+    ));
     let pool = "[[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n";
     assert_eq!(told(&(radius + pool)), "");
     let unasked = told(&format!("authenticate = \"nobody\"\n{}", users("fixed")));
-    assert!(
-        unasked.contains("users: has no effect"),
-        "{unasked}"
-    );
+    assert!(unasked.contains("users: has no effect"), "{unasked}");
 }
 
 #[test]

@@ -258,9 +258,9 @@ fn chart_shapes(runs: &Runs<'_>) -> Option<Chart> {
 }
 
 fn notes(chart: &mut Chart, runs: &Runs<'_>) {
-    chart.notes.push(
-        "Dashed: only the end point is published; the line to it is not.".into(),
-    );
+    chart
+        .notes
+        .push("Dashed: only the end point is published; the line to it is not.".into());
     for build in BUILDS.iter().filter(|b| b.end.is_none()) {
         chart.notes.push(format!(
             "{} was published without a figure ({}) and has no dashed line.",

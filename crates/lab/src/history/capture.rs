@@ -243,7 +243,9 @@ fn chart_capture(walks: &Walks<'_>, ours: Option<Whole>) -> BarChart {
         let packets = grouped(whole.packets as f64, 0);
         let bar = Bar::new("headend", Style::Solid, COLOUR_OURS, whole.cpu_s);
         groups.push(BarGroup {
-            name: format!("here: the whole analysis, measured on a similar capture of {packets} packets"),
+            name: format!(
+                "here: the whole analysis, measured on a similar capture of {packets} packets"
+            ),
             bars: vec![bar.labelled(human_seconds(whole.cpu_s))],
         });
     }
@@ -356,8 +358,10 @@ fn verdict(walks: &Walks<'_>, ours: Option<Whole>) -> Verdict {
                 "With look-ups from the head, the time of a connection in recovery grows with its packets to the \
                  power {e:.2}, which is not quadratic."
             ),
-            None => "The growth of the walk from the head is not known: too few lengths were measured."
-                .into(),
+            None => {
+                "The growth of the walk from the head is not known: too few lengths were measured."
+                    .into()
+            }
         },
     };
     let claims = vec![
@@ -386,7 +390,9 @@ fn gain(walks: &Walks<'_>, what: &str, slow: &Walk, fast: &Walk) -> Claim {
                  {of_all}.",
                 short(r)
             ),
-            None => format!("{what} was not measured; the published figure is 1/{published} {of_all}."),
+            None => {
+                format!("{what} was not measured; the published figure is 1/{published} {of_all}.")
+            }
         },
     }
 }

@@ -84,7 +84,10 @@ fn slowest(setting: &Setting) -> Vec<(f64, Option<f64>)> {
 fn ratio(run: &Run<'_>) -> Option<Ratio> {
     let ping = |number| run.mean(number, |run| run.ping_percentile_ms(0.5));
     let ratio = ping(3)? / ping(4)?;
-    Ratio::new("B's ping beside uploads: FIFO against fair queues", Some(ratio))
+    Ratio::new(
+        "B's ping beside uploads: FIFO against fair queues",
+        Some(ratio),
+    )
 }
 
 fn account() -> Vec<String> {

@@ -372,7 +372,10 @@ fn verdict(curves: &[Curve<'_>], rows: &[PollRow]) -> Verdict {
             holds: exponent.map(|e| e < FLAT),
             because: match exponent {
                 Some(e) if e < FLAT => {
-                    format!("The time of a wait with {} stays flat (power {e:.2}).", curve.poller)
+                    format!(
+                        "The time of a wait with {} stays flat (power {e:.2}).",
+                        curve.poller
+                    )
                 }
                 Some(e) => format!(
                     "The time of a wait with {} is not flat: its power is {e:.2}.",

@@ -202,10 +202,7 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
     let mut runs = outcome.rows.iter().flat_map(|row| &row.runs);
     if runs.any(|run| run.share.is_some()) {
         charts.push(chart(
-            [
-                "B's share of the link",
-                "One upload of B against A's load",
-            ],
+            ["B's share of the link", "One upload of B against A's load"],
             Axis::linear("share", "").up_to(1.0),
             groups(outcome, share_bars),
         ));

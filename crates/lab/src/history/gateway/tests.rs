@@ -181,7 +181,10 @@ fn spikes_in_every_period_or_away_from_the_changes_are_not_those_that_were_publi
     assert_eq!(holds, Some(false));
     assert!(because.contains("from 2.5 s after a change"), "{because}");
     outcome.experiments[2].settings[2] = setting("ours", spiked);
-    assert_eq!(claim(&outcome, "makes pings wait in 1 of 4 periods.").0, Some(false));
+    assert_eq!(
+        claim(&outcome, "makes pings wait in 1 of 4 periods.").0,
+        Some(false)
+    );
 }
 
 #[test]

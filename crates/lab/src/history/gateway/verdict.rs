@@ -293,7 +293,9 @@ fn no_spikes(run: &Run<'_>) -> Claim {
         let of = periods.len();
         Some((
             slow == 0,
-            format!("headend's SFQ changes its hash as often, and makes pings wait in {slow} of {of} periods."),
+            format!(
+                "headend's SFQ changes its hash as often, and makes pings wait in {slow} of {of} periods."
+            ),
         ))
     };
     claim(tested(), "SFQ of ours")
