@@ -82,7 +82,7 @@ pub const SUMMARY: &[Count] = &[
     count("udp_packets_beyond", |summary| Some(summary.flows_beyond.into()),
         "UDP packets that belong to no listed flow because the flow table was full."),
     count("finished_early", |summary| Some(summary.finished_early.into()),
-        "Connections that headend ended early because memory ran out. Later packets of a connection that headend ended early count as a new connection."),
+        "Connections that headend ended early because memory ran out. headend counts all packets after the early end of a connection as a new connection."),
     count("flights_cut", |summary| Some(summary.flights_cut.into()),
         "How often headend stopped tracking segments in flight because memory ran out. headend does not time the retransmissions of segments that it no longer tracks."),
 ];
