@@ -6,8 +6,10 @@ use fuzz::{TARGETS, Target, corpus};
 
 const SEED: u64 = 0x4845_4144_454e_4421;
 const MUTATIONS: usize = 5_000;
-/// Fewer, because each input needs a whole endpoint or edge, with peers that dial.
-const MUTATIONS_LIVE: usize = 2_000;
+/// Fewer, because an input of [`SLOW`] takes a millisecond or more without optimisation.
+const MUTATIONS_SLOW: usize = 1_500;
+/// Targets that compile filters, decompress files, or run a whole endpoint or edge with its peers.
+const SLOW: &[&str] = &["filter_rules", "mrt", "trace_analyzer", "_live"];
 
 fn corpus_of(target: &Target) -> Vec<Vec<u8>> {
     let corpus = corpus::load(target).expect("the corpus is there");
@@ -40,8 +42,8 @@ fn seeded_mutations_of_every_corpus_replay() {
     for target in TARGETS {
         let mut mutator = Mutator::new(SEED, corpus_of(target), target.len_max);
         let mut input = Vec::new();
-        let is_live = target.name.ends_with("_live");
-        let count = if is_live { MUTATIONS_LIVE } else { MUTATIONS };
+        let is_slow = SLOW.iter().any(|slow| target.name.ends_with(slow));
+        let count = if is_slow { MUTATIONS_SLOW } else { MUTATIONS };
         for _ in 0..count {
             mutator.next_input(&mut input);
             (target.run)(&input);
