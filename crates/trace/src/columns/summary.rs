@@ -80,7 +80,7 @@ pub const SUMMARY: &[Count] = &[
     count("udp_flows", |summary| Some(summary.flows.into()),
         "UDP flows."),
     count("udp_packets_beyond", |summary| Some(summary.flows_beyond.into()),
-        "UDP packets that belong to no listed flow because the flow table was full."),
+        "UDP packets of flows that headend does not list, because the flow table was full."),
     count("finished_early", |summary| Some(summary.finished_early.into()),
         "Connections that headend ended early because memory ran out. headend counts all packets after the early end of a connection as a new connection."),
     count("flights_cut", |summary| Some(summary.flights_cut.into()),
