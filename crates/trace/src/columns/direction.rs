@@ -126,7 +126,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("owin_min_nonzero", "bytes", "min non-zero owin", Maybe(|row| known(row.this.owin.min)),
         "Smallest non-zero number of bytes in flight after a packet of the sending end."),
     column("owin_avg", "bytes", "avg owin", Real(owin_avg),
-        "Mean of the bytes in flight after each packet of the sending end, not counting samples of 0."),
+        "Mean number of bytes in flight, sampled after each packet from the sender; samples of 0 are not counted."),
     column("owin_weighted_avg", "bytes", "wavg owin", Real(owin_weighted),
         "Time-weighted mean of the bytes in flight over the whole connection, including the times with 0 bytes in flight."),
     column("owin_max", "bytes", "max owin", Maybe(|row| known(row.this.owin.max)),
