@@ -46,7 +46,7 @@ fn run(prefixes: u32, sets: u32) {
         traits.import = Policy::accept();
         traits.export = Policy::accept();
         traits.local_v4 = Some(Ipv4Addr::new(192, 0, 2, 254));
-        rib.open_peer(PeerId(peer), traits, Now::ZERO);
+        rib.open_peer(PeerId(peer), traits);
     }
     let mut feed = Feed::new(prefixes, sets, false);
     let (fed, messages) = through(&mut rib, &mut feed);
@@ -77,7 +77,7 @@ fn through(rib: &mut Rib, feed: &mut Feed) -> (Duration, u64) {
         let mut rest = &input[..];
         while let Ok(Some((_, body, len))) = frame(rest, 4_096) {
             let update = Update::read(body, &context).expect("a sound message");
-            rib.receive(PeerId(0), &update, Now::ZERO);
+            rib.receive(PeerId(0), &update);
             rest = &rest[len..];
         }
         let mut is_done = false;

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     speaker.watch_changes();
     speaker.start(clock());
     for prefix in args {
-        speaker.originate(prefix.parse()?, &Default::default(), clock());
+        speaker.originate(prefix.parse()?, &Default::default());
     }
     let (mut input, mut output, mut streams) = (vec![0; 65_536], Vec::new(), Vec::new());
     if let Some((stream, remote)) = accepted {

@@ -118,7 +118,7 @@ impl Rib {
     ///
     /// Routes that were kept as stale from an older session stay until they are replaced or
     /// [`sweep_stale`](Self::sweep_stale) is called.
-    pub fn open_peer(&mut self, peer: PeerId, traits: PeerTraits, _now: Instant) {
+    pub fn open_peer(&mut self, peer: PeerId, traits: PeerTraits) {
         if peer.0 >= PEERS_MAX {
             return;
         }
@@ -130,7 +130,7 @@ impl Rib {
 
     /// A session has ended. Routes of the families in `keep` stay as stale routes (RFC 4724, section 4.2), except
     /// those that were stale before. All others are removed, in slices.
-    pub fn close_peer(&mut self, peer: PeerId, keep: Families, _now: Instant) {
+    pub fn close_peer(&mut self, peer: PeerId, keep: Families) {
         self.groups.close(peer.0, &mut self.store);
         let (store, mut followers) = self.split();
         store.close_peer(peer.0, keep, &mut followers);
@@ -138,19 +138,19 @@ impl Rib {
 
     /// Makes the peer's routes of a family stale, until they are announced again or
     /// [`sweep_stale`](Self::sweep_stale) is called: for a refresh whose start the peer marked (RFC 7313).
-    pub fn mark_stale(&mut self, peer: PeerId, family: FamilyId, _now: Instant) {
+    pub fn mark_stale(&mut self, peer: PeerId, family: FamilyId) {
         let (store, mut followers) = self.split();
         store.age(peer.0, family, true, &mut followers);
     }
 
     /// Removes the peer's stale routes of a family, in slices.
-    pub fn sweep_stale(&mut self, peer: PeerId, family: FamilyId, _now: Instant) {
+    pub fn sweep_stale(&mut self, peer: PeerId, family: FamilyId) {
         self.store.sweep_stale(peer.0, family);
     }
 
     /// The peer has sent all its routes of a family (RFC 4724): its stale routes are removed.
-    pub fn end_of_rib(&mut self, peer: PeerId, family: FamilyId, now: Instant) {
-        self.sweep_stale(peer, family, now);
+    pub fn end_of_rib(&mut self, peer: PeerId, family: FamilyId) {
+        self.sweep_stale(peer, family);
     }
 
     /// While `deferred`, peers are sent nothing, not even End-of-RIB: for a router that restarts and waits for its
@@ -160,19 +160,19 @@ impl Rib {
     }
 
     /// Takes the routes of a message from a peer that has a session.
-    pub fn receive(&mut self, peer: PeerId, update: &Update<'_>, _now: Instant) -> Received {
+    pub fn receive(&mut self, peer: PeerId, update: &Update<'_>) -> Received {
         let (store, mut followers) = self.split();
         store.receive(peer, update, &mut followers)
     }
 
     /// Adds a route of our own, or replaces its attributes.
-    pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute, _now: Instant) {
+    pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute) {
         let (store, mut followers) = self.split();
         store.originate(prefix, route, &mut followers);
     }
 
     /// Removes a route of our own. Returns whether there was one.
-    pub fn retract(&mut self, prefix: Prefix, _now: Instant) -> bool {
+    pub fn retract(&mut self, prefix: Prefix) -> bool {
         let (store, mut followers) = self.split();
         store.retract(prefix, &mut followers)
     }
@@ -219,7 +219,7 @@ impl Rib {
 
     /// Sends the peer all routes of a family again (RFC 2918), with marks around them if that was negotiated (RFC
     /// 7313).
-    pub fn refresh(&mut self, peer: PeerId, family: FamilyId, _now: Instant) {
+    pub fn refresh(&mut self, peer: PeerId, family: FamilyId) {
         self.groups.refresh(peer.0, family);
     }
 
@@ -241,7 +241,6 @@ impl Rib {
         &mut self,
         policies: impl IntoIterator<Item = (PeerId, Arc<Policy>, Arc<Policy>)>,
         roas: Arc<Roas>,
-        _now: Instant,
     ) {
         let has_new_roas = self.store.set_roas(roas);
         let mut exports = Vec::new();

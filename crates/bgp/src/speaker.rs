@@ -98,7 +98,7 @@ impl Speaker {
             seed: random.next(),
         });
         if !config.roas.is_empty() {
-            rib.set_policies([], config.roas, Instant::ZERO);
+            rib.set_policies([], config.roas);
         }
         let mut speaker = Self {
             asn: config.asn,

@@ -124,7 +124,7 @@ pub(super) fn tell(
             leads,
         } => {
             if let Some(routes) = &mut core.routes {
-                routes.leads(address, length, leads, core.now);
+                routes.leads(address, length, leads);
             }
             return;
         }

@@ -148,7 +148,7 @@ fn serve(address: std::net::SocketAddr, stopped: &std::sync::mpsc::Receiver<()>)
     let mut speaker = Speaker::new(config, [1; 32]);
     let now = reactor::clock::now();
     let ours = bgp::rib::LocalRoute::default();
-    speaker.originate("203.0.113.0/24".parse().unwrap(), &ours, now);
+    speaker.originate("203.0.113.0/24".parse().unwrap(), &ours);
     speaker.start(now);
     let wanted = "198.51.100.0/24".parse().unwrap();
     while speaker.rib().best(wanted).is_none() {

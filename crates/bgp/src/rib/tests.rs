@@ -206,12 +206,12 @@ impl Net {
             first_as: None,
         };
         self.ears.insert(n, (Ear::default(), context));
-        self.rib.open_peer(PeerId(n), traits, self.now);
+        self.rib.open_peer(PeerId(n), traits);
     }
 
     pub(super) fn close(&mut self, n: u32, keep: Families) {
         self.ears.remove(&n);
-        self.rib.close_peer(PeerId(n), keep, self.now);
+        self.rib.close_peer(PeerId(n), keep);
     }
 
     /// Peer `n` announces.
@@ -266,7 +266,7 @@ impl Net {
             octets = &octets[len..];
             let update = Update::read(body, &context).expect("a sound message");
             assert_eq!(update.faults(), []);
-            let some = self.rib.receive(PeerId(n), &update, self.now);
+            let some = self.rib.receive(PeerId(n), &update);
             all.announced += some.announced;
             all.withdrawn += some.withdrawn;
             all.denied += some.denied;

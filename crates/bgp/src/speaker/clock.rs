@@ -195,7 +195,7 @@ impl Speaker {
                 self.run(index, main, event, CloseReason::ConnectRetryTimer, now);
             }
             Timer::IdleHold(index) => self.idle_hold_expires(index, now),
-            Timer::Stale(index) => self.stale_expires(index, now),
+            Timer::Stale(index) => self.stale_expires(index),
             Timer::Deferral => self.end_deferral(),
         }
     }

@@ -438,7 +438,7 @@ impl Speaker {
         }
         let peer = PeerId(index);
         self.events.push_back(Event::Up { peer, conn: id });
-        self.open_routes(index, id, now);
+        self.open_routes(index, id);
     }
 
     fn down(&mut self, index: u32, why: CloseReason, actions: Actions, now: Instant) {

@@ -60,7 +60,7 @@ impl Speaker {
         };
         found.is_started = false;
         self.end_all(peer.0, &CloseReason::Shutdown(text.into()), now);
-        self.drop_stale(peer.0, now);
+        self.drop_stale(peer.0);
     }
 
     /// Ends a peer's session and starts it again.
@@ -134,7 +134,7 @@ impl Speaker {
         };
         let wanted: Vec<FamilyId> = families.and(agreed.families).iter().collect();
         for family in wanted {
-            self.refresh_routes(peer.0, family, now);
+            self.refresh_routes(peer.0, family);
         }
         true
     }
@@ -169,7 +169,7 @@ impl Speaker {
         };
         found.is_started = false;
         self.end_all(index, why, now);
-        self.drop_stale(index, now);
+        self.drop_stale(index);
         // A dynamic peer was forgotten together with its connection.
         if self.peers.get(index).is_some() {
             self.forget(index);
@@ -215,7 +215,7 @@ impl Speaker {
             }
         }
         reload.added = begun - reload.replaced.min(begun);
-        self.rib.set_policies(policies, config.roas, now);
+        self.rib.set_policies(policies, config.roas);
         self.has_work = true;
         reload
     }

@@ -249,9 +249,9 @@ impl Speaker {
             return;
         };
         match message.refresh {
-            Refresh::Request => self.refresh_routes(index, family, now),
-            Refresh::Begin => self.refresh_begins(index, family, now),
-            Refresh::End => self.refresh_ends(index, family, now),
+            Refresh::Request => self.refresh_routes(index, family),
+            Refresh::Begin => self.refresh_begins(index, family),
+            Refresh::End => self.refresh_ends(index, family),
             Refresh::Unknown(_) => {}
         }
     }

@@ -14,7 +14,7 @@ use crate::timers::Timer;
 
 impl Speaker {
     /// Opens the rib for a session that is Established.
-    pub(super) fn open_routes(&mut self, index: u32, id: ConnId, now: Instant) {
+    pub(super) fn open_routes(&mut self, index: u32, id: ConnId) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
         };
@@ -27,17 +27,17 @@ impl Speaker {
         };
         let local = conn.local.map(|local| local.ip());
         let traits = agreed.traits(&peer.settings, peer.remote, local);
-        self.rib.open_peer(PeerId(index), traits, now);
+        self.rib.open_peer(PeerId(index), traits);
         self.has_work = true;
         let graceful = agreed.graceful;
         peer.graceful = graceful.filter(|graceful| !graceful.families.is_empty());
-        self.take_stale_back(index, graceful, now);
+        self.take_stale_back(index, graceful);
         // The speaker may have waited for this peer, and it may be the last one.
         self.check_deferral();
     }
 
     /// Decides which stale routes of a peer stay when it is back.
-    fn take_stale_back(&mut self, index: u32, graceful: Option<Graceful>, now: Instant) {
+    fn take_stale_back(&mut self, index: u32, graceful: Option<Graceful>) {
         let Some(stale) = self
             .peers
             .get_mut(index)
@@ -55,7 +55,7 @@ impl Speaker {
             .iter()
             .filter(|family| !preserved.contains(*family));
         for family in lost.collect::<Vec<_>>() {
-            self.end_stale(index, family, now);
+            self.end_stale(index, family);
         }
         self.timers.arm(at, Timer::Stale(index));
     }
@@ -69,7 +69,7 @@ impl Speaker {
         let graceful = peer.graceful.take().filter(|_| retain);
         let kept = peer.settings.graceful_restart;
         let keep = graceful.map_or(Families::NONE, |graceful| graceful.families);
-        self.rib.close_peer(PeerId(index), keep, now);
+        self.rib.close_peer(PeerId(index), keep);
         self.has_work = true;
         let (Some(graceful), Some(kept)) = (graceful, kept) else {
             return;
@@ -86,12 +86,12 @@ impl Speaker {
     }
 
     /// Removes a peer's stale routes of one family.
-    fn end_stale(&mut self, index: u32, family: FamilyId, now: Instant) {
+    fn end_stale(&mut self, index: u32, family: FamilyId) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
         };
         if peer.stale.is_some() {
-            self.rib.sweep_stale(PeerId(index), family, now);
+            self.rib.sweep_stale(PeerId(index), family);
             self.has_work = true;
         }
         if let Some(stale) = peer.stale.as_deref_mut() {
@@ -103,8 +103,8 @@ impl Speaker {
     }
 
     /// Removes a peer's stale routes because their time is over.
-    pub(super) fn stale_expires(&mut self, index: u32, now: Instant) {
-        self.drop_stale(index, now);
+    pub(super) fn stale_expires(&mut self, index: u32) {
+        self.drop_stale(index);
         let is_left = self.peers.get(index).is_some_and(|peer| {
             matches!(peer.origin, Origin::Dynamic(_)) && peer.main.is_none() && peer.held.is_none()
         });
@@ -120,10 +120,10 @@ impl Speaker {
             if let Some(peer) = self.peers.get_mut(index) {
                 peer.ended = peer.ended.with(family);
             }
-            self.end_stale(index, family, now);
+            self.end_stale(index, family);
             return self.check_deferral();
         }
-        let received = self.rib.receive(PeerId(index), update, now);
+        let received = self.rib.receive(PeerId(index), update);
         let Some(peer) = self.peers.get_mut(index) else {
             return;
         };
@@ -167,26 +167,26 @@ impl Speaker {
     }
 
     /// Removes the stale routes of a peer that will not be back.
-    pub(super) fn drop_stale(&mut self, index: u32, now: Instant) {
+    pub(super) fn drop_stale(&mut self, index: u32) {
         for family in FamilyId::ALL {
-            self.end_stale(index, family, now);
+            self.end_stale(index, family);
         }
     }
 
     /// The peer asks for all our routes of a family.
-    pub(super) fn refresh_routes(&mut self, index: u32, family: FamilyId, now: Instant) {
-        self.rib.refresh(PeerId(index), family, now);
+    pub(super) fn refresh_routes(&mut self, index: u32, family: FamilyId) {
+        self.rib.refresh(PeerId(index), family);
         self.has_work = true;
     }
 
     /// The peer starts to send all its routes of a family again (RFC 7313, section 4).
-    pub(super) fn refresh_begins(&mut self, index: u32, family: FamilyId, now: Instant) {
-        self.rib.mark_stale(PeerId(index), family, now);
+    pub(super) fn refresh_begins(&mut self, index: u32, family: FamilyId) {
+        self.rib.mark_stale(PeerId(index), family);
     }
 
     /// The peer has sent all of them: routes that it did not send again are removed.
-    pub(super) fn refresh_ends(&mut self, index: u32, family: FamilyId, now: Instant) {
-        self.rib.sweep_stale(PeerId(index), family, now);
+    pub(super) fn refresh_ends(&mut self, index: u32, family: FamilyId) {
+        self.rib.sweep_stale(PeerId(index), family);
         self.has_work = true;
     }
 
@@ -231,15 +231,15 @@ impl Speaker {
     }
 
     /// Adds a route of our own, or replaces its attributes.
-    pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute, now: Instant) {
-        self.rib.originate(prefix, route, now);
+    pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute) {
+        self.rib.originate(prefix, route);
         self.has_work = true;
     }
 
     /// Removes a route of our own. Returns whether there was one.
-    pub fn retract(&mut self, prefix: Prefix, now: Instant) -> bool {
+    pub fn retract(&mut self, prefix: Prefix) -> bool {
         self.has_work = true;
-        self.rib.retract(prefix, now)
+        self.rib.retract(prefix)
     }
 
     /// The rib, to look at.

@@ -115,15 +115,15 @@ fn all_routers_agree_with_a_plain_computation_after_whatever_happened() {
             match rng.below(10) {
                 0..=4 => {
                     if let Some(old) = origins.insert(number, which) {
-                        net.with(old, |speaker, now| speaker.retract(prefix(number), now));
+                        net.with(old, |speaker, _| speaker.retract(prefix(number)));
                     }
-                    net.with(which, |speaker, now| {
-                        speaker.originate(prefix(number), &LocalRoute::default(), now);
+                    net.with(which, |speaker, _| {
+                        speaker.originate(prefix(number), &LocalRoute::default());
                     });
                 }
                 5..=6 => {
                     if let Some(old) = origins.remove(&number) {
-                        net.with(old, |speaker, now| speaker.retract(prefix(number), now));
+                        net.with(old, |speaker, _| speaker.retract(prefix(number)));
                     }
                 }
                 7 => {
@@ -157,8 +157,8 @@ fn without_policies_external_peers_hear_nothing() {
         vec![router(0, [1], &settings), router(1, [0], &settings)],
     );
     net.start(Duration::ZERO);
-    net.with(0, |speaker, now| {
-        speaker.originate(prefix(0), &LocalRoute::default(), now);
+    net.with(0, |speaker, _| {
+        speaker.originate(prefix(0), &LocalRoute::default());
     });
     net.run_for(Duration::from_secs(30));
     assert_eq!(net.speakers[0].established(), 1);
@@ -191,8 +191,8 @@ fn a_restart_keeps_routes_and_the_end_of_rib_takes_what_is_gone() {
         );
         net.start(Duration::ZERO);
         for number in [0, 1] {
-            net.with(0, |speaker, now| {
-                speaker.originate(prefix(number), &LocalRoute::default(), now);
+            net.with(0, |speaker, _| {
+                speaker.originate(prefix(number), &LocalRoute::default());
             });
         }
         net.run_for(Duration::from_secs(30));
@@ -204,8 +204,8 @@ fn a_restart_keeps_routes_and_the_end_of_rib_takes_what_is_gone() {
         let mut config = router(0, [1], &settings);
         config.restarted = Some(Duration::from_secs(20));
         net.replace(0, config);
-        net.with(0, |speaker, now| {
-            speaker.originate(prefix(0), &LocalRoute::default(), now);
+        net.with(0, |speaker, _| {
+            speaker.originate(prefix(0), &LocalRoute::default());
         });
         let mut lost = 0;
         for _ in 0..300 {
@@ -232,21 +232,21 @@ fn a_peer_over_its_limit_is_told_and_comes_back_when_it_may() {
     let mut net = Net::new(1, vec![router(0, [1], &plain), router(1, [0], &limited)]);
     net.start(Duration::ZERO);
     for number in 0..5 {
-        net.with(0, |speaker, now| {
-            speaker.originate(prefix(number), &LocalRoute::default(), now);
+        net.with(0, |speaker, _| {
+            speaker.originate(prefix(number), &LocalRoute::default());
         });
     }
     net.run_for(Duration::from_secs(20));
     assert_eq!(net.view(1, 0).counts.ups, 1);
-    net.with(0, |speaker, now| {
-        speaker.originate(prefix(5), &LocalRoute::default(), now);
+    net.with(0, |speaker, _| {
+        speaker.originate(prefix(5), &LocalRoute::default());
     });
     net.run_for(Duration::from_secs(5));
     let end = net.view(1, 0).last_end.expect("it ended");
     assert_eq!(end.to_string(), "more than 5 IPv4 unicast prefixes");
     assert_eq!(net.speakers[1].established(), 0);
     assert_eq!(believed(&net, 1, prefix(0)), None);
-    net.with(0, |speaker, now| speaker.retract(prefix(5), now));
+    net.with(0, |speaker, _| speaker.retract(prefix(5)));
     net.run_for(Duration::from_secs(90));
     assert_eq!(believed(&net, 1, prefix(0)), Some(vec![asn(0)]));
 }
@@ -271,8 +271,8 @@ fn two_thousand_five_hundred_peers_come_up_at_once() {
     net.start(Duration::ZERO);
     net.run_for(Duration::from_secs(1));
     assert_eq!(net.speakers[0].established(), 2_500);
-    net.with(1, |speaker, now| {
-        speaker.originate(prefix(0), &LocalRoute::default(), now);
+    net.with(1, |speaker, _| {
+        speaker.originate(prefix(0), &LocalRoute::default());
     });
     let before = net.sent[0];
     net.run_for(Duration::from_secs(8));

@@ -108,13 +108,13 @@ impl BgpService {
             preserves: bgp.preserves(),
         };
         let now = reactor::clock::now();
-        routes.announce(&bgp.announce, pools, now);
+        routes.announce(&bgp.announce, pools);
         routes.speaker.start(now);
         Ok(routes)
     }
 
     /// Replaces the announced networks by those of a new configuration.
-    fn announce(&mut self, announce: &Announce, pools: Vec<Prefix>, now: Instant) {
+    fn announce(&mut self, announce: &Announce, pools: Vec<Prefix>) {
         let pools = if announce.pools { pools } else { Vec::new() };
         let mut steps = self.announced.set_aggregates(&announce.aggregates);
         let before = [&self.announce.networks[..], &self.pools[..]].concat();
@@ -127,24 +127,24 @@ impl BgpService {
         );
         (self.announce, self.pools) = (announce.clone(), pools);
         for step in steps {
-            self.step(step, now);
+            self.step(step);
         }
     }
 
-    fn step(&mut self, step: Step, now: Instant) {
+    fn step(&mut self, step: Step) {
         match step {
-            Step::Originate(prefix) => self.speaker.originate(prefix, &LocalRoute::default(), now),
+            Step::Originate(prefix) => self.speaker.originate(prefix, &LocalRoute::default()),
             Step::Retract(prefix) => {
-                self.speaker.retract(prefix, now);
+                self.speaker.retract(prefix);
             }
         }
         self.has_work = true;
     }
 
     /// Records that a network leads to a subscriber, or no longer does.
-    pub(super) fn leads(&mut self, address: IpAddr, length: u8, leads: bool, now: Instant) {
+    pub(super) fn leads(&mut self, address: IpAddr, length: u8, leads: bool) {
         if let Some(step) = self.announced.leads(Prefix::of(address, length), leads) {
-            self.step(step, now);
+            self.step(step);
         }
     }
 
@@ -155,7 +155,7 @@ impl BgpService {
         }
         let reload = self.speaker.reload(bgp.speaker.clone(), now);
         self.preserves = bgp.preserves();
-        self.announce(&bgp.announce, pools, now);
+        self.announce(&bgp.announce, pools);
         self.has_work = true;
         tracing::info!(
             added = reload.added,

@@ -38,7 +38,7 @@ impl World {
         speaker.watch_changes();
         speaker.start(self.now);
         if own.settings.originates {
-            super::routes::originate(&mut speaker, Topology::own_prefix(router), None, self.now);
+            super::routes::originate(&mut speaker, Topology::own_prefix(router), None);
         }
         self.nodes[router as usize].speaker = Some(Box::new(speaker));
         self.wake(router);
@@ -111,12 +111,12 @@ impl World {
                 router,
                 prefix,
                 origin,
-            } => self.with(router, |speaker, now| {
-                super::routes::originate(speaker, prefix, origin, now);
+            } => self.with(router, |speaker, _| {
+                super::routes::originate(speaker, prefix, origin);
             }),
             Step::Retract { router, prefix } => {
-                self.with(router, |speaker, now| {
-                    speaker.retract(prefix, now);
+                self.with(router, |speaker, _| {
+                    speaker.retract(prefix);
                 });
             }
             Step::Leak { router, on } => self.leak(router, on),

@@ -14,7 +14,7 @@ use super::World;
 use crate::observer::{Belief, Observer};
 
 /// Originates a prefix, with the AS `origin` behind the router's own if one is given.
-pub(super) fn originate(speaker: &mut Speaker, prefix: Prefix, origin: Option<u32>, now: Instant) {
+pub(super) fn originate(speaker: &mut Speaker, prefix: Prefix, origin: Option<u32>) {
     let mut route = LocalRoute::default();
     if let Some(origin) = origin {
         attr::put_with(code::AS_PATH, &mut route.attributes, |out| {
@@ -22,7 +22,7 @@ pub(super) fn originate(speaker: &mut Speaker, prefix: Prefix, origin: Option<u3
             out.extend(origin.to_be_bytes());
         });
     }
-    speaker.originate(prefix, &route, now);
+    speaker.originate(prefix, &route);
 }
 
 impl World {
@@ -65,7 +65,6 @@ impl World {
     /// The first route of each prefix is taken; unreadable routes are left out. The file existed
     /// when the scenario was read. If it has a fault now, the replay ends there.
     pub(super) fn replay(&mut self, router: u32, file: &Path, routes_max: usize) {
-        let now = self.now;
         let Some(speaker) = &mut self.nodes[router as usize].speaker else {
             return;
         };
@@ -81,7 +80,7 @@ impl World {
                 break;
             }
             if let Some((prefix, route)) = super::table::route(&record.body) {
-                speaker.originate(prefix, &route, now);
+                speaker.originate(prefix, &route);
                 routes += 1;
             }
         }

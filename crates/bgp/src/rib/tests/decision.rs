@@ -45,7 +45,7 @@ fn each_step_decides_in_its_order_and_says_so() {
     assert_eq!(reasons(&net)[1], "origin EGP > IGP");
     net.say(2, &Said::path(&[64_502]), &[P]);
     assert_eq!(reasons(&net)[1], "router id 1.1.1.2 > 1.1.1.1");
-    net.rib.originate(p(P), &LocalRoute::default(), T0);
+    net.rib.originate(p(P), &LocalRoute::default());
     assert_eq!(reasons(&net)[0], "the best is our own");
     assert_eq!(reasons(&net)[4], "best");
 }

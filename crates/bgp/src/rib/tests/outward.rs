@@ -73,7 +73,7 @@ fn our_own_routes_go_out_with_our_as_and_our_next_hop() {
         attributes,
         next_hop: None,
     };
-    net.rib.originate(p(P), &route, T0);
+    net.rib.originate(p(P), &route);
     let outside = told(&mut net, 1).expect("told");
     assert_eq!(
         (outside.path(), attr::med(&outside.attributes)),
@@ -84,7 +84,7 @@ fn our_own_routes_go_out_with_our_as_and_our_next_hop() {
         (inside.path(), inside.next_hop),
         (String::new(), [192, 0, 2, 254].into())
     );
-    assert!(net.rib.retract(p(P), T0) && !net.rib.retract(p(P), T0));
+    assert!(net.rib.retract(p(P)) && !net.rib.retract(p(P)));
     assert_eq!(told(&mut net, 1), None);
 }
 

@@ -35,8 +35,7 @@ fn passes(term: TermSpec, said: &Said, prefix: &str) -> bool {
         len_max: 20,
         asn: 7,
     };
-    net.rib
-        .set_policies([], Arc::new(Roas::from_iter([roa])), T0);
+    net.rib.set_policies([], Arc::new(Roas::from_iter([roa])));
     let mut traits = Net::traits(1, 64_501);
     traits.import = compiled(vec![accept(term)]);
     net.open_with(1, traits);
@@ -523,7 +522,7 @@ fn set(net: &mut Net, peers: &[u32], import: &Arc<Policy>, export: &Arc<Policy>)
         .iter()
         .map(|&n| (PeerId(n), Arc::clone(import), Arc::clone(export)))
         .collect();
-    net.rib.set_policies(all, Arc::default(), net.now);
+    net.rib.set_policies(all, Arc::default());
 }
 
 #[test]
@@ -629,8 +628,7 @@ fn new_authorisations_judge_routes_again_where_a_policy_asks_them() {
         asn: 3,
     };
     let all = [(PeerId(1), Arc::clone(&policy), Policy::accept())];
-    net.rib
-        .set_policies(all, Arc::new(Roas::from_iter([roa])), T0);
+    net.rib.set_policies(all, Arc::new(Roas::from_iter([roa])));
     net.settle();
     assert_eq!(
         net.ear(2).routes.len(),

@@ -235,7 +235,7 @@ impl Run {
             }
             Step::EndOfRib { peer } if model.open.contains(peer) => {
                 for family in FamilyId::ALL {
-                    net.rib.end_of_rib(PeerId(*peer), family, net.now);
+                    net.rib.end_of_rib(PeerId(*peer), family);
                 }
                 for routes in model.routes.values_mut() {
                     routes.retain(|from, route| from != peer || !route.1);
@@ -243,12 +243,11 @@ impl Run {
             }
             Step::Refresh { peer } => {
                 for family in FamilyId::ALL {
-                    net.rib.refresh(PeerId(*peer), family, net.now);
+                    net.rib.refresh(PeerId(*peer), family);
                 }
             }
             Step::Originate { prefix: number } => {
-                net.rib
-                    .originate(prefix(*number), &LocalRoute::default(), net.now);
+                net.rib.originate(prefix(*number), &LocalRoute::default());
                 model
                     .routes
                     .entry(*number)
@@ -256,7 +255,7 @@ impl Run {
                     .insert(0, (0, false));
             }
             Step::Retract { prefix: number } => {
-                net.rib.retract(prefix(*number), net.now);
+                net.rib.retract(prefix(*number));
                 model.routes.entry(*number).or_default().remove(&0);
             }
             Step::Work { budget } => {
@@ -347,7 +346,7 @@ impl Run {
         }
         for peer in 1..=PEERS {
             for family in FamilyId::ALL {
-                self.net.rib.sweep_stale(PeerId(peer), family, T0);
+                self.net.rib.sweep_stale(PeerId(peer), family);
             }
         }
         for prefix in 0..PREFIXES {

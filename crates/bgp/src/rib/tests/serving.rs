@@ -141,7 +141,7 @@ fn a_refresh_is_all_again_between_its_marks() {
     net.settle();
     for n in [2, 3] {
         net.ears.get_mut(&n).expect("there").0.routes.clear();
-        net.rib.refresh(PeerId(n), FamilyId::Ipv4Unicast, T0);
+        net.rib.refresh(PeerId(n), FamilyId::Ipv4Unicast);
     }
     net.settle();
     for n in [2, 3] {
@@ -171,7 +171,7 @@ fn stale_routes_stay_and_those_not_announced_again_go_at_the_end() {
     net.settle();
     let counts = net.rib.peer_counts(PeerId(1), FamilyId::Ipv4Unicast);
     assert_eq!((counts.received, counts.stale), (10, 4));
-    net.rib.end_of_rib(PeerId(1), FamilyId::Ipv4Unicast, T0);
+    net.rib.end_of_rib(PeerId(1), FamilyId::Ipv4Unicast);
     net.settle();
     assert_eq!(net.ear(2).routes.len(), 6);
     assert_eq!(
@@ -258,7 +258,7 @@ fn several_paths_go_to_those_that_take_them_with_identifiers_that_stay() {
                 "the worst is not among the best two"
             );
         }
-        net.rib.refresh(PeerId(4), FamilyId::Ipv4Unicast, T0);
+        net.rib.refresh(PeerId(4), FamilyId::Ipv4Unicast);
         net.ears.get_mut(&4).expect("there").0.routes.clear();
         net.settle();
         assert_eq!(ids(&net), after);
