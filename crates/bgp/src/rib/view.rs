@@ -101,21 +101,6 @@ impl Rib {
         })
     }
 
-    /// As [`walk`](Self::walk), with the best route of each prefix.
-    pub fn walk_best(
-        &self,
-        family: FamilyId,
-        cursor: Cursor,
-        steps: u32,
-        mut see: impl FnMut(Prefix, RouteView<'_>),
-    ) -> Option<Cursor> {
-        self.walk(family, cursor, steps, |prefix| {
-            if let Some(best) = self.best(prefix) {
-                see(prefix, best);
-            }
-        })
-    }
-
     /// What a peer is sent of a family, in the order of [`walk`](Self::walk): each route, its attributes as they are
     /// on the wire, and its next hop.
     pub fn walk_sent(

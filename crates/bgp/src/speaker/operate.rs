@@ -158,10 +158,6 @@ impl Speaker {
     }
 
     /// Removes a peer: its session ends, and its routes are removed.
-    pub fn remove_peer(&mut self, peer: PeerId, now: Instant) {
-        self.remove(peer.0, &CloseReason::Deconfigured, now);
-    }
-
     fn remove(&mut self, index: u32, why: &CloseReason, now: Instant) {
         self.latest = now;
         let Some(found) = self.peers.get_mut(index) else {

@@ -223,13 +223,6 @@ impl Speaker {
         self.has_work
     }
 
-    /// Whether [`work`](Self::work) would do anything.
-    #[must_use]
-    #[inline]
-    pub const fn wants_work(&self) -> bool {
-        self.has_work
-    }
-
     /// Adds a route of our own, or replaces its attributes.
     pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute) {
         self.rib.originate(prefix, route);
