@@ -40,7 +40,7 @@ impl Files {
                     tracing::info!(users = users.len(), "users reloaded");
                     core.authority.set_users(users);
                 }
-                Err(faults) => keep("users", &faults),
+                Err(faults) => keep("users", &faults.lines()),
             }
         }
         if let Some(path) = &settings.filters {

@@ -118,9 +118,9 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
 fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {
     let users = settings.subscribers.users.as_ref();
     let users = users.map(|users| config::load_users(&users.path));
-    let users = users.transpose().map_err(|faults| {
-        anyhow::anyhow!("the users file changed meanwhile: {}", faults.join("\n"))
-    })?;
+    let users = users
+        .transpose()
+        .map_err(|faults| anyhow::anyhow!("the users file changed meanwhile: {faults}"))?;
     let radius = settings.subscribers.radius.as_ref();
     let radius = radius.map(|radius| Radius::open(radius, random()?, reactor, clock::now()));
     Ok(Authority::new(users, radius.transpose()?))

@@ -245,6 +245,20 @@ impl<'s> Notes<'s> {
         self.push(&self.faults, None, key.into(), words.into());
     }
 
+    /// Notes the faults of another file, which the value at the byte `offset` names. Faults that were only counted there
+    /// are counted here.
+    pub fn of_file(&self, offset: usize, key: &str, faults: &Faults) {
+        for fault in faults {
+            let alone = Faults {
+                file: faults.file.clone(),
+                list: vec![fault.clone()],
+                more: 0,
+            };
+            self.at(offset, key, alone.to_string());
+        }
+        self.faults.borrow_mut().more += faults.more;
+    }
+
     /// Notes advice at the byte `offset`: the file can be used, but this may not be intended.
     pub fn advise(&self, offset: usize, key: impl Into<String>, words: impl Into<Words>) {
         self.push(&self.advice, Some(offset), key.into(), words.into());

@@ -83,6 +83,36 @@ impl<'a> Section<'a> {
         found
     }
 
+    /// One string or a list of them, each of which `read` understands. The list may be empty. `None` if the key is left
+    /// out.
+    pub fn one_or_more<T, E: Into<Words>>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<Vec<At<T>>> {
+        let mut found = Vec::new();
+        for value in self.one_or_list(key)? {
+            if let Some(text) = self.str_of(key, value) {
+                found.extend(self.understood(key, text.value, text.at, &read));
+            }
+        }
+        Some(found)
+    }
+
+    /// One integer in `range` or a list of them, which may be empty. `None` if the key is left out.
+    pub fn one_or_more_integers(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<i64>,
+    ) -> Option<Vec<At<i64>>> {
+        let values = self.one_or_list(key)?.into_iter();
+        Some(
+            values
+                .filter_map(|value| self.integer_of(key, value, &range, ""))
+                .collect(),
+        )
+    }
+
     /// Several of the `choices` by name, at least one, none twice.
     pub fn choices<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<Vec<T>> {
         let texts = self.strings(key)?;
@@ -145,6 +175,15 @@ impl<'a> Section<'a> {
         Some(At {
             value: (low, high),
             at,
+        })
+    }
+
+    /// The value, or the values of a list.
+    fn one_or_list(&mut self, key: &'static str) -> Option<Vec<Value<'a>>> {
+        let value = self.take(key)?;
+        Some(match value.get_ref() {
+            DeValue::Array(list) => list.iter().collect(),
+            _ => vec![value],
         })
     }
 

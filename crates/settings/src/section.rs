@@ -9,7 +9,7 @@ use base::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::fault::{Notes, Words};
+use crate::fault::{Faults, Notes, Words};
 
 /// A value and its offset in the text.
 #[derive(Clone, Copy, Debug)]
@@ -92,9 +92,20 @@ impl<'a> Section<'a> {
         (base, before): (usize, usize),
         notes: &'a Notes<'a>,
     ) -> Vec<Self> {
-        let Some(value) = root.get(key) else {
-            return Vec::new();
-        };
+        match root.get(key) {
+            Some(value) => Self::list_of(value, name, (base, before), notes),
+            None => Vec::new(),
+        }
+    }
+
+    /// Each table of a list that is called `name`.
+    fn list_of(
+        value: Value<'a>,
+        name: impl Into<Cow<'static, str>>,
+        (base, before): (usize, usize),
+        notes: &'a Notes<'a>,
+    ) -> Vec<Self> {
+        let name = name.into();
         let items: &[Spanned<DeValue<'a>>] = match value.get_ref() {
             DeValue::Array(items) => items,
             _ => std::slice::from_ref(value),
@@ -107,16 +118,24 @@ impl<'a> Section<'a> {
                 DeValue::Table(table) if is_list => sections.push(Self {
                     number: Some(number),
                     base,
-                    ..Self::new(Some(table), name, at, notes)
+                    ..Self::new(Some(table), name.clone(), at, notes)
                 }),
                 other => {
                     let message = format!("is {}", describe(other));
                     let right = format!("write each as a section of its own: [[{name}]]");
-                    notes.at(at, name, (message, right));
+                    notes.at(at, name.as_ref(), (message, right));
                 }
             }
         }
         sections
+    }
+
+    /// Each table of the list `key` within this one: `[[policy.term]]`, called `policy[2].term[1]` in faults.
+    pub fn tables(&mut self, key: &'static str) -> Vec<Section<'a>> {
+        let Some(value) = self.take(key) else {
+            return Vec::new();
+        };
+        Self::list_of(value, self.path(key), (self.base, 0), self.notes)
     }
 
     /// The table within this one, for a key that takes text or a table.
@@ -182,6 +201,18 @@ impl<'a> Section<'a> {
         Some(self.place_of(self.peek(key)?))
     }
 
+    /// Where `text` is in the value of `key`: in its list, or the value itself.
+    pub fn place_in(&self, key: &str, text: &str) -> Option<usize> {
+        let value = self.peek(key)?;
+        let items = value
+            .get_ref()
+            .as_array()
+            .into_iter()
+            .flat_map(|list| list.iter());
+        let mut found = items.filter(|item| item.get_ref().as_str() == Some(text));
+        Some(self.place_of(found.next().unwrap_or(value)))
+    }
+
     /// Declares a key that is read elsewhere.
     pub fn known(&mut self, key: &'static str) {
         self.known.push(key);
@@ -190,6 +221,11 @@ impl<'a> Section<'a> {
     /// Notes a fault of `key`.
     pub fn fault(&self, at: usize, key: &str, words: impl Into<Words>) {
         self.notes.at(at, self.path(key), words);
+    }
+
+    /// Notes the faults of the file that `key` names.
+    pub fn faults_of_file(&self, at: usize, key: &str, faults: &Faults) {
+        self.notes.of_file(at, &self.path(key), faults);
     }
 
     /// Notes a fault if `key` is not given: `remedy` says what to write.

@@ -203,3 +203,58 @@ fn files_that_cannot_be_read_are_faults() {
     assert_eq!(wrong.to_string(), "f:2:6: is not UTF-8 text from here on");
     assert!(Faults::default().is_empty());
 }
+
+#[test]
+fn a_list_within_a_section_has_numbers_and_places() {
+    let text =
+        "[[a]]\n[[a.b]]\nc = \"x\"\nd = [1, 12]\n[[a.b]]\nc = [\"x\", \"y\"]\nd = []\nextra = 1\n";
+    let notes = Notes::new(text);
+    let root = document(&notes).expect("no fault of syntax");
+    let mut outer = Section::each(&root, "a", "a", &notes).remove(0);
+    let inner = outer.tables("b");
+    assert_eq!(inner.len(), 2);
+    outer.finish();
+    let mut values = Vec::new();
+    for mut section in inner {
+        let no_y = |text: &str| match text {
+            "y" => Err("y is no x; write x"),
+            other => Ok(other.to_owned()),
+        };
+        let texts = section.one_or_more("c", no_y).expect("given");
+        let numbers = section.one_or_more_integers("d", 1..=9).expect("given");
+        assert!(section.one_or_more_integers("f", 1..=9).is_none());
+        values.push((texts.len(), numbers.len()));
+        if let Some(at) = section.place_in("c", "y") {
+            section.fault(at, "c", "a second one");
+        }
+        section.finish();
+    }
+    assert_eq!(values, [(1, 1), (1, 0)]);
+    assert_eq!(
+        notes.faults().lines(),
+        [
+            "3:5: a[1].b[1].c: a second one",
+            "4:9: a[1].b[1].d: 12 is out of range; it must be 1 to 9",
+            "6:11: a[1].b[2].c: y is no x; write x",
+            "6:11: a[1].b[2].c: a second one",
+            "8:1: a[1].b[2].extra: unknown key; known here: c, d, f",
+        ]
+    );
+}
+
+#[test]
+fn faults_of_a_named_file_count_with_those_that_were_not_kept() {
+    let inner = Notes::new("");
+    for number in 0..FAULTS_MAX + 7 {
+        inner.whole(number.to_string(), "wrong");
+    }
+    let inner = inner.faults().of(Path::new("users"));
+    let outer = Notes::new("file = 1");
+    outer.at(0, "mtu", "wrong");
+    outer.of_file(7, "file", &inner);
+    let faults = outer.faults().of(Path::new("f"));
+    assert_eq!(faults.len(), FAULTS_MAX + 8);
+    let lines = faults.lines();
+    assert_eq!(lines[1], "f:1:8: file: users: 0: wrong");
+    assert_eq!(lines[FAULTS_MAX], "f: and 8 more");
+}

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::radius::{self, Radius};
 use settings::Notes;
 use settings::secret;
-use settings::{At, Section, set};
+use settings::{At, Faults, Section, set};
 
 /// Maximum length of an interface name, in octets (`IFNAMSIZ`, netdevice(7)).
 const NAME_OCTETS_MAX: usize = 15;
@@ -327,8 +327,8 @@ fn users(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<(UsersFil
     let file = section.string("file")?;
     let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
     let users = load_users(&path);
-    for fault in users.as_ref().err().into_iter().flatten() {
-        section.fault(file.at, "file", fault);
+    if let Err(faults) = &users {
+        section.faults_of_file(file.at, "file", faults);
     }
     section.finish();
     Some((UsersFile { path }, users.ok()?))
@@ -337,11 +337,11 @@ fn users(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<(UsersFil
 /// Reads a users file. Only its owner and group may have read permission.
 ///
 /// # Errors
-/// One line for each fault: file, line, column, key, what is wrong and what would be right.
-pub fn load_users(path: &Path) -> Result<Users, Vec<String>> {
+/// Every fault of the file, or why it cannot be read.
+pub fn load_users(path: &Path) -> Result<Users, Faults> {
     let text = secret::private_text(path, USERS_OCTETS_MAX)
-        .map_err(|message| vec![format!("{}: {message}", path.display())])?;
-    Users::parse(text.reveal()).map_err(|faults| faults.of(path).lines())
+        .map_err(|message| Faults::whole(path, "", message))?;
+    Users::parse(text.reveal()).map_err(|faults| faults.of(path))
 }
 
 /// Maximum size of a users file: enough for a million users with long names.

@@ -544,3 +544,22 @@ fn nothing_that_is_no_configuration_causes_a_panic() {
         assert!(!faults(source).is_empty());
     }
 }
+
+#[test]
+fn the_faults_of_a_users_file_are_all_counted() {
+    let directory = Directory::new("many-faults");
+    let user = "[[user]]\nname = 1\npassword = \"b\"\n";
+    directory.file("users.toml", &user.repeat(150), 0o600);
+    let rest = "[ppp]\naddress = \"10.255.0.1\"\nmru = 1\n[users]\nfile = \"users.toml\"\n";
+    let faults = parse(&directory.0.join("headend.toml"), with_lns(rest).as_bytes()).unwrap_err();
+    assert_eq!(faults.len(), 151);
+    let lines = faults.lines();
+    assert_eq!(lines.len(), 101);
+    assert!(
+        lines[0].contains("ppp.mru: 1 is out of range"),
+        "{}",
+        lines[0]
+    );
+    assert!(lines[99].contains("user[99].name: "), "{}", lines[99]);
+    assert!(lines[100].ends_with(": and 51 more"), "{}", lines[100]);
+}
