@@ -5,7 +5,7 @@
 //! policies `accept` and `deny` always exist.
 //!
 //! - [`Spec`]: a policy as it is written in a configuration.
-//! - [`compile`]: from there to [`Policies`], with the place of the first fault.
+//! - [`compile`]: from there to [`Policies`], with the place of each fault.
 //! - [`Roas`]: the authorised route origins (RFC 6811), which are loaded separately.
 
 mod compile;
@@ -23,7 +23,7 @@ pub use compile::{Policies, PolicyFault, compile};
 use condition::Condition;
 use rewrite::{Change, ListEdit, Rewrite};
 pub use roas::{Roa, Roas, Validity};
-pub use spec::{Number, OneOrMore, Spec, Term as TermSpec, Then};
+pub use spec::{Spec, Term as TermSpec, Then};
 
 /// The most terms of a policy that change something. A policy with more is refused.
 pub const CHANGING_TERMS_MAX: usize = 128;

@@ -12,7 +12,7 @@ use wire::bgp::{FamilyId, Prefix};
 
 use super::condition::{Condition, Neighbour, Parts, PrefixRange, Word};
 use super::rewrite::ListEdit;
-use super::spec::{Number, OneOrMore, Spec, Term as TermSpec};
+use super::spec::{Spec, Term as TermSpec};
 use super::{CHANGING_TERMS_MAX, Changes, Policy, Term, Validity};
 
 /// Where a policy is wrong, and how.
@@ -20,10 +20,14 @@ use super::{CHANGING_TERMS_MAX, Changes, Policy, Term, Validity};
 pub struct PolicyFault {
     /// The policy's name.
     pub policy: String,
+    /// The number of the policy among those that were compiled, from 1.
+    pub number: usize,
     /// The number of the term, from 1; `None` if no term is at fault.
     pub term: Option<usize>,
     /// The key in the term, or `name`.
     pub key: &'static str,
+    /// The value at fault, if one of the key's values cannot be read.
+    pub value: Option<String>,
     /// What is wrong, and what would be right.
     pub message: String,
 }
@@ -71,35 +75,43 @@ impl Policies {
 /// Compiles policies.
 ///
 /// # Errors
-/// The first fault: a name that is used twice or reserved, a value that cannot be read, or too many terms that change
+/// Every fault: a name that is used twice or reserved, a value that cannot be read, or too many terms that change
 /// something.
-pub fn compile(specs: &[Spec]) -> Result<Policies, PolicyFault> {
+pub fn compile(specs: &[Spec]) -> Result<Policies, Vec<PolicyFault>> {
     let mut policies = Policies::default();
-    for spec in specs {
-        let fault = |term: Option<usize>, (key, message): Wrong| PolicyFault {
-            policy: spec.name.clone(),
-            term,
-            key,
-            message,
+    let mut faults = Vec::new();
+    for (number, spec) in (1..).zip(specs) {
+        let mut fault = |term: Option<usize>, wrong: Wrong| {
+            faults.push(PolicyFault {
+                policy: spec.name.clone(),
+                number,
+                term,
+                key: wrong.key,
+                value: wrong.value,
+                message: wrong.message,
+            });
         };
         if policies.get(&spec.name).is_some() {
-            let message = "the name is taken".to_owned();
-            return Err(fault(None, ("name", message)));
+            let message = format!("{:?} is taken; give another name", spec.name);
+            fault(None, Wrong::of("name", message));
         }
         let mut terms = Vec::new();
         let mut all_changes = Vec::new();
         for (number, term) in (1..).zip(&spec.term) {
-            let at = |wrong| fault(Some(number), wrong);
-            let conditions = conditions(term).map_err(at)?;
-            let changes = changes(term).map_err(at)?;
+            let mut wrongs = Vec::new();
+            let conditions = conditions(term, &mut wrongs);
+            let changes = changes(term, &mut wrongs);
             let mut which = None;
             if !changes.is_empty() {
-                if all_changes.len() >= CHANGING_TERMS_MAX {
+                if all_changes.len() == CHANGING_TERMS_MAX {
                     let message = format!("more than {CHANGING_TERMS_MAX} terms change something");
-                    return Err(at(("term", message)));
+                    wrongs.push(Wrong::of("term", message));
                 }
                 which = Some(all_changes.len() as u8);
                 all_changes.push(changes);
+            }
+            for wrong in wrongs {
+                fault(Some(number), wrong);
             }
             terms.push(Term {
                 conditions,
@@ -107,56 +119,100 @@ pub fn compile(specs: &[Spec]) -> Result<Policies, PolicyFault> {
                 then: term.then,
             });
         }
-        let policy = Policy::new(&spec.name, terms, all_changes);
-        policies.by_name.insert(spec.name.clone(), Arc::new(policy));
+        if faults.is_empty() {
+            let policy = Policy::new(&spec.name, terms, all_changes);
+            policies.by_name.insert(spec.name.clone(), Arc::new(policy));
+        } else {
+            // Later policies may not have this name either.
+            let name = spec.name.clone();
+            policies.by_name.entry(name).or_insert_with(Policy::deny);
+        }
     }
-    Ok(policies)
+    if faults.is_empty() {
+        Ok(policies)
+    } else {
+        Err(faults)
+    }
 }
 
-/// The key, and what is wrong with it.
-type Wrong = (&'static str, String);
-
-/// Reads each value of a key.
-fn each<T, U>(
+/// A fault of one term, or of a name.
+struct Wrong {
     key: &'static str,
-    values: &OneOrMore<T>,
-    read: impl Fn(&T) -> Option<U>,
-    right: &str,
-) -> Result<Vec<U>, Wrong>
-where
-    T: fmt::Debug,
-{
-    let values = values.as_slice().iter();
-    values
-        .map(|value| read(value).ok_or_else(|| (key, format!("{value:?} is not {right}"))))
-        .collect()
+    value: Option<String>,
+    message: String,
 }
 
-fn conditions(term: &TermSpec) -> Result<Vec<Condition>, Wrong> {
+impl Wrong {
+    fn of(key: &'static str, message: String) -> Self {
+        Self {
+            key,
+            value: None,
+            message,
+        }
+    }
+
+    /// A value that is not `right`.
+    fn value(key: &'static str, text: &str, right: &str) -> Self {
+        Self {
+            key,
+            value: Some(text.to_owned()),
+            message: format!("{text:?} is not {right}"),
+        }
+    }
+}
+
+/// Reads each value of a key. Values that cannot be read are noted and left out.
+fn each<T>(
+    key: &'static str,
+    values: &[String],
+    read: impl Fn(&str) -> Option<T>,
+    right: &str,
+    wrongs: &mut Vec<Wrong>,
+) -> Vec<T> {
+    let mut found = Vec::with_capacity(values.len());
+    for text in values {
+        match read(text) {
+            Some(value) => found.push(value),
+            None => wrongs.push(Wrong::value(key, text, right)),
+        }
+    }
+    found
+}
+
+/// Reads the value of a key that may be left out.
+fn only<T>(
+    key: &'static str,
+    text: Option<&String>,
+    read: impl Fn(&str) -> Option<T>,
+    right: &str,
+    wrongs: &mut Vec<Wrong>,
+) -> Option<T> {
+    let text = text.map(std::slice::from_ref).unwrap_or_default();
+    each(key, text, read, right, wrongs).pop()
+}
+
+fn conditions(term: &TermSpec, wrongs: &mut Vec<Wrong>) -> Vec<Condition> {
     let mut found = Vec::new();
     let mut add = |is_there: bool, condition: Condition| {
         if is_there {
             found.push(condition);
         }
     };
-    if let Some(family) = &term.family {
-        let known = FamilyId::from_key(family).ok_or_else(|| {
-            let keys = FamilyId::ALL.map(|family| format!("\"{}\"", family.key()));
-            ("family", format!("{family:?} is not {}", keys.join(" or ")))
-        })?;
-        add(true, Condition::Family(known));
+    let keys = FamilyId::ALL.map(|family| format!("\"{}\"", family.key()));
+    let right = format!("a family; write {}", keys.join(" or "));
+    let family = term.family.as_ref();
+    if let Some(family) = only("family", family, FamilyId::from_key, &right, wrongs) {
+        add(true, Condition::Family(family));
     }
-    let right = "PREFIX, PREFIX le N, PREFIX ge N or PREFIX ge N le M";
-    let list = each("prefix", &term.prefix, |text| prefix_range(text), right)?;
+    let right = "a prefix with lengths; write PREFIX, PREFIX le N, PREFIX ge N or PREFIX ge N le M";
+    let list = each("prefix", &term.prefix, prefix_range, right, wrongs);
     add(!list.is_empty(), Condition::Prefix(list));
-    let right = "an AS number, an address, a prefix or \"local\"";
-    let list = each("neighbour", &term.neighbour, |text| neighbour(text), right)?;
+    let right = "a peer; write an AS number, an address, a prefix or \"local\"";
+    let list = each("neighbour", &term.neighbour, neighbour, right, wrongs);
     add(!list.is_empty(), Condition::Neighbour(list));
-    if let Some(length) = &term.as_path_length {
-        let range = range(length).ok_or_else(|| {
-            let right = "a number, \"<= N\", \">= N\" or \"N..M\"";
-            ("as_path_length", format!("{length:?} is not {right}"))
-        })?;
+    let right = "a length; write N, \"<= N\", \">= N\" or \"N..M\"";
+    let length = term.as_path_length.as_ref();
+    if let Some(range) = only("as_path_length", length, range, right, wrongs) {
         add(true, Condition::Length(range));
     }
     for (list, make) in [
@@ -167,47 +223,34 @@ fn conditions(term: &TermSpec) -> Result<Vec<Condition>, Wrong> {
         (&term.neighbour_as, Condition::NeighbourAs),
         (&term.as_path_contains, Condition::Contains),
     ] {
-        let list = list.as_slice().to_vec();
-        add(!list.is_empty(), make(list));
+        add(!list.is_empty(), make(list.clone()));
     }
-    let list = each("origin", &term.origin, |text| origin(text), ORIGINS)?;
+    let list = each("origin", &term.origin, origin, ORIGINS, wrongs);
     add(!list.is_empty(), Condition::Origin(list));
-    let right = "AS numbers, ? and *, with blanks between them";
-    let list = each("as_path", &term.as_path, |text| pattern(text), right)?;
+    let right = "a path; write AS numbers, ? and *, with blanks between them";
+    let list = each("as_path", &term.as_path, pattern, right, wrongs);
     add(!list.is_empty(), Condition::Path(list));
-    let list = each(
-        "community",
-        &term.community,
-        |text| community_parts(text),
-        COMMUNITY,
-    )?;
+    let (key, values) = ("community", &term.community);
+    let list = each(key, values, community_parts, COMMUNITY, wrongs);
     add(!list.is_empty(), Condition::Community(list));
-    let list = each(
-        "ext_community",
-        &term.ext_community,
-        |text| ext_community(text),
-        EXT,
-    )?;
+    let (key, values) = ("ext_community", &term.ext_community);
+    let list = each(key, values, ext_community, EXT, wrongs);
     add(!list.is_empty(), Condition::ExtCommunity(list));
-    let list = each(
-        "large_community",
-        &term.large_community,
-        |text| parts(text),
-        LARGE,
-    )?;
+    let (key, values) = ("large_community", &term.large_community);
+    let list = each(key, values, parts, LARGE, wrongs);
     add(!list.is_empty(), Condition::LargeCommunity(list));
-    let right = "\"valid\", \"invalid\" or \"not-found\"";
-    let list = each("rpki", &term.rpki, |text| validity(text), right)?;
+    let right = "a validity; write \"valid\", \"invalid\" or \"not-found\"";
+    let list = each("rpki", &term.rpki, validity, right, wrongs);
     add(!list.is_empty(), Condition::Rpki(list));
-    Ok(found)
+    found
 }
 
-const ORIGINS: &str = "\"igp\", \"egp\" or \"incomplete\"";
-const COMMUNITY: &str = "a community like 64496:14 or no-export";
-const EXT: &str = "an extended community like RT:64496:14 or 0x and sixteen digits";
-const LARGE: &str = "a large community like 64496:1:2";
+const ORIGINS: &str = "an origin; write \"igp\", \"egp\" or \"incomplete\"";
+const COMMUNITY: &str = "a community; write it like 64496:14 or no-export";
+const EXT: &str = "an extended community; write it like RT:64496:14, or as 0x and sixteen digits";
+const LARGE: &str = "a large community; write it like 64496:1:2";
 
-fn changes(term: &TermSpec) -> Result<Changes, Wrong> {
+fn changes(term: &TermSpec, wrongs: &mut Vec<Wrong>) -> Changes {
     let mut changes = Changes {
         local_pref: term.set_local_pref,
         prepend: term.prepend,
@@ -215,78 +258,81 @@ fn changes(term: &TermSpec) -> Result<Changes, Wrong> {
     };
     changes.med = match (term.set_med, term.remove_med) {
         (Some(_), true) => {
-            let message = "not together with set_med".to_owned();
-            return Err(("remove_med", message));
+            let message = "is given together with set_med; give one of the two".to_owned();
+            wrongs.push(Wrong::of("remove_med", message));
+            None
         }
         (Some(med), false) => Some(Some(med)),
         (None, true) => Some(None),
         (None, false) => None,
     };
-    if let Some(text) = &term.set_origin {
-        let origin = origin(text);
-        let wrong = || ("set_origin", format!("{text:?} is not {ORIGINS}"));
-        changes.origin = Some(origin.ok_or_else(wrong)? as u8);
-    }
-    if let Some(text) = &term.set_next_hop {
-        let wrong = |_| ("set_next_hop", format!("{text:?} is not an address"));
-        changes.next_hop = Some(text.parse::<IpAddr>().map_err(wrong)?);
-    }
+    let text = term.set_origin.as_ref();
+    changes.origin = only("set_origin", text, origin, ORIGINS, wrongs).map(|origin| origin as u8);
+    let (text, right) = (
+        term.set_next_hop.as_ref(),
+        "an address; write it like 192.0.2.1",
+    );
+    changes.next_hop = only(
+        "set_next_hop",
+        text,
+        |text| text.parse().ok(),
+        right,
+        wrongs,
+    );
     changes.lists = [
         list_edit(
             ["set_community", "add_community", "remove_community"],
-            &term.set_community,
+            term.set_community.as_deref(),
             [&term.add_community, &term.remove_community],
             |text| Some(Community::from_str(text).ok()?.0.to_be_bytes()),
             COMMUNITY,
-        )?,
+            wrongs,
+        ),
         list_edit(
             [
                 "set_ext_community",
                 "add_ext_community",
                 "remove_ext_community",
             ],
-            &term.set_ext_community,
+            term.set_ext_community.as_deref(),
             [&term.add_ext_community, &term.remove_ext_community],
             |text| Some(ext_community(text)?.to_be_bytes()),
             EXT,
-        )?,
+            wrongs,
+        ),
         list_edit(
             [
                 "set_large_community",
                 "add_large_community",
                 "remove_large_community",
             ],
-            &term.set_large_community,
+            term.set_large_community.as_deref(),
             [&term.add_large_community, &term.remove_large_community],
             |text| {
                 let words = LargeCommunity::from_str(text).ok()?.0.map(u32::to_be_bytes);
                 <[u8; 12]>::try_from(words.as_flattened()).ok()
             },
             LARGE,
-        )?,
+            wrongs,
+        ),
     ];
-    Ok(changes)
+    changes
 }
 
 fn list_edit<const N: usize>(
     [set_key, add_key, remove_key]: [&'static str; 3],
-    set: &Option<OneOrMore<String>>,
-    [add, remove]: [&OneOrMore<String>; 2],
+    set: Option<&[String]>,
+    [add, remove]: [&[String]; 2],
     read: impl Fn(&str) -> Option<[u8; N]>,
     right: &str,
-) -> Result<ListEdit, Wrong> {
-    let octets = |key, values: &OneOrMore<String>| {
-        let list = each(key, values, |text| read(text), right)?;
-        Ok(list.concat())
-    };
-    Ok(ListEdit {
-        set: match set {
-            Some(values) => Some(octets(set_key, values)?),
-            None => None,
-        },
-        add: octets(add_key, add)?,
-        remove: octets(remove_key, remove)?,
-    })
+    wrongs: &mut Vec<Wrong>,
+) -> ListEdit {
+    let mut octets = |key, values| each(key, values, &read, right, wrongs).concat();
+    ListEdit {
+        set: set.map(|values| octets(set_key, values)),
+        add: octets(add_key, add),
+        remove: octets(remove_key, remove),
+    }
 }
 
 fn prefix_range(text: &str) -> Option<PrefixRange> {
@@ -327,11 +373,8 @@ fn neighbour(text: &str) -> Option<Neighbour> {
     Prefix::from_str(text).ok().map(Neighbour::Within)
 }
 
-fn range(number: &Number) -> Option<RangeInclusive<u32>> {
-    let text = match number {
-        Number::Exact(number) => return Some(*number..=*number),
-        Number::Range(text) => text.trim(),
-    };
+fn range(text: &str) -> Option<RangeInclusive<u32>> {
+    let text = text.trim();
     if let Some(most) = text.strip_prefix("<=") {
         return Some(0..=most.trim().parse().ok()?);
     }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use base::Duration;
-use bgp::policy::{OneOrMore, Policies, Policy, Roa, Roas, Spec, TermSpec, Then, compile};
+use bgp::policy::{Policies, Policy, Roa, Roas, Spec, TermSpec, Then, compile};
 use bgp::{PeerConfig, PeerSettings, RemoteAsn, SpeakerConfig};
 use wire::bgp::{Families, Role};
 
@@ -188,7 +188,7 @@ fn plain(own: &RouterSettings, relation: Relation) -> PeerSettings {
 
 /// All policies, by name.
 fn policies() -> Policies {
-    let one = |text: &str| OneOrMore::One(text.to_owned());
+    let one = |text: &str| vec![text.to_owned()];
     let accept = TermSpec {
         then: Then::Accept,
         ..TermSpec::default()
@@ -212,8 +212,7 @@ fn policies() -> Policies {
             ..accept.clone()
         };
         if whom == "customer" {
-            (term.add_community, term.remove_community) =
-                (one(FROM_CUSTOMER), OneOrMore::default());
+            (term.add_community, term.remove_community) = (one(FROM_CUSTOMER), Vec::new());
         }
         import(whom, term);
     }

@@ -4,12 +4,12 @@ use base::Duration;
 use wire::bgp::attr::code;
 
 use super::*;
-use crate::policy::{Number, OneOrMore, Policies, Roa, Roas, Spec, TermSpec, Then, compile};
+use crate::policy::{Policies, Roa, Roas, Spec, TermSpec, Then, compile};
 
 const P: &str = "10.1.0.0/16";
 
-fn one(text: &str) -> OneOrMore<String> {
-    OneOrMore::One(text.to_owned())
+fn one(text: &str) -> Vec<String> {
+    vec![text.to_owned()]
 }
 
 fn accept(term: TermSpec) -> TermSpec {
@@ -102,7 +102,7 @@ fn each_condition_holds_for_what_it_says() {
         (">= 3", true),
         ("1..2", false),
     ] {
-        let as_path_length = Some(Number::Range(length.to_owned()));
+        let as_path_length = Some(length.to_owned());
         check(
             TermSpec {
                 as_path_length,
@@ -115,7 +115,7 @@ fn each_condition_holds_for_what_it_says() {
     }
     check(
         TermSpec {
-            as_path_length: Some(Number::Exact(3)),
+            as_path_length: Some("3".into()),
             ..term()
         },
         &said(),
@@ -128,7 +128,7 @@ fn each_condition_holds_for_what_it_says() {
         (7, [true, true, false]),
         (8, [false; 3]),
     ] {
-        let list = || OneOrMore::More(vec![1, asn]);
+        let list = || vec![1, asn];
         check(
             TermSpec {
                 as_path_contains: list(),
@@ -276,7 +276,7 @@ fn each_change_changes_what_it_says_at_export_and_import() {
         set_origin: Some("incomplete".to_owned()),
         set_next_hop: Some("10.3.3.3".to_owned()),
         prepend: 2,
-        add_community: OneOrMore::More(vec!["1:1".to_owned(), "5:6".to_owned()]),
+        add_community: vec!["1:1".to_owned(), "5:6".to_owned()],
         remove_community: one("7:7"),
         set_ext_community: Some(one("SoO:192.0.2.1:14")),
         add_large_community: one("1:2:3"),
@@ -331,7 +331,7 @@ fn terms_follow_each_other_and_see_what_those_before_changed() {
             ..TermSpec::default()
         },
         TermSpec {
-            origin_as: OneOrMore::One(9),
+            origin_as: vec![9],
             then: Then::Deny,
             ..TermSpec::default()
         },
@@ -366,7 +366,9 @@ fn faults_name_policy_term_and_key() {
             name: "p".to_owned(),
             term: vec![TermSpec::default(), term],
         };
-        compile(&[spec]).expect_err("a fault").to_string()
+        let faults = compile(&[spec]).expect_err("a fault");
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        faults[0].to_string()
     };
     let wrong = fault(TermSpec {
         prefix: one("10.0.0.0/8 le 4"),
@@ -386,7 +388,7 @@ fn faults_name_policy_term_and_key() {
         ),
         (
             TermSpec {
-                as_path_length: Some(Number::Range("a".into())),
+                as_path_length: Some("a".into()),
                 ..TermSpec::default()
             },
             "as_path_length",
@@ -484,7 +486,7 @@ fn faults_name_policy_term_and_key() {
             name: name.to_owned(),
             term: Vec::new(),
         };
-        assert_eq!(compile(&[spec]).expect_err("taken").key, "name");
+        assert_eq!(compile(&[spec]).expect_err("taken")[0].key, "name");
     }
     let resolve = |name, is_internal| {
         Policies::default()

@@ -419,12 +419,80 @@ mod tests {
             "{told}"
         );
         let told = faults(&[ROUTER, &policy.replace("le 24", "le 33")].concat());
-        assert!(told.contains(":9:10: bgp.policy.term.prefix: "), "{told}");
-        let told = faults(&[ROUTER, &policy.replace("prefix", "prefx")].concat());
         assert!(
-            told.contains(":9:1: bgp.policy: unknown field `prefx`"),
+            told.contains(":9:10: bgp.policy[1].term[1].prefix: "),
             "{told}"
         );
+        let told = faults(&[ROUTER, &policy.replace("prefix", "prefx")].concat());
+        assert!(
+            told.contains(":9:1: bgp.policy[1].term[1].prefx: unknown key; did you mean prefix?"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn all_faults_of_policies_are_reported_at_once() {
+        let policies = "[[bgp.policy]]\nname = \"in\"\n[[bgp.policy.term]]\nprefix = [\"10.0.0.0/8\", \"10.0.0.0/8 le 33\"]\n\
+                        orign = \"igp\"\nset_med = \"7\"\nthen = \"acept\"\n\
+                        [[bgp.policy]]\nname = \"in\"\n[[bgp.policy.term]]\ncommunity = \"1:99999\"\norigin = \"ipg\"\n\
+                        [[bgp.policy]]\nterm = 7\n";
+        let told = faults(&[ROUTER, policies].concat());
+        let lines: Vec<&str> = told
+            .lines()
+            .map(|line| line.trim_start_matches("/nowhere/headend.toml:"))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "9:25: bgp.policy[1].term[1].prefix: \"10.0.0.0/8 le 33\" is not a prefix with lengths; \
+                 write PREFIX, PREFIX le N, PREFIX ge N or PREFIX ge N le M",
+                "10:1: bgp.policy[1].term[1].orign: unknown key; did you mean origin?",
+                "11:11: bgp.policy[1].term[1].set_med: is a string; \
+                 it must be an integer, without quotes or unit: set_med = 7",
+                "12:8: bgp.policy[1].term[1].then: \"acept\" is not known; did you mean \"accept\"?",
+                "14:8: bgp.policy[2].name: \"in\" is taken; give another name",
+                "16:13: bgp.policy[2].term[1].community: \"1:99999\" is not a community; \
+                 write it like 64496:14 or no-export",
+                "17:10: bgp.policy[2].term[1].origin: \"ipg\" is not known; did you mean \"igp\"?",
+                "18:1: bgp.policy[3].name: is missing; \
+                 give the name that neighbours use: name = \"customers\"",
+                "19:8: bgp.policy[3].term: is an integer; \
+                 write each as a section of its own: [[bgp.policy[3].term]]",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_reference_to_a_faulty_policy_is_no_second_fault() {
+        let policy = "[[bgp.policy]]\nname = \"in\"\n[[bgp.policy.term]]\nprefx = \"10.0.0.0/8\"\n";
+        let peer = "[[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 1\nimport = \"in\"\nexport = \"on\"\n";
+        let told = faults(&[ROUTER, policy, peer].concat());
+        assert_eq!(told.lines().count(), 2, "{told}");
+        assert!(
+            told.contains(":9:1: bgp.policy[1].term[1].prefx: "),
+            "{told}"
+        );
+        assert!(
+            told.contains("there is no policy \"on\"; did you mean \"in\"?"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn each_value_of_a_term_is_taken_alone_and_in_a_list() {
+        let term = "prefix = \"10.0.0.0/8\"\nas_path_contains = [1, 2]\norigin_as = 3\nas_path_length = 3\n\
+                    origin = [\"igp\", \"egp\"]\nrpki = \"valid\"\nfamily = \"ipv4\"\nset_community = []\nprepend = 2\n\
+                    remove_med = true\n";
+        let policy = format!("[[bgp.policy]]\nname = \"in\"\n[[bgp.policy.term]]\n{term}");
+        read(&[CONTROL, ROUTER, &policy].concat()).unwrap();
+        for (right, wrong) in [
+            ("= 3", "= \"3..1\""),
+            ("[1, 2]", "[1, -2]"),
+            ("prepend = 2", "prepend = 256"),
+        ] {
+            let told = faults(&[ROUTER, &policy.replacen(right, wrong, 1)].concat());
+            assert_eq!(told.lines().count(), 1, "{told}");
+        }
     }
 
     #[test]

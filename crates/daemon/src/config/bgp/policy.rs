@@ -4,37 +4,38 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::nearest;
-use bgp::policy::{self, Policy, PolicyFault, Roa, Roas, Spec};
-use serde::Deserialize;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-use wire::bgp::Prefix;
+use bgp::policy::{self, Policy, PolicyFault, Roa, Roas, Spec, TermSpec, Then};
+use toml::de::DeTable;
+use wire::bgp::{FamilyId, Prefix};
 
-use settings::Notes;
+use settings::{Notes, Section, choose, set};
 
 /// The policies by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Policies {
     compiled: policy::Policies,
+    /// The names of all policies of the file, also of faulty ones.
+    written: Vec<String>,
     roas: Arc<Roas>,
-    /// At least one policy is faulty, and the fault was reported.
-    is_broken: bool,
+    /// At least one policy has no name that can be read, and the fault was reported.
+    is_nameless: bool,
 }
 
 impl Policies {
-    /// The policy called `name`, or an error message. `Ok(None)` if it may be one of the faulty policies.
+    /// The policy called `name`, or an error message. `Ok(None)` if a fault of that policy was reported.
     pub(super) fn find(&self, name: &str) -> Result<Option<Arc<Policy>>, String> {
         match self.compiled.get(name) {
             Some(policy) => Ok(Some(policy)),
-            // The name may belong to a faulty policy, which was reported already.
-            None if self.is_broken => Ok(None),
+            None if self.is_nameless || self.written.iter().any(|written| written == name) => {
+                Ok(None)
+            }
             None => Err(self.unknown(name)),
         }
     }
 
     fn unknown(&self, name: &str) -> String {
         let mut names: Vec<&str> = vec!["accept", "deny"];
-        names.extend(self.compiled.names());
+        names.extend(self.written.iter().map(String::as_str));
         match nearest(name, &names) {
             Some(right) => format!("there is no policy \"{name}\"; did you mean \"{right}\"?"),
             None => format!(
@@ -52,85 +53,150 @@ impl Policies {
 
 /// Reads the policies and the `roas` file.
 pub(super) fn read(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Policies {
-    let mut specs: Vec<(Spec, usize)> = Vec::new();
-    let before = notes.len();
-    if let Some(value) = table.get("policy") {
-        let DeValue::Array(list) = value.get_ref() else {
-            let message = "is no list of sections; write [[bgp.policy]]";
-            notes.at(value.span().start, "bgp.policy", message);
-            return Policies::default();
-        };
-        for value in list.iter() {
-            specs.extend(spec(value, notes));
-        }
+    let mut sections = Vec::new();
+    let mut specs = Vec::new();
+    let mut is_nameless = false;
+    for mut section in Section::each(table, "policy", "bgp.policy", notes) {
+        section.require(
+            "name",
+            "give the name that neighbours use: name = \"customers\"",
+        );
+        let name = section.string("name").map(|name| name.value);
+        is_nameless |= name.is_none();
+        let mut terms = section.tables("term");
+        specs.push(Spec {
+            name: name.unwrap_or_default(),
+            term: terms.iter_mut().map(term).collect(),
+        });
+        sections.push((section, terms));
     }
-    let plain: Vec<Spec> = specs.iter().map(|(spec, _)| spec.clone()).collect();
-    let compiled = policy::compile(&plain).map_err(|fault| {
-        let at = place(table, &fault);
-        notes.at(at, key(&fault), fault.message);
+    let compiled = policy::compile(&specs).unwrap_or_else(|faults| {
+        for fault in faults {
+            let (policy, terms) = &sections[fault.number - 1];
+            // A policy without a name is a fault already.
+            if fault.key == "name" && !policy.is_string("name") {
+                continue;
+            }
+            report(fault, policy, terms);
+        }
+        policy::Policies::default()
     });
-    let compiled = compiled.unwrap_or_default();
-    let roas = roas(table, path, notes);
+    for (policy, terms) in sections {
+        policy.finish();
+        terms.into_iter().for_each(Section::finish);
+    }
     Policies {
         compiled,
-        roas: Arc::new(roas),
-        is_broken: notes.len() > before,
+        written: specs.into_iter().map(|spec| spec.name).collect(),
+        roas: Arc::new(roas(table, path, notes)),
+        is_nameless,
     }
 }
 
-fn spec(value: &Spanned<DeValue<'_>>, notes: &Notes<'_>) -> Option<(Spec, usize)> {
-    let at = value.span().start;
-    let Some(table) = value.get_ref().as_table() else {
-        notes.at(at, "bgp.policy", "is no section; write [[bgp.policy]]");
-        return None;
+/// Reports a fault at its value.
+fn report(fault: PolicyFault, policy: &Section<'_>, terms: &[Section<'_>]) {
+    let section = match fault.term {
+        Some(number) => &terms[number - 1],
+        None => policy,
     };
-    let table = Spanned::new(value.span(), table.clone());
-    match Spec::deserialize(toml::de::Deserializer::from(table)) {
-        Ok(spec) => Some((spec, at)),
-        Err(error) => {
-            let at = error.span().map_or(at, |span| span.start);
-            notes.at(at, "bgp.policy", error.message().replace('\n', "; "));
-            None
-        }
+    let value = fault.value.as_deref();
+    let place = value.and_then(|value| section.place_in(fault.key, value));
+    let at = place.or_else(|| section.place(fault.key));
+    section.fault(at.unwrap_or(section.at()), fault.key, fault.message);
+}
+
+const ORIGINS: [(&str, &str); 3] = [("igp", "igp"), ("egp", "egp"), ("incomplete", "incomplete")];
+const VALIDITIES: [(&str, &str); 3] = [
+    ("valid", "valid"),
+    ("invalid", "invalid"),
+    ("not-found", "not-found"),
+];
+const OUTCOMES: [(&str, Then); 3] = [
+    ("accept", Then::Accept),
+    ("deny", Then::Deny),
+    ("next", Then::Next),
+];
+
+/// Reads one `[[bgp.policy.term]]`. `policy::compile` checks the texts that have a form of their own.
+fn term(section: &mut Section<'_>) -> TermSpec {
+    let mut term = TermSpec::default();
+    conditions(section, &mut term);
+    changes(section, &mut term);
+    set(section.choice("then", &OUTCOMES), &mut term.then);
+    term
+}
+
+fn conditions(section: &mut Section<'_>, term: &mut TermSpec) {
+    for (key, to) in [
+        ("prefix", &mut term.prefix),
+        ("as_path", &mut term.as_path),
+        ("community", &mut term.community),
+        ("ext_community", &mut term.ext_community),
+        ("large_community", &mut term.large_community),
+        ("neighbour", &mut term.neighbour),
+    ] {
+        *to = texts(section, key).unwrap_or_default();
+    }
+    for (key, to) in [
+        ("as_path_contains", &mut term.as_path_contains),
+        ("origin_as", &mut term.origin_as),
+        ("neighbour_as", &mut term.neighbour_as),
+    ] {
+        let numbers = section.one_or_more_integers(key, 0..=i64::from(u32::MAX));
+        let numbers = numbers.into_iter().flatten();
+        *to = numbers.map(|asn| asn.value as u32).collect();
+    }
+    for (key, names, to) in [
+        ("origin", &ORIGINS, &mut term.origin),
+        ("rpki", &VALIDITIES, &mut term.rpki),
+    ] {
+        let chosen = section.one_or_more(key, |text| choose(text, names));
+        let chosen = chosen.into_iter().flatten();
+        *to = chosen.map(|name| name.value.to_owned()).collect();
+    }
+    let families = FamilyId::ALL.map(|family| (family.key(), family.key()));
+    let family = section.choice("family", &families);
+    term.family = family.map(|family| family.value.to_owned());
+    term.as_path_length = section.text("as_path_length").map(|text| text.value);
+}
+
+fn changes(section: &mut Section<'_>, term: &mut TermSpec) {
+    for (key, to) in [
+        ("set_local_pref", &mut term.set_local_pref),
+        ("set_med", &mut term.set_med),
+    ] {
+        let number = section.integer(key, 0..=i64::from(u32::MAX), "");
+        *to = number.map(|number| number.value as u32);
+    }
+    set(section.flag("remove_med"), &mut term.remove_med);
+    let origin = section.choice("set_origin", &ORIGINS);
+    term.set_origin = origin.map(|origin| origin.value.to_owned());
+    term.set_next_hop = section.string("set_next_hop").map(|text| text.value);
+    if let Some(times) = section.integer("prepend", 0..=255, "times") {
+        term.prepend = times.value as u8;
+    }
+    for (key, to) in [
+        ("set_community", &mut term.set_community),
+        ("set_ext_community", &mut term.set_ext_community),
+        ("set_large_community", &mut term.set_large_community),
+    ] {
+        *to = texts(section, key);
+    }
+    for (key, to) in [
+        ("add_community", &mut term.add_community),
+        ("remove_community", &mut term.remove_community),
+        ("add_ext_community", &mut term.add_ext_community),
+        ("remove_ext_community", &mut term.remove_ext_community),
+        ("add_large_community", &mut term.add_large_community),
+        ("remove_large_community", &mut term.remove_large_community),
+    ] {
+        *to = texts(section, key).unwrap_or_default();
     }
 }
 
-/// The position of the faulty key in the file.
-fn place(table: &DeTable<'_>, fault: &PolicyFault) -> usize {
-    let policies = table
-        .get("policy")
-        .and_then(|value| value.get_ref().as_array());
-    let named = |value: &&Spanned<DeValue<'_>>| {
-        let name = value
-            .get_ref()
-            .as_table()
-            .and_then(|table| table.get("name"));
-        name.and_then(|name| name.get_ref().as_str()) == Some(fault.policy.as_str())
-    };
-    // If a name is used twice, the second policy is the faulty one.
-    let policy = policies.and_then(|list| list.iter().rev().find(named));
-    let Some(policy) = policy else { return 0 };
-    let mut found = policy;
-    if let Some(term) = fault.term {
-        let terms = policy
-            .get_ref()
-            .as_table()
-            .and_then(|table| table.get("term"));
-        let terms = terms.and_then(|terms| terms.get_ref().as_array());
-        found = terms.and_then(|terms| terms.get(term - 1)).unwrap_or(found);
-    }
-    let key = found
-        .get_ref()
-        .as_table()
-        .and_then(|table| table.get(fault.key));
-    key.unwrap_or(found).span().start
-}
-
-fn key(fault: &PolicyFault) -> String {
-    match fault.term {
-        Some(_) => format!("bgp.policy.term.{}", fault.key),
-        None => format!("bgp.policy.{}", fault.key),
-    }
+fn texts(section: &mut Section<'_>, key: &'static str) -> Option<Vec<String>> {
+    let texts = section.one_or_more(key, |text| Ok::<_, String>(text.to_owned()))?;
+    Some(texts.into_iter().map(|text| text.value).collect())
 }
 
 fn roas(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Roas {
