@@ -177,12 +177,12 @@ pub(crate) struct Lns {
 
 /// The loop's counters: system calls by name, and microseconds by kind of work.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Accounts {
+pub(crate) struct LoopCounters {
     pub(crate) calls: Vec<(String, f64)>,
     pub(crate) handlers_us: Vec<(String, f64)>,
 }
 
-impl Accounts {
+impl LoopCounters {
     /// The increase since `earlier`, divided by `n`.
     pub(crate) fn per(&self, n: f64, earlier: &Self) -> Self {
         let each = |now: &[(String, f64)], then: &[(String, f64)]| {
@@ -251,8 +251,8 @@ impl Lns {
         Ok(Self { server, client })
     }
 
-    pub(crate) fn accounts(&mut self) -> Result<Accounts> {
-        let mut accounts = Accounts::default();
+    pub(crate) fn accounts(&mut self) -> Result<LoopCounters> {
+        let mut accounts = LoopCounters::default();
         self.client.rows(&Do::ShowEventCpu(Nothing {}), |row| {
             let row: Value = serde_json::from_str(row)?;
             let name = row["name"].as_str().unwrap_or_default().to_owned();
@@ -302,12 +302,12 @@ mod tests {
 
     #[test]
     fn accounts_are_for_each_and_since_a_moment() {
-        let calls = |n: f64| Accounts {
+        let calls = |n: f64| LoopCounters {
             calls: vec![("recvmmsg".into(), n)],
             handlers_us: Vec::new(),
         };
         assert_eq!(calls(30.0).per(10.0, &calls(10.0)), calls(2.0));
-        assert_eq!(calls(30.0).per(10.0, &Accounts::default()), calls(3.0));
+        assert_eq!(calls(30.0).per(10.0, &LoopCounters::default()), calls(3.0));
     }
 
     #[test]

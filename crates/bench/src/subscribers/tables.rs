@@ -181,7 +181,7 @@ fn work(
     all: &[Waves],
     title: &str,
     unit: &str,
-    of: impl Fn(&crate::harness::server::Accounts) -> &Vec<(String, f64)>,
+    of: impl Fn(&crate::harness::server::LoopCounters) -> &Vec<(String, f64)>,
 ) -> Table {
     let mut names: Vec<String> = Vec::new();
     for run in all.iter().filter_map(Waves::median) {

@@ -15,7 +15,7 @@ use super::load::{Load, Options, Wave};
 use super::radius::Responder;
 use crate::harness::Bench;
 use crate::harness::others_of;
-use crate::harness::server::Accounts;
+use crate::harness::server::LoopCounters;
 use crate::tunnels::bare::{self, Bare};
 
 /// The first source address of the tunnels.
@@ -44,7 +44,7 @@ pub(super) struct Run {
     /// Datagrams dropped at a full buffer, at both ends.
     pub(super) drops: u64,
     /// The daemon's own counters, per subscriber.
-    pub(super) accounts: Accounts,
+    pub(super) accounts: LoopCounters,
     /// Requests answered by the RADIUS server.
     pub(super) asked: u64,
     /// Use of all cores by other processes.
@@ -154,11 +154,11 @@ pub(super) fn bare(bench: &Bench, subscribers: u32, window: u32, like: &Wave) ->
         cpu_us: spent.cpu_us / each,
         load_us: load_ns as f64 / 1e3 / each,
         drops,
-        accounts: Accounts {
+        accounts: LoopCounters {
             calls,
-            ..Accounts::default()
+            ..LoopCounters::default()
         }
-        .per(each, &Accounts::default()),
+        .per(each, &LoopCounters::default()),
         others_percent: others_of(others),
         ..Run::default()
     })

@@ -10,7 +10,7 @@ use super::bare::{Bare, Kind};
 use super::load::Load;
 use super::setup::{self, SOURCE};
 use crate::harness::Bench;
-use crate::harness::server::{Accounts, Lns, Server, Setup, Spent, Who};
+use crate::harness::server::{Lns, LoopCounters, Server, Setup, Spent, Who};
 
 /// Pause once all tunnels are up: the wheel's tick and a margin.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -27,7 +27,7 @@ pub(super) struct Hello {
     pub(super) answered: u64,
     pub(super) spent: Spent,
     /// The daemon's counters, per HELLO.
-    pub(super) accounts: Accounts,
+    pub(super) accounts: LoopCounters,
     pub(super) others_percent: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn answered_by(
         sent,
         answered,
         spent,
-        accounts: Accounts::default(),
+        accounts: LoopCounters::default(),
         others_percent: crate::harness::others_of(witness.finish()),
     })
 }
@@ -230,10 +230,10 @@ pub(super) fn idle(lns: &Lns, load: &mut Generator, span: Duration) -> Result<Id
     })
 }
 
-fn of_calls(calls: Vec<(String, f64)>, sent: u64) -> Accounts {
-    Accounts {
+fn of_calls(calls: Vec<(String, f64)>, sent: u64) -> LoopCounters {
+    LoopCounters {
         calls,
-        ..Accounts::default()
+        ..LoopCounters::default()
     }
-    .per(sent as f64, &Accounts::default())
+    .per(sent as f64, &LoopCounters::default())
 }

@@ -15,7 +15,7 @@ use super::bare::{Bare, Kind};
 use super::load::Load;
 use crate::harness::Bench;
 use crate::harness::others_of;
-use crate::harness::server::{Accounts, Lns, Server, Setup, Who};
+use crate::harness::server::{Lns, LoopCounters, Server, Setup, Who};
 
 /// The first source address of the tunnels.
 pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
@@ -47,7 +47,7 @@ pub(super) struct Run {
     /// Datagrams dropped at a full buffer, at both ends.
     pub(super) drops: u64,
     /// Our daemon's own counters, per tunnel.
-    pub(super) accounts: Accounts,
+    pub(super) accounts: LoopCounters,
     /// Use of all cores by other processes.
     pub(super) others_percent: Option<f64>,
 }
@@ -151,7 +151,7 @@ pub(super) fn wave(
         memory_bytes: gained as f64 / each,
         empty_bytes,
         drops: server.drops() - dropped + here,
-        accounts: Accounts::default(),
+        accounts: LoopCounters::default(),
         others_percent: others_of(others),
         wave,
     })
@@ -238,11 +238,11 @@ pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
         cpu_us: spent.cpu_us / each,
         load_us: load_ns as f64 / 1e3 / each,
         drops,
-        accounts: Accounts {
+        accounts: LoopCounters {
             calls,
-            ..Accounts::default()
+            ..LoopCounters::default()
         }
-        .per(each, &Accounts::default()),
+        .per(each, &LoopCounters::default()),
         others_percent: others_of(others),
         ..Run::default()
     })

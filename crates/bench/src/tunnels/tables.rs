@@ -6,7 +6,7 @@ use super::Results;
 use super::goals;
 use super::hello::Hello;
 use super::setup::{Run, SetUp, number};
-use crate::harness::server::{Accounts, Who};
+use crate::harness::server::{LoopCounters, Who};
 
 /// All tables, the goals first.
 pub(super) fn all(results: &Results) -> Vec<Table> {
@@ -135,7 +135,7 @@ fn add(table: &mut Table, is_floor: bool, cells: Vec<Cell>) {
 /// System calls by name; `rows` are a label, a size, the counts and the subject.
 fn calls<'a>(
     title: &str,
-    rows: impl Iterator<Item = (String, u32, &'a Accounts, Who)> + Clone,
+    rows: impl Iterator<Item = (String, u32, &'a LoopCounters, Who)> + Clone,
 ) -> Table {
     let mut names: Vec<&str> = Vec::new();
     for (_, _, accounts, _) in rows.clone() {

@@ -25,8 +25,8 @@ use peering::show::Aside;
 /// a few milliseconds at most.
 const BUDGET: usize = 8_192;
 
-/// The accounts of the loop's time on routes, one for each kind of work.
-pub(super) struct Accounts {
+/// The handlers that the loop's time on routes is booked to, one for each kind of work.
+pub(super) struct RouteHandlers {
     read: HandlerId,
     timers: HandlerId,
     work: HandlerId,
@@ -34,7 +34,7 @@ pub(super) struct Accounts {
     kernel: HandlerId,
 }
 
-impl Accounts {
+impl RouteHandlers {
     fn open(reactor: &mut Reactor) -> Self {
         Self {
             read: reactor.handler("bgp read"),
@@ -55,7 +55,7 @@ pub(super) struct BgpService {
     announced: Announced,
     pools: Vec<Prefix>,
     installed: Option<Installed>,
-    accounts: Accounts,
+    handlers: RouteHandlers,
     has_work: bool,
     was_read: bool,
     ending: bool,
@@ -74,7 +74,7 @@ impl BgpService {
         seed: [u8; 32],
         reactor: &mut Reactor,
     ) -> Result<Self> {
-        let accounts = Accounts::open(reactor);
+        let handlers = RouteHandlers::open(reactor);
         let signatures = bgp.signatures();
         let peering = Peering::open(Source::Bgp.to_bits(), &bgp.listen, signatures, reactor)
             .map_err(|(address, error)| {
@@ -101,7 +101,7 @@ impl BgpService {
             announce: Announce::default(),
             pools: Vec::new(),
             installed,
-            accounts,
+            handlers,
             has_work: true,
             was_read: false,
             ending: false,
@@ -199,7 +199,7 @@ impl BgpService {
     /// Does a turn's work, after its input was read.
     pub(super) fn turn(&mut self, reactor: &mut Reactor, now: Instant) {
         if core::mem::take(&mut self.was_read) {
-            reactor.lap(self.accounts.read);
+            reactor.lap(self.handlers.read);
         }
         self.speaker.drained(reactor.complete_until());
         let due = self.poll_timeout().filter(|(at, _)| *at <= now);
@@ -207,10 +207,10 @@ impl BgpService {
             reactor.record_lateness(now.since(at));
             self.speaker.handle_timeout(now);
             self.peering.tend(reactor, now);
-            reactor.lap(self.accounts.timers);
+            reactor.lap(self.handlers.timers);
         }
         self.has_work = self.speaker.work(BUDGET, now);
-        reactor.lap(self.accounts.work);
+        reactor.lap(self.handlers.work);
         self.write(reactor, now);
         self.tell(reactor, now);
         self.install(reactor);
@@ -221,7 +221,7 @@ impl BgpService {
             .peering
             .write(&mut self.speaker, &mut self.buffers, reactor, now);
         if writes > 0 {
-            reactor.lap_many(self.accounts.write, writes);
+            reactor.lap_many(self.handlers.write, writes);
         }
     }
 
@@ -271,7 +271,7 @@ impl BgpService {
         }
         if installed.has_changes() {
             installed.work();
-            reactor.lap(self.accounts.kernel);
+            reactor.lap(self.handlers.kernel);
         }
     }
 

@@ -31,14 +31,14 @@ pub(crate) struct Tcp {
     peerings: Vec<Option<Box<Peering>>>,
     /// Routers that have more to write.
     more: Vec<u32>,
-    accounts: Accounts,
+    handlers: TcpHandlers,
     /// The world's time when all input had been read.
     pub(super) drained: Instant,
 }
 
-/// The accounts that the loop's time is booked to.
+/// The handlers that the loop's time is booked to.
 #[derive(Clone, Copy)]
-struct Accounts {
+struct TcpHandlers {
     read: HandlerId,
     routers: HandlerId,
 }
@@ -51,7 +51,7 @@ impl Tcp {
     pub(crate) fn open(routers: usize, waker: &Waker, poller: PollerKind) -> io::Result<Self> {
         let mut reactor = Reactor::new(poller, StoreKind::default())?;
         reactor.add(waker, "waker", WAKER, Interest::READ)?;
-        let accounts = Accounts {
+        let handlers = TcpHandlers {
             read: reactor.handler("bgp read"),
             routers: reactor.handler("routers"),
         };
@@ -60,7 +60,7 @@ impl Tcp {
             buffers: Buffers::new(),
             peerings: (0..routers).map(|_| None).collect(),
             more: Vec::new(),
-            accounts,
+            handlers,
             drained: Instant::ZERO,
         })
     }
@@ -136,7 +136,7 @@ impl World {
         self.go_on_writing();
         self.answer();
         if let Some(tcp) = &mut self.tcp {
-            let account = tcp.accounts.routers;
+            let account = tcp.handlers.routers;
             tcp.reactor.lap(account);
         }
         Ok(woken)
@@ -157,7 +157,7 @@ impl World {
         if let Some(tcp) = &mut self.tcp
             && served > 0
         {
-            let account = tcp.accounts.read;
+            let account = tcp.handlers.read;
             tcp.reactor.lap_many(account, served);
         }
         woken
