@@ -1,7 +1,7 @@
 //! Reads files into texts. Only this module and `secret` do I/O.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::fault::{Faults, Notes};
 
@@ -38,6 +38,11 @@ pub fn utf8<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str, Faults> {
         notes.at(valid.len(), "", "is not UTF-8 text from here on");
         notes.faults().of(path)
     })
+}
+
+/// The path of a file that the file at `config` names: a relative name is relative to the folder of `config`.
+pub fn beside(config: &Path, name: &str) -> PathBuf {
+    config.parent().unwrap_or(Path::new(".")).join(name)
 }
 
 /// The texts of `/etc/protocols` and `/etc/services`, empty where a file is missing.

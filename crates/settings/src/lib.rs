@@ -46,7 +46,7 @@ mod tests;
 mod value;
 
 pub use fault::{FAULTS_MAX, Fault, Faults, Notes, Place, Words};
-pub use file::{network_names, text_of, utf8};
+pub use file::{beside, network_names, text_of, utf8};
 pub use section::{At, Section, only_sections};
 pub use syntax::{document, part};
 pub use value::{choose, set};

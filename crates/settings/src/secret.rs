@@ -4,10 +4,11 @@
 
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::Redacted;
 
+use crate::file::beside;
 use crate::section::{At, Section};
 
 /// Bytes of the longest secret.
@@ -53,10 +54,7 @@ fn read(section: &mut Section, config: &Path, what: Option<&str>) -> Option<At<R
         });
     }
     let file = file?;
-    let path = config
-        .parent()
-        .unwrap_or(Path::new("."))
-        .join(PathBuf::from(&file.value));
+    let path = beside(config, &file.value);
     match from_file(&path) {
         Ok(secret) => Some(At {
             value: secret,

@@ -63,7 +63,7 @@ pub(super) fn read(
     let mut client = Config::new(nas.clone());
     set(section.flag("acct_delay_time"), &mut client.acct_delay_time);
     let store = section.string("accounting_store");
-    let store = store.map(|text| path.parent().unwrap_or(Path::new(".")).join(text.value));
+    let store = store.map(|text| settings::beside(path, &text.value));
     let listen: Option<SocketAddr> = address_of(&mut section, "disconnect", "127.0.0.1:3799");
     section.known("server");
     section.known("client");

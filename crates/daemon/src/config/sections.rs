@@ -143,6 +143,15 @@ fn shared(
         &mut config.setup_timeout,
     );
     set(section.flag("tie_breaker"), &mut config.tie_breaker);
+    methods(&mut section, config);
+    let mut wait = Duration::from_secs(5);
+    set(section.seconds("shutdown_wait_s", 0.0..=60.0), &mut wait);
+    section.finish();
+    wait
+}
+
+/// Reads the keys that choose among methods, and the length of cookies.
+fn methods(section: &mut Section, config: &mut l2tp::Config) {
     let config_ids = [
         ("off", ConfigIds::Off),
         ("first-free", ConfigIds::FirstFree),
@@ -189,10 +198,6 @@ fn shared(
     if let Some(list) = section.choices("pseudowires", &wires) {
         config.pseudowires = list;
     }
-    let mut wait = Duration::from_secs(5);
-    set(section.seconds("shutdown_wait_s", 0.0..=60.0), &mut wait);
-    section.finish();
-    wait
 }
 
 fn retransmission(section: &mut Section, config: &mut l2tp::Config) {

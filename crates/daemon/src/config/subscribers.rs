@@ -126,15 +126,40 @@ pub(super) fn read(
 fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option<Ipv4Addr> {
     edge.terminate = root.contains_key("ppp");
     let mut section = Section::open(root, "ppp", notes);
-    let mut own = None;
+    let own = addresses(&mut section, edge);
+    authenticate(root, &mut section, &mut edge.ppp);
+    timers(&mut section, &mut edge.ppp);
+    set(section.flag("ipv6"), &mut edge.ipv6);
+    set(section.flag("clamp_mss"), &mut edge.clamp_mss);
+    let year_s = 31_536_000.0;
+    for (key, longest_s, to) in [
+        ("setup_timeout_s", 3_600.0, &mut edge.setup_timeout),
+        ("session_timeout_s", year_s, &mut edge.session_timeout),
+        ("idle_timeout_s", year_s, &mut edge.idle_timeout),
+        ("interim_interval_s", year_s, &mut edge.interim_interval),
+    ] {
+        set(section.seconds(key, 0.0..=longest_s), to);
+    }
+    if let Some(mtu) = section.integer("path_mtu", 576..=65_535, "octets") {
+        edge.path_mtu = mtu.value as u16;
+    }
+    if let Some(most) = section.integer("subscribers", 1..=1 << 20, "") {
+        edge.subscribers_max = most.value as u32;
+        edge.routes_max = edge.subscribers_max.saturating_mul(2);
+    }
+    section.finish();
+    own
+}
+
+/// Reads the edge's own addresses and the name servers. Returns our own IPv4 address.
+fn addresses(section: &mut Section, edge: &mut edge::Config) -> Option<Ipv4Addr> {
     if edge.terminate {
         let remedy = "give the edge's own address: address = \"10.255.0.1\"";
         section.require("address", remedy);
     }
-    let address: Option<At<Ipv4Addr>> =
-        section.from_text("address", "an IPv4 address", "10.255.0.1");
-    if let Some(At { value: address, at }) = address {
-        (edge.address, own) = (address, Some(address));
+    let own: Option<At<Ipv4Addr>> = section.from_text("address", "an IPv4 address", "10.255.0.1");
+    if let Some(At { value: address, at }) = own {
+        edge.address = address;
         let is_host = !address.is_unspecified()
             && !address.is_loopback()
             && !address.is_multicast()
@@ -160,7 +185,11 @@ fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option
     for (place, resolver) in edge.dns.iter_mut().zip(resolvers) {
         *place = Some(resolver.value);
     }
-    let ppp = &mut edge.ppp;
+    own.map(|own| own.value)
+}
+
+/// Reads `authenticate`: a list of protocols, or "nobody".
+fn authenticate(root: &DeTable<'_>, section: &mut Section, ppp: &mut ppp::Config) {
     ppp.authenticate = vec![Authentication::ChapMd5];
     if let Some(text) = authenticate_text(root) {
         let at = section.string("authenticate").map_or(0, |text| text.at);
@@ -180,35 +209,6 @@ fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option
             ppp.authenticate = ways;
         }
     }
-    timers(&mut section, ppp);
-    set(section.flag("ipv6"), &mut edge.ipv6);
-    set(section.flag("clamp_mss"), &mut edge.clamp_mss);
-    set(
-        section.seconds("setup_timeout_s", 0.0..=3_600.0),
-        &mut edge.setup_timeout,
-    );
-    let day = 0.0..=31_536_000.0;
-    set(
-        section.seconds("session_timeout_s", day.clone()),
-        &mut edge.session_timeout,
-    );
-    set(
-        section.seconds("idle_timeout_s", day.clone()),
-        &mut edge.idle_timeout,
-    );
-    set(
-        section.seconds("interim_interval_s", day),
-        &mut edge.interim_interval,
-    );
-    if let Some(mtu) = section.integer("path_mtu", 576..=65_535, "octets") {
-        edge.path_mtu = mtu.value as u16;
-    }
-    if let Some(most) = section.integer("subscribers", 1..=1 << 20, "") {
-        edge.subscribers_max = most.value as u32;
-        edge.routes_max = edge.subscribers_max.saturating_mul(2);
-    }
-    section.finish();
-    own
 }
 
 /// The value of `authenticate` if it is a single word.
@@ -221,7 +221,22 @@ fn authenticate_text(root: &DeTable<'_>) -> Option<String> {
 }
 
 fn timers(section: &mut Section, ppp: &mut ppp::Config) {
-    set(section.seconds("restart_s", 0.1..=60.0), &mut ppp.restart);
+    for (key, range_s, to) in [
+        ("restart_s", 0.1..=60.0, &mut ppp.restart),
+        (
+            "authentication_timeout_s",
+            1.0..=600.0,
+            &mut ppp.authentication_max,
+        ),
+        ("echo_interval_s", 0.0..=3_600.0, &mut ppp.echo_interval),
+        (
+            "rechallenge_interval_s",
+            0.0..=86_400.0,
+            &mut ppp.rechallenge_interval,
+        ),
+    ] {
+        set(section.seconds(key, range_s), to);
+    }
     for (key, value) in [
         ("configure_tries", &mut ppp.configure_max),
         ("terminate_tries", &mut ppp.terminate_max),
@@ -232,18 +247,6 @@ fn timers(section: &mut Section, ppp: &mut ppp::Config) {
             *value = tries.value as u8;
         }
     }
-    set(
-        section.seconds("authentication_timeout_s", 1.0..=600.0),
-        &mut ppp.authentication_max,
-    );
-    set(
-        section.seconds("echo_interval_s", 0.0..=3_600.0),
-        &mut ppp.echo_interval,
-    );
-    set(
-        section.seconds("rechallenge_interval_s", 0.0..=86_400.0),
-        &mut ppp.rechallenge_interval,
-    );
     if let Some(mru) = section.integer("mru", 128..=9_216, "octets") {
         ppp.mru = mru.value as u16;
     }
@@ -325,7 +328,7 @@ fn users(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<(UsersFil
     let mut section = Section::open(root, "users", notes);
     section.require("file", "give the users' file: file = \"users.toml\"");
     let file = section.string("file")?;
-    let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
+    let path = settings::beside(path, &file.value);
     let users = load_users(&path);
     if let Err(faults) = &users {
         section.faults_of_file(file.at, "file", faults);
@@ -369,7 +372,7 @@ fn filters(
         );
         return None;
     };
-    let path = path.parent().unwrap_or(Path::new(".")).join(&file.value);
+    let path = settings::beside(path, &file.value);
     match load_filters(&path, &FilterSet::default()) {
         Ok(set) => {
             if let Some(name) = default {

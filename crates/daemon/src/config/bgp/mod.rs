@@ -5,11 +5,11 @@ mod policy;
 mod speaker;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use base::{Duration, Redacted};
-use bgp::{DynamicConfig, PeerConfig, SpeakerConfig};
+use bgp::{DynamicConfig, PeerConfig, PeerSettings, SpeakerConfig};
 use peering::{Listen, Signature};
 use toml::de::DeTable;
 use wire::bgp::{PORT, Prefix};
@@ -98,7 +98,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
         path,
         policies: &policies,
     };
-    let defaults = speaker::read(&mut section, &bgp::PeerSettings::default(), &files);
+    let defaults = speaker::read(&mut section, &PeerSettings::default(), &files);
     let mut announce = announce(&mut section);
     let install = section.flag("install").is_some_and(|flag| flag.value);
     let kernel = Install {
@@ -121,23 +121,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
         section.known(key);
     }
     section.finish();
-    let mut peers: Vec<At<PeerConfig>> = Vec::new();
-    for mut section in Section::each(table, "neighbor", "bgp.neighbor", notes) {
-        let at = section.at();
-        let peer = neighbor::neighbor(&mut section, &defaults, &files);
-        if let Some(peer) = &peer
-            && let Some(other) = peers.iter().find(|other| other.value.remote == peer.remote)
-        {
-            let line = section.line(other.at);
-            let message = format!(
-                "{} is a neighbour already, in line {line}; give it once",
-                peer.remote
-            );
-            section.fault(at, "address", message);
-        }
-        section.finish();
-        peers.extend(peer.map(|value| At { value, at }));
-    }
+    let peers = neighbors(table, &defaults, &files, notes);
     let mut dynamic: Vec<DynamicConfig> = Vec::new();
     for mut section in Section::each(table, "dynamic", "bgp.dynamic", notes) {
         dynamic.extend(neighbor::dynamic(&mut section, &defaults, &files));
@@ -147,7 +131,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     speaker.cluster_id = cluster_id;
     speaker.restarted = restarted.then_some(Duration::from_secs(180));
     speaker.limits = limits;
-    speaker.peers = peers.into_iter().map(|peer| peer.value).collect();
+    speaker.peers = peers;
     speaker.dynamic = dynamic;
     speaker.roas = policies.roas();
     if notes.is_empty()
@@ -163,6 +147,33 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
         install: install.then_some(kernel),
         shutdown_wait,
     })
+}
+
+/// Reads each `[[bgp.neighbor]]`. No two may have one address.
+fn neighbors(
+    table: &DeTable<'_>,
+    defaults: &PeerSettings,
+    files: &speaker::Context<'_>,
+    notes: &Notes<'_>,
+) -> Vec<PeerConfig> {
+    let mut peers: Vec<At<PeerConfig>> = Vec::new();
+    for mut section in Section::each(table, "neighbor", "bgp.neighbor", notes) {
+        let at = section.at();
+        let peer = neighbor::neighbor(&mut section, defaults, files);
+        if let Some(peer) = &peer
+            && let Some(other) = peers.iter().find(|other| other.value.remote == peer.remote)
+        {
+            let line = section.line(other.at);
+            let message = format!(
+                "{} is a neighbour already, in line {line}; give it once",
+                peer.remote
+            );
+            section.fault(at, "address", message);
+        }
+        section.finish();
+        peers.extend(peer.map(|value| At { value, at }));
+    }
+    peers.into_iter().map(|peer| peer.value).collect()
 }
 
 fn own_asn(section: &mut Section) -> Option<u32> {
@@ -279,11 +290,6 @@ fn prefix(text: &str) -> Result<Prefix, String> {
 fn number(section: &mut Section, key: &'static str, default: u32) -> u32 {
     let number = section.integer(key, 1..=i64::from(u32::MAX), "");
     number.map_or(default, |number| number.value as u32)
-}
-
-/// Resolves a file name relative to the directory of the configuration file.
-fn beside(path: &Path, name: &str) -> PathBuf {
-    path.parent().unwrap_or(Path::new(".")).join(name)
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ fn roas(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Roas {
         notes.at(at, "bgp.roas", "must be the name of a file in quotes");
         return Roas::default();
     };
-    let file = super::beside(path, name);
+    let file = settings::beside(path, name);
     let text = match settings::text_of(&file) {
         Ok(text) => text,
         Err(faults) => {

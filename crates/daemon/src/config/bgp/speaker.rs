@@ -126,22 +126,16 @@ fn times(section: &mut Section, settings: &mut PeerSettings) {
     if let Some(hold) = section.seconds("send_hold_s", 1.0..=86_400.0) {
         settings.send_hold = Some(hold.value);
     }
-    set(
-        section.seconds("connect_retry_s", 0.1..=86_400.0),
-        &mut settings.connect_retry,
-    );
-    set(
-        section.seconds("idle_hold_s", 0.0..=86_400.0),
-        &mut settings.idle_hold,
-    );
-    set(
-        section.seconds("idle_hold_max_s", 0.0..=86_400.0),
-        &mut settings.idle_hold_max,
-    );
-    set(
-        section.seconds("advertisement_interval_s", 0.0..=3_600.0),
-        &mut settings.advertisement_interval,
-    );
+    let day_s = 86_400.0;
+    let interval = &mut settings.advertisement_interval;
+    for (key, range_s, to) in [
+        ("connect_retry_s", 0.1..=day_s, &mut settings.connect_retry),
+        ("idle_hold_s", 0.0..=day_s, &mut settings.idle_hold),
+        ("idle_hold_max_s", 0.0..=day_s, &mut settings.idle_hold_max),
+        ("advertisement_interval_s", 0.0..=3_600.0, interval),
+    ] {
+        set(section.seconds(key, range_s), to);
+    }
     if let Some(delay) = section.seconds("delay_open_s", 0.1..=240.0) {
         settings.delay_open = Some(delay.value);
     }
