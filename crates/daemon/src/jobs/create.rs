@@ -37,39 +37,75 @@ impl Context<'_> {
         })
     }
 
+    pub(super) fn begin_sessions(
+        &mut self,
+        id: u64,
+        create: SessionCreate,
+    ) -> Result<Work, Refusal> {
+        check_count(create.count)?;
+        let tunnel = self.tunnel(create.tunnel, create.version)?;
+        let ticket = self.client.open_ticket(id);
+        Ok(Work::Sessions {
+            create,
+            tunnel,
+            begun: 0,
+            ticket,
+        })
+    }
+
     pub(super) fn tunnels(
         &mut self,
         create: TunnelCreate,
-        begun: u32,
+        mut begun: u32,
         ticket: Key,
         steps: &mut usize,
     ) -> Option<Work> {
-        let mut begun = begun;
-        while begun < create.count && *steps > 0 && !self.client.is_full() {
+        let is_done = self.create(create.count, &mut begun, ticket, steps, |this, begun| {
             let from = create
                 .from
                 .map(|net| net.nth(create.skip.wrapping_add(begun.into())));
-            if let Err(reason) = self.open_tunnel(&create, from, ticket) {
-                let reason = Some(reason.as_str());
-                let failed = Created {
-                    up: Some(false),
-                    reason,
-                    ..Created::default()
-                };
-                self.client.report(ticket, failed);
+            if let Err(reason) = this.open_tunnel(&create, from, ticket) {
+                this.failed(ticket, 0, &reason);
             }
-            begun += 1;
+        });
+        (!is_done).then_some(Work::Tunnels {
+            create,
+            begun,
+            ticket,
+        })
+    }
+
+    /// Creates one after another until all `count` are started, `steps` are used up, or the client's buffer is full.
+    /// Returns whether all are started.
+    fn create(
+        &mut self,
+        count: u32,
+        begun: &mut u32,
+        ticket: Key,
+        steps: &mut usize,
+        mut one: impl FnMut(&mut Self, u32),
+    ) -> bool {
+        while *begun < count && *steps > 0 && !self.client.is_full() {
+            one(self, *begun);
+            *begun += 1;
             *steps -= 1;
         }
-        if begun < create.count {
-            return Some(Work::Tunnels {
-                create,
-                begun,
-                ticket,
-            });
+        let is_done = *begun >= count;
+        if is_done {
+            self.client.all_begun(ticket);
         }
-        self.client.all_begun(ticket);
-        None
+        is_done
+    }
+
+    /// Reports a tunnel or session that could not be created.
+    fn failed(&mut self, ticket: Key, tunnel: u32, reason: &str) {
+        let failed = Created {
+            tunnel,
+            up: Some(false),
+            reason: Some(reason),
+            ..Created::default()
+        };
+        self.client.report(ticket, failed);
     }
 
     fn open_tunnel(
@@ -124,59 +160,44 @@ impl Context<'_> {
         &mut self,
         create: SessionCreate,
         tunnel: TunnelKey,
-        begun: u32,
+        mut begun: u32,
         ticket: Key,
         steps: &mut usize,
     ) -> Option<Work> {
-        let mut begun = begun;
-        while begun < create.count && *steps > 0 && !self.client.is_full() {
-            let call = call(&create);
-            let Core {
-                edge, client, now, ..
-            } = &mut *self.core;
-            match edge.endpoint_mut().open_session(tunnel, call, *now) {
-                Ok(session) => {
-                    let dials = client.is_some() && matches!(create.pseudowire, Wire::Ppp);
-                    if let Some(dialler) = client
-                        .as_mut()
-                        .filter(|_| matches!(create.pseudowire, Wire::Ppp))
-                    {
-                        edge.dial(session, dialler.next(), *now);
-                    }
-                    let id = edge.endpoint().session(session).map(|view| view.id);
-                    self.started(
-                        create.wait,
-                        wait_for(session, dials),
-                        ticket,
-                        create.tunnel,
-                        id,
-                    );
-                }
-                Err(error) => {
-                    let (tunnel, reason) = (create.tunnel, error.to_string());
-                    let reason = Some(reason.as_str());
-                    let failed = Created {
-                        tunnel,
-                        up: Some(false),
-                        reason,
-                        ..Created::default()
-                    };
-                    self.client.report(ticket, failed);
-                }
+        let is_done = self.create(create.count, &mut begun, ticket, steps, |this, _| {
+            if let Err(reason) = this.open_session(&create, tunnel, ticket) {
+                this.failed(ticket, create.tunnel, &reason);
             }
-            begun += 1;
-            *steps -= 1;
+        });
+        (!is_done).then_some(Work::Sessions {
+            create,
+            tunnel,
+            begun,
+            ticket,
+        })
+    }
+
+    fn open_session(
+        &mut self,
+        create: &SessionCreate,
+        tunnel: TunnelKey,
+        ticket: Key,
+    ) -> Result<(), String> {
+        let Core {
+            edge, client, now, ..
+        } = &mut *self.core;
+        let opened = edge.endpoint_mut().open_session(tunnel, call(create), *now);
+        let session = opened.map_err(|error| error.to_string())?;
+        let is_ppp = matches!(create.pseudowire, Wire::Ppp);
+        let dialler = client.as_mut().filter(|_| is_ppp);
+        let dials = dialler.is_some();
+        if let Some(dialler) = dialler {
+            edge.dial(session, dialler.next(), *now);
         }
-        if begun < create.count {
-            return Some(Work::Sessions {
-                create,
-                tunnel,
-                begun,
-                ticket,
-            });
-        }
-        self.client.all_begun(ticket);
-        None
+        let id = edge.endpoint().session(session).map(|view| view.id);
+        let wait_for = wait_for(session, dials);
+        self.started(create.wait, wait_for, ticket, create.tunnel, id);
+        Ok(())
     }
 
     /// Replies at once, or records that the client waits.

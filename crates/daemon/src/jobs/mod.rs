@@ -130,36 +130,9 @@ impl Context<'_> {
         match request {
             Do::TunnelCreate(create) => self.begin_tunnels(id, create).map(Some),
             Do::TunnelDelete(delete) => self.delete(id, delete),
-            Do::SessionCreate(create) => {
-                check_count(create.count)?;
-                let tunnel = self.tunnel(create.tunnel, create.version)?;
-                let ticket = self.client.open_ticket(id);
-                Ok(Some(Work::Sessions {
-                    create,
-                    tunnel,
-                    begun: 0,
-                    ticket,
-                }))
-            }
-            Do::SessionDelete(name) => {
-                let session = self.session(name)?;
-                let closed = self
-                    .core
-                    .edge
-                    .endpoint_mut()
-                    .close_session(session, self.core.now);
-                reply::done(self.client.out(), id, Some(closed.into()));
-                Ok(None)
-            }
-            Do::SessionAnswer(name) => {
-                let session = self.session(name)?;
-                if !self.core.edge.endpoint_mut().answer_call(session) {
-                    let message = format!("session {} does not wait for an answer", name.session);
-                    return Err(Refusal::new(Code::Refused, message));
-                }
-                reply::done(self.client.out(), id, None);
-                Ok(None)
-            }
+            Do::SessionCreate(create) => self.begin_sessions(id, create).map(Some),
+            Do::SessionDelete(name) => self.delete_session(id, name),
+            Do::SessionAnswer(name) => self.answer(id, name),
             Do::SessionDrop(who) => self.begin_drop(&who).map(Some),
             Do::CaptureSubscriber(wanted) => self.capture(id, &wanted),
             Do::CaptureStop(stop) => self.stop_capture(id, stop.capture),
@@ -256,6 +229,29 @@ impl Context<'_> {
             .endpoint_mut()
             .close_tunnel(key, self.core.now);
         reply::done(self.client.out(), id, Some(closed.into()));
+        Ok(None)
+    }
+
+    fn delete_session(&mut self, id: u64, name: SessionName) -> Result<Option<Work>, Refusal> {
+        let session = self.session(name)?;
+        let closed = self
+            .core
+            .edge
+            .endpoint_mut()
+            .close_session(session, self.core.now);
+        reply::done(self.client.out(), id, Some(closed.into()));
+        Ok(None)
+    }
+
+    /// Answers a call that the peer wants to be placed.
+    fn answer(&mut self, id: u64, name: SessionName) -> Result<Option<Work>, Refusal> {
+        let number = name.session;
+        let session = self.session(name)?;
+        if !self.core.edge.endpoint_mut().answer_call(session) {
+            let message = format!("session {number} does not wait for an answer");
+            return Err(Refusal::new(Code::Refused, message));
+        }
+        reply::done(self.client.out(), id, None);
         Ok(None)
     }
 
