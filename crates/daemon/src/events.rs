@@ -104,8 +104,8 @@ pub(super) fn tell(
     server: &mut Server,
     summary: &mut Summary,
 ) {
-    let event = match event {
-        edge::Event::Access(event) => event,
+    match event {
+        edge::Event::Access(event) => tell_access(event, core, server, summary),
         edge::Event::Up { subscriber } => {
             if tracing::enabled!(tracing::Level::DEBUG)
                 && let Some(view) = core.edge.subscriber(subscriber)
@@ -116,7 +116,6 @@ pub(super) fn tell(
             if let Some(view) = core.edge.subscriber(subscriber) {
                 server.up(WaitFor::Line(view.session), core.now);
             }
-            return;
         }
         edge::Event::Network {
             address,
@@ -126,7 +125,6 @@ pub(super) fn tell(
             if let Some(routes) = &mut core.routes {
                 routes.leads(address, length, leads);
             }
-            return;
         }
         edge::Event::Client {
             subscriber,
@@ -142,7 +140,6 @@ pub(super) fn tell(
                 let lns = tunnel.map(|tunnel| tunnel.route.peer.ip());
                 clients.set(subscriber, addresses.map(|(own, _)| own).zip(lns));
             }
-            return;
         }
         edge::Event::Down {
             session,
@@ -156,8 +153,15 @@ pub(super) fn tell(
             }
             let name = String::from_utf8_lossy(&name);
             tracing::debug!(subscriber = %name, %reason, "disconnected");
-            return;
         }
+    }
+}
+
+/// Passes an event of a tunnel or session on.
+fn tell_access(event: Event, core: &mut Core, server: &mut Server, summary: &mut Summary) {
+    let id_of = |session| {
+        let view = core.edge.endpoint().session(session);
+        view.map(|view| view.id)
     };
     match event {
         Event::TunnelAccepted { tunnel } => give_socket(tunnel, core, summary),
@@ -194,22 +198,14 @@ pub(super) fn tell(
             }
         }
         Event::CallRequested { session } => {
-            let id = core
-                .edge
-                .endpoint()
-                .session(session)
-                .map(|session| session.id);
+            let id = id_of(session);
             tracing::debug!(
                 session = id,
                 "the peer wants a call placed: answer or delete it"
             );
         }
         Event::WanErrors { session, errors } => {
-            let id = core
-                .edge
-                .endpoint()
-                .session(session)
-                .map(|session| session.id);
+            let id = id_of(session);
             tracing::debug!(session = id, ?errors, "the peer reports line errors");
         }
         Event::LinkInfo {
@@ -217,11 +213,7 @@ pub(super) fn tell(
             accm,
             circuit_status,
         } => {
-            let id = core
-                .edge
-                .endpoint()
-                .session(session)
-                .map(|session| session.id);
+            let id = id_of(session);
             tracing::debug!(
                 session = id,
                 ?accm,

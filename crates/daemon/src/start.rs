@@ -52,31 +52,13 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
     let routes = routes(settings, &mut reactor)?;
     let seats = shards::seats(event, &sockets, queues).context("event.shards")?;
-    // Netlink stays open, since clients' addresses change while the daemon runs.
-    let installs = settings
-        .bgp
-        .as_ref()
-        .is_some_and(|bgp| bgp.install.is_some());
-    let dropped = match inside.clients.is_some() || installs {
-        true => reactor::drop_capabilities_but_net_admin(),
-        false => reactor::drop_capabilities(),
-    };
-    dropped.context("cannot give up privileges")?;
-
+    give_up_privileges(settings, &inside)?;
     let edge = edge(settings)?;
     let cookie = settings.l2tp.cookie_len;
     let shards = Shards::start(event, cookie, &edge, &sockets, seats, &mut reactor)
         .context("event.shards")?;
     let now = clock::now();
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        pid = std::process::id(),
-        control = %settings.control.socket.display(),
-        poller = %event.poller,
-        timers = %settings.l2tp.timers,
-        shards = event.shards,
-        "started"
-    );
+    log_start(settings);
     let mut core = Core {
         reactor,
         edge,
@@ -113,6 +95,29 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         },
         failure: None,
     })
+}
+
+fn give_up_privileges(settings: &Settings, inside: &Inside) -> Result<()> {
+    let bgp = settings.bgp.as_ref();
+    let installs = bgp.is_some_and(|bgp| bgp.install.is_some());
+    // Netlink stays open, since clients' addresses change while the daemon runs.
+    let dropped = match inside.clients.is_some() || installs {
+        true => reactor::drop_capabilities_but_net_admin(),
+        false => reactor::drop_capabilities(),
+    };
+    dropped.context("cannot give up privileges")
+}
+
+fn log_start(settings: &Settings) {
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        pid = std::process::id(),
+        control = %settings.control.socket.display(),
+        poller = %settings.event.poller,
+        timers = %settings.l2tp.timers,
+        shards = settings.event.shards,
+        "started"
+    );
 }
 
 fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {

@@ -110,42 +110,23 @@ impl Show {
 }
 
 impl What {
+    // long: one short arm for each table
     fn step(&mut self, cursor: u32, core: &mut Core, out: &mut Rows) -> Step {
         if let What::Bgp(show) = self {
-            let Some(left) = show.take().zip(core.routes.as_deref_mut()) else {
-                return Step::End;
-            };
-            let (show, routes) = left;
-            let aside = routes.aside();
-            return match show.step(&mut routes.speaker, aside, core.now, out) {
-                Some(left) => Step::Then(What::Bgp(Some(left))),
-                None => Step::End,
-            };
+            return bgp(show.take(), core, out);
         }
         let core = &*core;
         let endpoint = core.edge.endpoint();
         match self {
-            What::Tunnels => match endpoint.next_tunnel(cursor) {
-                Some((next, view)) => {
-                    tables::tunnel(&view, core.now, out);
-                    Step::From(next)
-                }
-                None => Step::End,
-            },
-            What::Sessions => match endpoint.next_session(cursor) {
-                Some((next, view)) => {
-                    tables::session(&view, core, out);
-                    Step::From(next)
-                }
-                None => Step::End,
-            },
-            What::Peers => match endpoint.next_peer(cursor) {
-                Some((next, view)) => {
-                    tables::peer(&view, out);
-                    Step::From(next)
-                }
-                None => Step::End,
-            },
+            What::Tunnels => after(endpoint.next_tunnel(cursor), |view| {
+                tables::tunnel(&view, core.now, out);
+            }),
+            What::Sessions => after(endpoint.next_session(cursor), |view| {
+                tables::session(&view, core, out);
+            }),
+            What::Peers => after(endpoint.next_peer(cursor), |view| {
+                tables::peer(&view, out);
+            }),
             What::Subscribers(filter) => subscribers::next(core, filter, cursor, out),
             What::Details {
                 keys,
@@ -202,6 +183,29 @@ impl What {
             // Handled above.
             What::Bgp(_) => Step::End,
         }
+    }
+}
+
+/// A step of the speaker's tables.
+fn bgp(show: Option<BgpShow>, core: &mut Core, out: &mut Rows) -> Step {
+    let Some((show, routes)) = show.zip(core.routes.as_deref_mut()) else {
+        return Step::End;
+    };
+    let aside = routes.aside();
+    match show.step(&mut routes.speaker, aside, core.now, out) {
+        Some(left) => Step::Then(What::Bgp(Some(left))),
+        None => Step::End,
+    }
+}
+
+/// Writes the row of the next entry, if there is one.
+fn after<T>(next: Option<(u32, T)>, write: impl FnOnce(T)) -> Step {
+    match next {
+        Some((next, view)) => {
+            write(view);
+            Step::From(next)
+        }
+        None => Step::End,
     }
 }
 

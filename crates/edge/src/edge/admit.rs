@@ -44,10 +44,8 @@ impl<A: Access> Edge<A> {
         let one = self.at_mut(index);
         if let Some(name) = name.filter(|&name| *name != *one.name) {
             if one.phase != Phase::Asking || one.up.is_some() {
-                let reason = End::Refused("another name than that of its account".into());
-                self.counters.refused += 1;
-                self.turn_away(index, reason, b"another name", now);
-                return true;
+                let why = "another name than that of its account";
+                return self.deny(index, why, b"another name", now);
             }
             self.forget_name(index);
             self.set_name(index, name);
@@ -62,23 +60,16 @@ impl<A: Access> Edge<A> {
         }
         one.is_local = !is_remote;
         self.register_name(index);
-        let alike = self.find(&self.at(index).name);
-        // Our own clients with this name are subscribers of another network.
-        let alike = alike.filter(|one| !self.at(one.0.index).is_client).count();
-        if sessions.is_some_and(|most| alike > most as usize) {
-            self.counters.refused += 1;
-            let reason = End::Refused("as many sessions as it may have".into());
-            self.turn_away(index, reason, b"too many sessions", now);
-            return true;
+        if sessions.is_some_and(|most| self.sessions_alike(index) > most as usize) {
+            let why = "as many sessions as it may have";
+            return self.deny(index, why, b"too many sessions", now);
         }
         let wanted = profile.filter.as_ref().or(self.config.filter.as_ref());
         let filter = wanted.map(|name| self.path.filters.set().find(name));
         if filter == Some(None) {
             let name = wanted.map_or("", |name| name);
-            let reason = End::Refused(format!("there is no filter {name}").into());
-            self.counters.refused += 1;
-            self.turn_away(index, reason, b"no filter", now);
-            return true;
+            let why = format!("there is no filter {name}");
+            return self.deny(index, &why, b"no filter", now);
         }
         self.at_mut(index).filter = filter.flatten();
         let is_plain = profile == Profile::default();
@@ -92,10 +83,18 @@ impl<A: Access> Edge<A> {
                 return true;
             }
         };
-        let grant = Grant {
+        let grant = self.grant(ipv4);
+        self.at_mut(index).phase = Phase::Networks;
+        self.with_link(index, now, |link, ctx| link.accept(&grant, message, ctx));
+        true
+    }
+
+    /// What an admitted subscriber is offered, besides its own address `peer`.
+    fn grant(&mut self, peer: Ipv4Addr) -> Grant {
+        Grant {
             ipv4: Some(Ipv4Offer {
                 local: self.config.address,
-                peer: ipv4,
+                peer,
                 dns: self.config.dns,
                 ask_dns: false,
             }),
@@ -103,9 +102,20 @@ impl<A: Access> Edge<A> {
                 .config
                 .ipv6
                 .then(|| Ipv6Offer::free(self.random.u64() | 1)),
-        };
-        self.at_mut(index).phase = Phase::Networks;
-        self.with_link(index, now, |link, ctx| link.accept(&grant, message, ctx));
+        }
+    }
+
+    /// How many sessions have the subscriber's name, with its own.
+    fn sessions_alike(&self, index: u32) -> usize {
+        let alike = self.find(&self.at(index).name);
+        // Our own clients with this name are subscribers of another network.
+        alike.filter(|one| !self.at(one.0.index).is_client).count()
+    }
+
+    /// Does not admit a subscriber whose claim was accepted. Returns `true`: the answer was in time.
+    fn deny(&mut self, index: u32, why: &str, message: &[u8], now: Instant) -> bool {
+        self.counters.refused += 1;
+        self.turn_away(index, End::Refused(why.into()), message, now);
         true
     }
 

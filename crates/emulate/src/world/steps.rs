@@ -69,6 +69,7 @@ impl Event {
         }
     }
 
+    // long: one short arm for each action
     /// The steps of an event. The first ones belong to the record `first`, those that end it to
     /// `last`. A flap's spread is drawn from `rng`.
     pub(crate) fn steps(
@@ -83,28 +84,21 @@ impl Event {
             event: Some(first),
             step,
         };
+        let once = |step: Step| vec![at(Duration::ZERO, step)];
         let lasting = |begins: Step, lasts: Option<Duration>, ends: Step| {
             let end = lasts.map(|lasts| Timed {
                 event: Some(last),
                 ..at(lasts, ends)
             });
-            [at(Duration::ZERO, begins)]
-                .into_iter()
-                .chain(end)
-                .collect()
+            once(begins).into_iter().chain(end).collect()
         };
         match self.action.clone() {
-            Action::Announce { router, prefix } => vec![at(
-                Duration::ZERO,
-                Step::Originate {
-                    router,
-                    prefix,
-                    origin: None,
-                },
-            )],
-            Action::Withdraw { router, prefix } => {
-                vec![at(Duration::ZERO, Step::Retract { router, prefix })]
-            }
+            Action::Announce { router, prefix } => once(Step::Originate {
+                router,
+                prefix,
+                origin: None,
+            }),
+            Action::Withdraw { router, prefix } => once(Step::Retract { router, prefix }),
             Action::Hijack {
                 router,
                 victim,
@@ -112,11 +106,10 @@ impl Event {
                 forged_origin,
                 lasts,
             } => {
-                let origin = forged_origin.then(|| topology.routers[victim as usize].asn);
                 let first = Step::Originate {
                     router,
                     prefix,
-                    origin,
+                    origin: forged_origin.then(|| topology.routers[victim as usize].asn),
                 };
                 lasting(first, lasts, Step::Retract { router, prefix })
             }
@@ -130,7 +123,7 @@ impl Event {
                 period,
                 spread,
             } => flaps(&who, times, period, spread, &at, rng),
-            Action::Reset { link } => vec![at(Duration::ZERO, Step::Reset { link })],
+            Action::Reset { link } => once(Step::Reset { link }),
             Action::LinkFailure { link, lasts } => {
                 let set = |up| Step::Link { link, up };
                 lasting(set(false), lasts, set(true))
@@ -143,26 +136,20 @@ impl Event {
                 router,
                 file,
                 routes_max,
-            } => vec![at(
-                Duration::ZERO,
-                Step::Replay {
-                    router,
-                    file,
-                    routes_max,
-                },
-            )],
+            } => once(Step::Replay {
+                router,
+                file,
+                routes_max,
+            }),
             Action::Malformed {
                 router,
                 neighbour,
                 message,
-            } => vec![at(
-                Duration::ZERO,
-                Step::Send {
-                    router,
-                    neighbour,
-                    message,
-                },
-            )],
+            } => once(Step::Send {
+                router,
+                neighbour,
+                message,
+            }),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use base::Instant;
+use bgp::Speaker;
 use bgp::rib::{Cursor, LocalRoute};
 use capfile::mrt::{Body, Entry, Peer, PeerIndexTable, Writer, table_attributes};
 use wire::bgp::attr::{self, code};
@@ -56,27 +57,8 @@ impl World {
         let Some(speaker) = self.speaker(router) else {
             return Ok(());
         };
-        let topology = &self.scenario.topology;
-        let own = &topology.routers[router as usize];
-        let mut peers = vec![Peer {
-            router_id: own.address.to_bits(),
-            address: own.address.into(),
-            asn: own.asn,
-        }];
-        let mut places: HashMap<u32, u16> = HashMap::new();
-        for &(near, _) in self.lines.near(router) {
-            let near = &topology.routers[near as usize];
-            let peer = speaker.peer(near.address.into());
-            // An MRT table has no room for more peers.
-            if let (Some(peer), Ok(place)) = (peer, u16::try_from(peers.len())) {
-                places.insert(peer.0, place);
-                peers.push(Peer {
-                    router_id: near.address.to_bits(),
-                    address: near.address.into(),
-                    asn: near.asn,
-                });
-            }
-        }
+        let own = &self.scenario.topology.routers[router as usize];
+        let (peers, places) = self.table_peers(router, speaker);
         let time_s = (self.now.since(Instant::ZERO).as_nanos() / 1_000_000_000) as u32;
         let mut writer = Writer::new(out);
         writer.peer_index_table(
@@ -123,5 +105,30 @@ impl World {
             }
         }
         writer.into_inner().flush()
+    }
+
+    /// The peers of a router's table, the router itself first, and the place of each by its number.
+    fn table_peers(&self, router: u32, speaker: &Speaker) -> (Vec<Peer>, HashMap<u32, u16>) {
+        let topology = &self.scenario.topology;
+        let peer_of = |router: u32| {
+            let router = &topology.routers[router as usize];
+            Peer {
+                router_id: router.address.to_bits(),
+                address: router.address.into(),
+                asn: router.asn,
+            }
+        };
+        let mut peers = vec![peer_of(router)];
+        let mut places = HashMap::new();
+        for &(near, _) in self.lines.near(router) {
+            let address = topology.routers[near as usize].address;
+            let peer = speaker.peer(address.into());
+            // An MRT table has no room for more peers.
+            if let (Some(peer), Ok(place)) = (peer, u16::try_from(peers.len())) {
+                places.insert(peer.0, place);
+                peers.push(peer_of(near));
+            }
+        }
+        (peers, places)
     }
 }

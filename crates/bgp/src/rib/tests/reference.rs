@@ -186,26 +186,7 @@ impl Run {
                 route,
                 prefixes,
             } if model.open.contains(peer) => {
-                for family in FamilyId::ALL {
-                    let of_family = prefixes
-                        .iter()
-                        .map(|&n| prefix(n))
-                        .filter(|p| p.family() == family);
-                    let routes: Vec<Nlri> = of_family
-                        .map(|prefix| Nlri { prefix, path_id: 0 })
-                        .collect();
-                    if !routes.is_empty() {
-                        let said = with_next_hop(said(*peer, *route), family);
-                        net.say_routes(*peer, &said, &routes);
-                    }
-                }
-                for &prefix in prefixes {
-                    model
-                        .routes
-                        .entry(prefix)
-                        .or_default()
-                        .insert(*peer, (*route, false));
-                }
+                self.announce(*peer, *route, prefixes);
             }
             Step::Withdraw { peer, prefixes } if model.open.contains(peer) => {
                 for &number in prefixes {
@@ -218,20 +199,7 @@ impl Run {
                 model.open.insert(*peer);
             }
             Step::Close { peer, is_stale } if model.open.remove(peer) => {
-                net.close(
-                    *peer,
-                    if *is_stale {
-                        Families::ALL
-                    } else {
-                        Families::NONE
-                    },
-                );
-                for routes in model.routes.values_mut() {
-                    routes.retain(|from, route| from != peer || *is_stale && !route.1);
-                    if let Some(route) = routes.get_mut(peer) {
-                        route.1 = true;
-                    }
-                }
+                self.close(*peer, *is_stale);
             }
             Step::EndOfRib { peer } if model.open.contains(peer) => {
                 for family in FamilyId::ALL {
@@ -269,6 +237,40 @@ impl Run {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn announce(&mut self, peer: u32, route: u32, prefixes: &[u32]) {
+        for family in FamilyId::ALL {
+            let of_family = prefixes
+                .iter()
+                .map(|&n| prefix(n))
+                .filter(|p| p.family() == family);
+            let routes: Vec<Nlri> = of_family
+                .map(|prefix| Nlri { prefix, path_id: 0 })
+                .collect();
+            if !routes.is_empty() {
+                let said = with_next_hop(said(peer, route), family);
+                self.net.say_routes(peer, &said, &routes);
+            }
+        }
+        for &prefix in prefixes {
+            let routes = self.model.routes.entry(prefix).or_default();
+            routes.insert(peer, (route, false));
+        }
+    }
+
+    fn close(&mut self, peer: u32, is_stale: bool) {
+        let keep = match is_stale {
+            true => Families::ALL,
+            false => Families::NONE,
+        };
+        self.net.close(peer, keep);
+        for routes in self.model.routes.values_mut() {
+            routes.retain(|from, route| *from != peer || is_stale && !route.1);
+            if let Some(route) = routes.get_mut(&peer) {
+                route.1 = true;
+            }
         }
     }
 
