@@ -32,18 +32,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// The limit in bytes of a queue in which no packet waits longer than `latency_ns`, calculated as in tc-tbf(8).
-    #[must_use]
-    pub fn limit_of(&self, latency_ns: u64) -> u64 {
-        let held = |rate_bps: u64, bucket: u32| {
-            let bits = u128::from(rate_bps) * u128::from(latency_ns) / 1_000_000_000;
-            u64::try_from(bits / 8).map_or(u64::MAX, |octets| octets.saturating_add(bucket.into()))
-        };
-        let limit = held(self.rate_bps, self.burst);
-        self.peak
-            .map_or(limit, |peak| limit.min(held(peak.rate_bps, peak.mtu)))
-    }
-
     fn longest(&self) -> u32 {
         self.peak
             .map_or(self.burst, |peak| peak.mtu.min(self.burst))

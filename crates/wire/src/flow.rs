@@ -116,16 +116,6 @@ impl Keys {
         self.fill(packet);
     }
 
-    /// Sets these to the keys of a frame, as [`Keys::read_frame`] returns them.
-    #[inline]
-    pub fn replace_frame(&mut self, frame: &[u8]) {
-        self.clear();
-        match frame.split_first_chunk::<14>() {
-            Some((head, packet)) if be16(head, 12) == tunnel::ETHERTYPE_IPV4 => self.fill(packet),
-            _ => self.fill_any_frame(frame),
-        }
-    }
-
     /// Zeroes every field separately: assigning the whole struct copies it from a zeroed one elsewhere, which
     /// is slower.
     #[inline(always)]

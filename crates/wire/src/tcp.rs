@@ -46,13 +46,6 @@ impl Flags {
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
-
-    /// Whether any flag of `other` is set.
-    #[inline]
-    #[must_use]
-    pub const fn intersects(self, other: Flags) -> bool {
-        self.0 & other.0 != 0
-    }
 }
 
 impl std::ops::BitOr for Flags {

@@ -9,11 +9,8 @@
 pub const LENGTH: usize = 10;
 /// Offset of the flags in the header; 0 means that the packet is complete.
 pub const FLAGS: usize = 0;
-/// Octets of the header with a count of merged buffers.
-pub const LENGTH_MERGED: usize = 12;
 
 const NEEDS_CHECKSUM: u8 = 1;
-const DATA_VALID: u8 = 2;
 const ECN: u8 = 0x80;
 
 /// What a packet left for segmentation is split into.
@@ -61,7 +58,7 @@ impl Gso {
 /// The header (`struct virtio_net_hdr`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Header {
-    /// All flags as received; see [`Header::needs_checksum`] and [`Header::is_checked`].
+    /// All flags as received; see [`Header::needs_checksum`].
     pub flags: u8,
     /// What the packet is split into.
     pub gso: Gso,
@@ -123,12 +120,6 @@ impl Header {
         self.checksum_offset = offset;
         self
     }
-
-    /// Whether the checksum has already been verified.
-    #[must_use]
-    pub const fn is_checked(&self) -> bool {
-        self.flags & DATA_VALID != 0
-    }
 }
 
 #[cfg(test)]
@@ -154,7 +145,7 @@ mod tests {
         assert_eq!(octets[..2], [1, 0x84]);
         assert_eq!(octets[2..], words);
         assert_eq!(Header::parse(&octets), Some(header));
-        assert!(header.needs_checksum() && !header.is_checked());
+        assert!(header.needs_checksum());
         assert_eq!(Header::default().emit(), [0; LENGTH]);
     }
 
@@ -166,7 +157,6 @@ mod tests {
             let header = Header::parse(&octets).unwrap();
             assert_eq!(header.emit(), octets[..LENGTH]);
             assert_eq!(header.needs_checksum(), octets[0] & 1 != 0);
-            assert_eq!(header.is_checked(), octets[0] & 2 != 0);
             assert_eq!(Header::parse(&octets[..LENGTH - 1]), None);
         }
         let known = [

@@ -19,8 +19,6 @@ pub fn target(data: &[u8]) {
     check(data, &Keys::read_frame(data));
     again.replace(data);
     assert_eq!(again, keys);
-    again.replace_frame(data);
-    assert_eq!(again, Keys::read_frame(data));
 
     let mut frame = vec![2; 12];
     frame.extend([0x81, 0, 0xe0, 5, 0x08, 0]);

@@ -59,14 +59,6 @@ fn the_peak_rate_spaces_what_the_bucket_holds() {
 }
 
 #[test]
-fn the_limit_of_a_latency_is_as_tc_reckons_it() {
-    assert_eq!(
-        options(1_000_000, 1_540).limit_of(50_000_000),
-        6_250 + 1_540
-    );
-}
-
-#[test]
 fn a_backlogged_queue_gets_its_rate_from_a_kilobit_to_a_hundred_gigabits() {
     for rate_bps in [1_000, 999_983, 2_500_000, 1_000_000_007, 100_000_000_000] {
         let mut world = tbf(options(rate_bps, 3_028), 1 << 40);

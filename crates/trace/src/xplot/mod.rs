@@ -100,7 +100,7 @@ pub struct Options {
     pub colour: bool,
     /// `--showtitle`.
     pub title: bool,
-    /// `--xplot_title_prefix`, expanded; empty for none. [`Plots::set_title_prefix`] changes it.
+    /// `--xplot_title_prefix`, expanded; empty for none.
     pub title_prefix: String,
     /// `--output_prefix`, expanded.
     pub prefix: String,

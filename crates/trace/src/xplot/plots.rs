@@ -62,11 +62,6 @@ impl<S: Studio> Plots<S> {
         self.names = names;
     }
 
-    /// Sets the prefix of later titles, when another file of several starts.
-    pub fn set_title_prefix(&mut self, prefix: String) {
-        self.options.title_prefix = prefix;
-    }
-
     /// A UDP flow that is reported too takes the next pair of letters.
     pub fn skip_letters(&mut self) {
         self.letters += 1;

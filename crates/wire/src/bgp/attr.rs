@@ -233,12 +233,6 @@ pub fn otc(attributes: &[u8]) -> Option<u32> {
     number(attributes, code::OTC)
 }
 
-/// Whether ATOMIC_AGGREGATE is present.
-#[must_use]
-pub fn atomic_aggregate(attributes: &[u8]) -> bool {
-    find(attributes, code::ATOMIC_AGGREGATE).is_some()
-}
-
 /// AGGREGATOR: AS number and address.
 #[must_use]
 pub fn aggregator(attributes: &[u8]) -> Option<(u32, Ipv4Addr)> {

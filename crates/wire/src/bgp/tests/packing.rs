@@ -278,7 +278,7 @@ fn communities_read_and_write_as_texts() {
     assert_eq!(attr::originator_id(&attributes), Some(0xc000_0201));
     assert_eq!(attr::cluster_list(&attributes).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(attr::otc(&attributes), Some(64_496));
-    assert!(attr::atomic_aggregate(&attributes));
+    assert!(attr::find(&attributes, attr::code::ATOMIC_AGGREGATE).is_some());
     assert_eq!(attr::med(&attributes), None);
 }
 
