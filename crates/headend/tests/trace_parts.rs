@@ -32,14 +32,14 @@ impl Chance {
 }
 
 /// A directory that is removed when dropped.
-struct Room(PathBuf);
+struct CaptureDirectory(PathBuf);
 
-impl Room {
-    fn new(name: &str) -> Room {
+impl CaptureDirectory {
+    fn new(name: &str) -> CaptureDirectory {
         let name = format!("headend-trace-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).unwrap();
-        Room(path)
+        CaptureDirectory(path)
     }
 
     /// The output of `headend trace`.
@@ -57,7 +57,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for CaptureDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -121,7 +121,7 @@ fn packets(chance: &mut Chance, count: usize) -> Vec<Captured> {
     packets.collect()
 }
 
-fn write(room: &Room, name: &str, packets: &[Captured]) {
+fn write(directory: &CaptureDirectory, name: &str, packets: &[Captured]) {
     let mut writer = PcapWriter::new(Vec::new(), LinkType::RAW, Resolution::Nanos).unwrap();
     for packet in packets {
         let length = packet.octets.len() as u32;
@@ -129,11 +129,11 @@ fn write(room: &Room, name: &str, packets: &[Captured]) {
             .write(packet.time_ns, length, &packet.octets)
             .unwrap();
     }
-    fs::write(room.0.join(name), writer.into_inner()).unwrap();
+    fs::write(directory.0.join(name), writer.into_inner()).unwrap();
 }
 
 /// Splits the capture into files at any point, each later than the one before. Returns their names.
-fn split(room: &Room, chance: &mut Chance, packets: &[Captured]) -> Vec<String> {
+fn split(directory: &CaptureDirectory, chance: &mut Chance, packets: &[Captured]) -> Vec<String> {
     let mut bounds: Vec<usize> = (0..chance.below(5))
         .map(|_| chance.below(packets.len() as u64) as usize)
         .collect();
@@ -150,7 +150,7 @@ fn split(room: &Room, chance: &mut Chance, packets: &[Captured]) -> Vec<String> 
     let files = bounds.iter().zip(ends).enumerate();
     let files = files.map(|(at, (&start, end))| {
         let name = format!("file{at}.pcap");
-        write(room, &name, &packets[start..end]);
+        write(directory, &name, &packets[start..end]);
         name
     });
     files.collect()
@@ -174,27 +174,27 @@ fn without_files(report: &[u8]) -> String {
 fn a_capture_in_any_files_over_any_parts_gives_the_report_of_the_whole() {
     for seed in 0..12 {
         let chance = &mut Chance(seed);
-        let room = Room::new(&format!("parts-{seed}"));
+        let directory = CaptureDirectory::new(&format!("parts-{seed}"));
         let count = 50 + chance.below(800) as usize;
         let packets = packets(chance, count);
-        write(&room, "whole.pcap", &packets);
-        let files = split(&room, chance, &packets);
+        write(&directory, "whole.pcap", &packets);
+        let files = split(&directory, chance, &packets);
         let parts = [1, 2, 3, 7][seed as usize % 4];
         let names: Vec<String> = (0..parts).map(|part| format!("part{part}")).collect();
         for (part, name) in names.iter().enumerate() {
             let part = format!("{part}/{parts}");
             let mut words = vec!["--part", &part, "--part-file", name];
             words.extend(files.iter().map(String::as_str));
-            room.trace(&words);
+            directory.trace(&words);
         }
         let merged = |flags: &[&str]| {
             let words = flags.iter().copied().chain(["--merge"]);
             let words: Vec<&str> = words.chain(names.iter().map(String::as_str)).collect();
-            room.trace(&words)
+            directory.trace(&words)
         };
         let whole = |flags: &[&str]| {
             let words: Vec<&str> = flags.iter().copied().chain(["whole.pcap"]).collect();
-            room.trace(&words)
+            directory.trace(&words)
         };
         let flags = ["--json"];
         assert!(whole(&flags) == merged(&flags), "seed {seed}: JSON differs");
@@ -208,7 +208,7 @@ fn a_capture_in_any_files_over_any_parts_gives_the_report_of_the_whole() {
         }
         whole(&["-q", "--parquet", "whole.parquet"]);
         merged(&["-q", "--parquet", "merged.parquet"]);
-        let read = |name: &str| fs::read(room.0.join(name)).unwrap();
+        let read = |name: &str| fs::read(directory.0.join(name)).unwrap();
         let same = read("whole.parquet") == read("merged.parquet");
         assert!(same, "seed {seed}: Parquet differs");
     }
@@ -216,13 +216,13 @@ fn a_capture_in_any_files_over_any_parts_gives_the_report_of_the_whole() {
 
 #[test]
 fn a_part_that_was_cut_is_refused_with_where_it_ends() {
-    let room = Room::new("cut");
-    write(&room, "whole.pcap", &packets(&mut Chance(1), 200));
-    let part = room.trace(&["--part", "0/1", "whole.pcap"]);
-    fs::write(room.0.join("part"), &part[..part.len() - 9]).unwrap();
+    let directory = CaptureDirectory::new("cut");
+    write(&directory, "whole.pcap", &packets(&mut Chance(1), 200));
+    let part = directory.trace(&["--part", "0/1", "whole.pcap"]);
+    fs::write(directory.0.join("part"), &part[..part.len() - 9]).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_headend"))
         .args(["trace", "--json", "--merge", "part"])
-        .current_dir(&room.0)
+        .current_dir(&directory.0)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

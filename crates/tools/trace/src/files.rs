@@ -165,12 +165,12 @@ impl Sink for Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::temporary::TemporaryDirectory;
 
     #[test]
     fn more_files_than_descriptors_are_written_in_turn() {
-        let directory = std::env::temp_dir().join(format!("headend-files-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        let mut files = Files::new(Some(directory.clone()));
+        let directory = TemporaryDirectory::new();
+        let mut files = Files::new(Some(directory.path.clone()));
         let ids: Vec<FileId> = (0..2 * OPEN_MAX)
             .map(|number| files.open(&number.to_string()))
             .collect();
@@ -186,14 +186,13 @@ mod tests {
         }
         assert!(files.wrong().is_none());
         assert_eq!(
-            std::fs::read_dir(&directory).unwrap().count(),
+            std::fs::read_dir(&directory.path).unwrap().count(),
             ids.len() - 1
         );
-        let content = std::fs::read(directory.join("399")).unwrap();
+        let content = std::fs::read(directory.path.join("399")).unwrap();
         assert_eq!(content, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
-        let content = std::fs::read(directory.join("1")).unwrap();
+        let content = std::fs::read(directory.path.join("1")).unwrap();
         assert_eq!(content, b"\0\0\0\x01\x01\x01\x02\x02\x02\0\0\0x");
-        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

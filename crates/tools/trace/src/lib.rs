@@ -35,6 +35,9 @@ mod results;
 #[path = "../../../trace/src/columns/samples.rs"]
 mod samples;
 mod stop;
+#[cfg(test)]
+#[path = "../../../trace/src/part/temporary.rs"]
+mod temporary;
 mod values;
 mod watch;
 

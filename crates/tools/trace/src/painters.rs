@@ -345,6 +345,7 @@ fn open(path: &Path, created: bool) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::temporary::TemporaryDirectory;
     use trace::xplot::{Direct, Graphs, Options, Plots, Sink};
     use trace::{Analyzer, Config, FlowKey, Segment};
 
@@ -413,20 +414,17 @@ mod tests {
         let expected = draw(Direct::new(Memory::default())).into_sink().0;
         assert!(expected.len() > 2 * OPEN_MAX);
         for threads in [1, 3] {
-            let name = format!("headend-painters-{}-{threads}", std::process::id());
-            let directory = std::env::temp_dir().join(name);
-            std::fs::create_dir_all(&directory).unwrap();
-            let painters = draw(Painters::new(threads, Some(directory.clone())));
+            let directory = TemporaryDirectory::new();
+            let painters = draw(Painters::new(threads, Some(directory.path.clone())));
             assert!(painters.finish().is_none());
             for (name, octets) in &expected {
-                let written = std::fs::read(directory.join(name)).unwrap();
+                let written = std::fs::read(directory.path.join(name)).unwrap();
                 assert!(written == *octets, "{name} differs");
             }
             assert_eq!(
-                std::fs::read_dir(&directory).unwrap().count(),
+                std::fs::read_dir(&directory.path).unwrap().count(),
                 expected.len()
             );
-            std::fs::remove_dir_all(&directory).unwrap();
         }
     }
 

@@ -151,4 +151,6 @@ impl<W: Write> Writer<W> {
 }
 
 #[cfg(test)]
+mod temporary;
+#[cfg(test)]
 mod tests;

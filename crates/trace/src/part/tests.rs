@@ -1,3 +1,4 @@
+use super::temporary::TemporaryDirectory;
 use super::*;
 use crate::FlowKey;
 use crate::columns::Summary;
@@ -5,35 +6,7 @@ use crate::columns::samples::{Run, run, segments, steps};
 use crate::udp::{Flow, Sent};
 use core::net::IpAddr;
 use proptest::prelude::*;
-use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A directory that goes when it is dropped.
-struct Room(PathBuf);
-
-impl Room {
-    fn new() -> Room {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("headend-parts-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).unwrap();
-        Room(path)
-    }
-
-    fn file(&self, name: &str, octets: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, octets).unwrap();
-        path
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn settings() -> Vec<(String, String)> {
     vec![("idle".into(), "7200 s".into())]
@@ -90,11 +63,11 @@ fn complaint(paths: &[PathBuf]) -> String {
 
 #[test]
 fn a_part_cut_anywhere_is_refused_with_where_it_ends() {
-    let room = Room::new();
+    let directory = TemporaryDirectory::new();
     let [first, second] = two_parts();
-    let second = room.file("b", &second);
+    let second = directory.file("b", &second);
     for length in 0..first.len() {
-        let path = room.file("a", &first[..length]);
+        let path = directory.file("a", &first[..length]);
         let said = complaint(&[path, second.clone()]);
         assert_eq!(said, format!("a: cut off at octet {length}"));
     }
@@ -102,18 +75,18 @@ fn a_part_cut_anywhere_is_refused_with_where_it_ends() {
 
 #[test]
 fn a_part_with_a_wrong_octet_is_refused() {
-    let room = Room::new();
+    let directory = TemporaryDirectory::new();
     let [first, second] = two_parts();
-    let second = room.file("b", &second);
+    let second = directory.file("b", &second);
     for at in 0..first.len() {
         let mut octets = first.clone();
         octets[at] ^= 1 << (at % 8);
-        let path = room.file("a", &octets);
+        let path = directory.file("a", &octets);
         assert!(merge_all(&[path, second.clone()]).is_err(), "octet {at}");
     }
     let mut longer = first.clone();
     longer.push(0);
-    let path = room.file("a", &longer);
+    let path = directory.file("a", &longer);
     let said = complaint(&[path, second]);
     assert_eq!(
         said,
@@ -123,18 +96,18 @@ fn a_part_with_a_wrong_octet_is_refused() {
 
 #[test]
 fn missing_and_doubled_parts_are_named() {
-    let room = Room::new();
+    let directory = TemporaryDirectory::new();
     let [first, second] = two_parts();
-    let (a, b) = (room.file("a", &first), room.file("b", &second));
+    let (a, b) = (directory.file("a", &first), directory.file("b", &second));
     let said = complaint(std::slice::from_ref(&b));
     assert_eq!(said, "1 of 2 parts are given; missing: 0/2");
-    let again = room.file("c", &first);
+    let again = directory.file("c", &first);
     let said = complaint(&[a.clone(), b.clone(), again]);
     assert!(
         said.starts_with("c: part 0 of 2, as ") && said.ends_with("a is"),
         "{said}"
     );
-    let other = room.file("d", b"\xd4\xc3\xb2\xa1 a capture and no part");
+    let other = directory.file("d", b"\xd4\xc3\xb2\xa1 a capture and no part");
     assert_eq!(
         complaint(&[a.clone(), other]),
         "d: not a part of a run at octet 0"
@@ -144,11 +117,11 @@ fn missing_and_doubled_parts_are_named() {
 
 #[test]
 fn parts_of_other_captures_and_settings_are_refused() {
-    let room = Room::new();
+    let directory = TemporaryDirectory::new();
     let segments = fixed_segments();
     let found = run(&segments, &[], (1, 2));
     let [first, _] = two_parts();
-    let a = room.file("a", &first);
+    let a = directory.file("a", &first);
     let refused = |change: &dyn Fn(&mut Header)| {
         let mut header = header((1, 2), found.summary.clone(), 1);
         change(&mut header);
@@ -156,7 +129,7 @@ fn parts_of_other_captures_and_settings_are_refused() {
         for (first_packet, octets) in &found.finished {
             writer.connection(*first_packet, octets).unwrap();
         }
-        let path = room.file("b", &writer.finish().unwrap());
+        let path = directory.file("b", &writer.finish().unwrap());
         complaint(&[a.clone(), path])
     };
     let packets = segments.len();
@@ -227,7 +200,7 @@ fn flow(number: u64, first_packet: u64, last: u8) -> Flow {
 
 #[test]
 fn udp_flows_come_back_in_order_with_numbers_of_their_own() {
-    let room = Room::new();
+    let directory = TemporaryDirectory::new();
     let flows: Vec<Flow> = (1..20u8)
         .map(|at| flow(at.into(), u64::from(at) * 3, at))
         .collect();
@@ -245,7 +218,7 @@ fn udp_flows_come_back_in_order_with_numbers_of_their_own() {
         for flow in mine {
             writer.flow(flow).unwrap();
         }
-        room.file(&format!("{part}"), &writer.finish().unwrap())
+        directory.file(&format!("{part}"), &writer.finish().unwrap())
     });
     let mut merge = Merge::open(&paths).unwrap();
     assert_eq!(merge.summary().flows, 19);
@@ -265,7 +238,7 @@ proptest! {
         kinds in prop::collection::vec((0..2u8, 0..4u64, prop::collection::vec(any::<u8>(), 0..200)), 0..6),
         cut in any::<bool>(),
     ) {
-        let room = Room::new();
+        let directory = TemporaryDirectory::new();
         let head = serde_json::to_vec(&header((0, 1), Summary::default(), 1)).unwrap();
         let mut frames = frame::Writer::new(Vec::new()).unwrap();
         frames.frame(Kind::Header, &head).unwrap();
@@ -277,14 +250,14 @@ proptest! {
             frames.frame(Kind::Records, if cut { &body } else { &record }).unwrap();
         }
         frames.frame(Kind::End, &0u64.to_le_bytes()).unwrap();
-        let path = room.file("a", &frames.finish().unwrap());
+        let path = directory.file("a", &frames.finish().unwrap());
         let _ = merge_all(&[path]);
     }
 }
 
 #[test]
 fn a_flow_of_no_known_file_or_another_part_is_refused() {
-    let room = Room::new();
+    let directory = TemporaryDirectory::new();
     let flow = flow(1, 3, 4);
     assert!(matches!(flow.a_end().0, IpAddr::V6(_)));
     let mine = u32::from(!is_mine(flow.key.hash(0), 0, 2));
@@ -299,7 +272,7 @@ fn a_flow_of_no_known_file_or_another_part_is_refused() {
             if at == part {
                 writer.flow(&flow).unwrap();
             }
-            room.file(&format!("{at}"), &writer.finish().unwrap())
+            directory.file(&format!("{at}"), &writer.finish().unwrap())
         });
         assert!(complaint(&paths).contains("another part's UDP flow at octet"));
     }

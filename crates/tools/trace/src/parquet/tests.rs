@@ -1,34 +1,17 @@
 use super::*;
 use crate::samples::{connections, run, segments, steps};
+use crate::temporary::TemporaryDirectory;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
 use proptest::prelude::*;
 use std::fs::{self, File};
-use std::path::PathBuf;
 
-/// A directory that goes when it is dropped.
-struct Room(PathBuf);
-
-impl Room {
-    fn new(name: &str) -> Room {
-        let name = format!("headend-parquet-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).unwrap();
-        Room(path)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
-        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
-        let names = entries.map(|entry| name(entry).into_string().unwrap());
-        names.collect()
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// The names of the files in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+    let names = entries.map(|entry| name(entry).into_string().unwrap());
+    names.collect()
 }
 
 fn write(path: &Path, connections: &[Connection], summary: &Summary) {
@@ -56,8 +39,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
     fn what_is_read_back_is_what_json_says(steps in steps(100)) {
-        let room = Room::new("same");
-        let path = room.0.join("c.parquet");
+        let directory = TemporaryDirectory::new();
+        let path = directory.path.join("c.parquet");
         let found = run(&segments(&steps), &[], (0, 1));
         let connections = connections(&found);
         write(&path, &connections, &found.summary);
@@ -80,8 +63,8 @@ proptest! {
 
 #[test]
 fn row_groups_are_bounded_and_columns_described() {
-    let room = Room::new("groups");
-    let path = room.0.join("c.parquet");
+    let directory = TemporaryDirectory::new();
+    let path = directory.path.join("c.parquet");
     let connections = vec![Connection::default(); GROUP + 1];
     write(&path, &connections, &Summary::default());
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
@@ -120,17 +103,17 @@ fn row_groups_are_bounded_and_columns_described() {
 
 #[test]
 fn the_file_has_its_name_only_once_it_is_complete() {
-    let room = Room::new("name");
-    let path = room.0.join("c.parquet");
+    let directory = TemporaryDirectory::new();
+    let path = directory.path.join("c.parquet");
     fs::write(&path, "what was there").unwrap();
     let mut writer = Writer::create(&path, 0).unwrap();
     writer.connection(&Connection::default()).unwrap();
-    assert_eq!(room.names().len(), 2);
+    assert_eq!(names(&directory.path).len(), 2);
     drop(writer);
     assert_eq!(fs::read(&path).unwrap(), b"what was there");
-    assert_eq!(room.names(), ["c.parquet"]);
+    assert_eq!(names(&directory.path), ["c.parquet"]);
     write(&path, &[], &Summary::default());
-    assert_eq!(room.names(), ["c.parquet"]);
+    assert_eq!(names(&directory.path), ["c.parquet"]);
     assert!(fs::read(&path).unwrap().starts_with(b"PAR1"));
 }
 

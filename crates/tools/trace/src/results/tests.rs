@@ -2,37 +2,11 @@
 
 use super::*;
 use crate::samples::{Run, connections, run, segments, steps};
+use crate::temporary::TemporaryDirectory;
 use crate::{json, parquet};
 use proptest::prelude::*;
 use std::fs;
-use std::sync::atomic::{AtomicU32, Ordering};
 use trace::text::{self, About, LongOptions, Numeric};
-
-/// A directory that goes when it is dropped.
-struct Room(PathBuf);
-
-impl Room {
-    fn new() -> Room {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("headend-parts-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).unwrap();
-        Room(path)
-    }
-
-    fn file(&self, name: &str, octets: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, octets).unwrap();
-        path
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn part_of(run: &Run, part: (u32, u32), files: usize) -> Vec<u8> {
     let files = (0..files).map(|file| format!("capture.{file}")).collect();
@@ -61,8 +35,8 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(room: &Room, name: &str, summary: &'a Summary) -> Printer<'a> {
-        let path = room.0.join(name);
+    fn new(directory: &TemporaryDirectory, name: &str, summary: &'a Summary) -> Printer<'a> {
+        let path = directory.path.join(name);
         Printer {
             text: String::new(),
             json: json::Writer::new(Vec::new(), summary.end()),
@@ -99,18 +73,18 @@ impl<'a> Printer<'a> {
     }
 }
 
-fn printed_whole(room: &Room, whole: &Run) -> Printed {
-    let mut printer = Printer::new(room, "whole.parquet", &whole.summary);
+fn printed_whole(directory: &TemporaryDirectory, whole: &Run) -> Printed {
+    let mut printer = Printer::new(directory, "whole.parquet", &whole.summary);
     for connection in connections(whole) {
         printer.print(&connection);
     }
     printer.finish()
 }
 
-fn printed_merged(room: &Room, paths: &[PathBuf]) -> Printed {
+fn printed_merged(directory: &TemporaryDirectory, paths: &[PathBuf]) -> Printed {
     let mut merge = Merge::open(paths).unwrap();
     let summary = merge.summary().clone();
-    let mut printer = Printer::new(room, "merged.parquet", &summary);
+    let mut printer = Printer::new(directory, "merged.parquet", &summary);
     while let Some(item) = merge.next().unwrap() {
         match item {
             Item::Connection(connection, file) => {
@@ -132,7 +106,7 @@ proptest! {
         parts in prop::sample::select(vec![1u32, 2, 3, 7]),
         turn in 0..7usize,
     ) {
-        let room = Room::new();
+        let directory = TemporaryDirectory::new();
         let segments = segments(&steps);
         let mut whole = run(&segments, &[], (0, 1));
         whole.finished.sort();
@@ -140,11 +114,11 @@ proptest! {
             .map(|part| {
                 let found = run(&segments, &splits, (part, parts));
                 let octets = part_of(&found, (part, parts), splits.len() + 1);
-                room.file(&format!("part.{part}"), &octets)
+                directory.file(&format!("part.{part}"), &octets)
             })
             .collect();
         paths.rotate_left(turn % parts as usize);
-        let (whole, merged) = (printed_whole(&room, &whole), printed_merged(&room, &paths));
+        let (whole, merged) = (printed_whole(&directory, &whole), printed_merged(&directory, &paths));
         prop_assert_eq!(&whole.text, &merged.text);
         prop_assert!(whole.json == merged.json, "JSON differs");
         prop_assert!(whole.parquet == merged.parquet, "Parquet differs");
