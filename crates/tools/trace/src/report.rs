@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use jiff::tz::TimeZone;
-use trace::text::{self, About, Counts, Head, Names};
+use trace::text::{self, About, Head, Names, ReportCounts};
 use trace::udp::Flow;
 use trace::{Connection, Summary};
 
@@ -376,7 +376,7 @@ impl Style<'_> {
     fn flows<W: Write>(
         &self,
         results: &Results,
-        counts: &Counts,
+        counts: &ReportCounts,
         paper: &mut Paper<W>,
     ) -> Result<()> {
         if counts.udp == Some(0) {
@@ -467,9 +467,9 @@ enum Chosen {
 }
 
 /// The counts at the head of a report.
-fn counts(summary: &Summary, files: usize) -> Counts {
+fn counts(summary: &Summary, files: usize) -> ReportCounts {
     let first = summary.first_time.unwrap_or(summary.end());
-    Counts {
+    ReportCounts {
         packets: summary.packets,
         tcp: summary.tcp,
         udp: summary.udp,

@@ -175,7 +175,7 @@ impl Captures {
                 let outcome = threads::run(&self.plan, threads, |block| self.feed.next(block));
                 let mut store = Store::new(self.options.finished_memory());
                 store.push(outcome.finished).map_err(Error::TemporaryFile)?;
-                let counts = Counts {
+                let counts = RunCounts {
                     tally: outcome.tally,
                     limits: outcome.limits,
                     connections: store.len() as u64,
@@ -215,7 +215,7 @@ impl Captures {
         }
         machine.analyzer.finish();
         kept.take(&mut machine)?;
-        let counts = Counts {
+        let counts = RunCounts {
             limits: machine.analyzer.limits(),
             tally: machine.decoder.tally,
             connections: kept.connections,
@@ -224,7 +224,7 @@ impl Captures {
         Ok((findings, machine.watch))
     }
 
-    fn finish(mut self, mut store: Store, counts: Counts) -> Result<Findings, Error> {
+    fn finish(mut self, mut store: Store, counts: RunCounts) -> Result<Findings, Error> {
         self.feed.end();
         let mut files = self.feed.reports;
         if self.feed.opened == 0 {
@@ -264,14 +264,14 @@ impl Kept {
     }
 }
 
-/// Everything that was counted.
-struct Counts {
+/// The counts of a whole run, from which its summary is made.
+struct RunCounts {
     tally: Tally,
     limits: Limits,
     connections: u64,
 }
 
-impl Counts {
+impl RunCounts {
     fn summary(&self, checksums: bool) -> Summary {
         let tally = &self.tally;
         Summary {

@@ -5,7 +5,7 @@ use core::fmt::{self, Write};
 
 /// Counts of the whole input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ReportCounts {
     /// Packets with an IP header.
     pub packets: u64,
     /// TCP packets that were analysed.
@@ -61,7 +61,7 @@ impl Head {
     ///
     /// # Errors
     /// `out` cannot be written.
-    pub fn write(self, out: &mut dyn Write, counts: &Counts) -> fmt::Result {
+    pub fn write(self, out: &mut dyn Write, counts: &ReportCounts) -> fmt::Result {
         self.totals(out, counts)?;
         let comment = self.comment();
         if counts.tcp == 0 {
@@ -80,7 +80,7 @@ impl Head {
     ///
     /// # Errors
     /// `out` cannot be written.
-    pub fn totals(self, out: &mut dyn Write, counts: &Counts) -> fmt::Result {
+    pub fn totals(self, out: &mut dyn Write, counts: &ReportCounts) -> fmt::Result {
         let comment = self.comment();
         write!(
             out,
@@ -134,7 +134,7 @@ pub fn no_udp(out: &mut dyn Write) -> fmt::Result {
 ///
 /// # Errors
 /// `out` cannot be written.
-pub fn udp_head(out: &mut dyn Write, counts: &Counts, flows: u64, head: Head) -> fmt::Result {
+pub fn udp_head(out: &mut dyn Write, counts: &ReportCounts, flows: u64, head: Head) -> fmt::Result {
     if counts.tcp > 0 && !head.brief {
         writeln!(
             out,

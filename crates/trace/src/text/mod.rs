@@ -18,7 +18,7 @@ mod values;
 
 pub use brief::{brief, brief_name};
 pub use flow::{flow_brief, flow_long, flow_name};
-pub use head::{Counts, Head, arguments, no_udp, udp_head};
+pub use head::{Head, ReportCounts, arguments, no_udp, udp_head};
 pub use long::{LongOptions, long};
 pub use packet::{Frame, Print, Printed, packet};
 pub use time::{Elapsed, LocalTime, zone_without_rule};

@@ -200,19 +200,19 @@ fn values_have_times_with_all_their_digits() {
 
 #[test]
 fn a_head_counts_in_the_singular_and_the_plural() {
-    let one = Counts {
+    let one = ReportCounts {
         packets: 3,
         tcp: 2,
         connections: 1,
         files: 1,
-        ..Counts::default()
+        ..ReportCounts::default()
     };
     assert_eq!(
         written(|out| Head::default().write(out, &one)),
         "3 packets seen, 2 TCP packets traced\ntrace file elapsed time: 0:00:00.000000\n\
          TCP connection info:\n1 TCP connection traced:\n"
     );
-    let more = Counts {
+    let more = ReportCounts {
         connections: 2,
         files: 2,
         udp: Some(1),
@@ -234,7 +234,7 @@ fn a_head_counts_in_the_singular_and_the_plural() {
     let files = written(|out| arguments(out, &["x", "y"], Head::default()));
     assert_eq!(files, "2 args remaining, starting with 'x'\n\n");
     assert!(
-        written(|out| Head::default().write(out, &Counts::default()))
+        written(|out| Head::default().write(out, &ReportCounts::default()))
             .ends_with("no traced TCP packets\n")
     );
 }

@@ -4,7 +4,7 @@ use capfile::{Block, Reader};
 use jiff::tz::TimeZone;
 use std::fs::File;
 use std::path::Path;
-use trace::text::{self, About, Counts, Frame, Head, LongOptions, Numeric, Print, Printed};
+use trace::text::{self, About, Frame, Head, LongOptions, Numeric, Print, Printed, ReportCounts};
 use trace::{Analyzer, Config, Connection, Nobody, Segment};
 use wire::checksum;
 use wire::packet::{Packet, decode};
@@ -12,7 +12,7 @@ use wire::tcp::{Tcp, TcpError};
 
 /// What was read.
 pub(crate) struct Input {
-    counts: Counts,
+    counts: ReportCounts,
     connections: Vec<Connection>,
     end: i64,
     /// The packets, printed.
@@ -37,10 +37,10 @@ fn read(path: &Path, reading: &Reading) -> Input {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let mut block = Block::new();
     let mut analyzer = Analyzer::new(Config::default());
-    let mut counts = Counts {
+    let mut counts = ReportCounts {
         files: 1,
         bad_checksums: reading.print.then_some([0; 3]),
-        ..Counts::default()
+        ..ReportCounts::default()
     };
     let (mut first, mut last, mut clock, mut end) = (None, 0, trace::Clock::default(), 0);
     let mut packets = String::new();
