@@ -44,7 +44,7 @@ pub enum Do {
     SessionAnswer(SessionName),
     /// Disconnects subscribers cleanly.
     #[serde(rename = "session.drop")]
-    SessionDrop(Who),
+    SessionDrop(SubscriberSelector),
     /// Captures the packets of a subscriber as pcapng.
     #[serde(rename = "capture.subscriber")]
     CaptureSubscriber(CaptureSubscriber),
@@ -291,7 +291,7 @@ pub struct SessionName {
 /// A subscriber: `who`, or its tunnel's and session's local ids.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Who {
+pub struct SubscriberSelector {
     /// A name, or else an address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
@@ -310,8 +310,8 @@ pub struct Who {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShowSubscriber {
-    /// The subscriber; an object, as [`Who`].
-    pub of: Who,
+    /// The subscriber; an object, as [`SubscriberSelector`].
+    pub of: SubscriberSelector,
     /// Number of ended sessions of this name to list.
     #[serde(default = "ten")]
     pub history: u32,
@@ -329,8 +329,8 @@ pub struct FilterName {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureSubscriber {
-    /// The subscriber; an object, as [`Who`].
-    pub of: Who,
+    /// The subscriber; an object, as [`SubscriberSelector`].
+    pub of: SubscriberSelector,
     /// Start even if no subscriber of the name is connected.
     #[serde(default)]
     pub wait: bool,

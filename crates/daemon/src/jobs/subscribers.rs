@@ -6,7 +6,7 @@ use super::{Context, Work};
 use crate::capture::Wanted;
 use crate::show::What;
 use control::reply::{self, Code, Refusal};
-use control::request::{CaptureSubscriber, SessionName, ShowSubscriber, Who};
+use control::request::{CaptureSubscriber, SessionName, ShowSubscriber, SubscriberSelector};
 use control::rows;
 
 impl Context<'_> {
@@ -42,7 +42,7 @@ impl Context<'_> {
         Err(Refusal::new(Code::NotFound, message))
     }
 
-    pub(super) fn begin_drop(&self, who: &Who) -> Result<Work, Refusal> {
+    pub(super) fn begin_drop(&self, who: &SubscriberSelector) -> Result<Work, Refusal> {
         let keys = self.find(who)?;
         if keys.is_empty() {
             return Err(nobody(who));
@@ -123,7 +123,7 @@ impl Context<'_> {
     }
 
     /// All subscribers that match `who`. Empty if no connected subscriber has the name or address.
-    fn find(&self, who: &Who) -> Result<Vec<SubscriberKey>, Refusal> {
+    fn find(&self, who: &SubscriberSelector) -> Result<Vec<SubscriberKey>, Refusal> {
         let edge = &self.core.edge;
         match (&who.who, who.tunnel, who.session) {
             (Some(text), None, None) => {
@@ -157,7 +157,7 @@ impl Context<'_> {
     }
 }
 
-fn nobody(who: &Who) -> Refusal {
+fn nobody(who: &SubscriberSelector) -> Refusal {
     let who = who.who.as_deref().unwrap_or_default();
     let message = format!(
         "no subscriber {who:?} is connected, and none is in the history; \"headend show subscribers\" lists all"

@@ -11,7 +11,7 @@ use clap::Subcommand;
 use reactor::Signals;
 use serde_json::Value;
 
-use crate::subscriber::Who;
+use crate::subscriber::SelectorArgs;
 use cli::Socket;
 use cli::values::seconds;
 use control::client::{Client, refusal};
@@ -79,7 +79,7 @@ struct Subscriber {
 impl Subscriber {
     fn request(&self) -> Do {
         Do::CaptureSubscriber(CaptureSubscriber {
-            of: Who::of(&self.who).request(),
+            of: SelectorArgs::of(&self.who).request(),
             wait: self.wait,
             count: self.count,
             snap: self.snap,

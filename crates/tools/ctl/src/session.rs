@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::subscriber::Who;
+use crate::subscriber::SelectorArgs;
 use cli::Socket;
 use cli::table::{Shown, age, show};
 use control::client::{Client, refusal};
@@ -46,7 +46,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 struct Drop {
     #[command(flatten)]
-    who: Who,
+    who: SelectorArgs,
     /// Print one JSON object a line, each with its schema
     #[arg(long)]
     json: bool,

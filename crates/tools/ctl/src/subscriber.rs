@@ -14,7 +14,7 @@ use control::rows::{Detail, EndedSubscriber};
 /// The subscriber that a command is about.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = true)]
-pub(super) struct Who {
+pub(super) struct SelectorArgs {
     /// The subscriber's name, its address, or an address in a network behind it
     #[arg(value_name = "NAME|ADDRESS", conflicts_with_all = ["tunnel", "session"])]
     who: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Who {
     version: Option<u8>,
 }
 
-impl Who {
+impl SelectorArgs {
     /// A subscriber by name or address.
     pub(super) fn of(who: &str) -> Self {
         Self {
@@ -41,8 +41,8 @@ impl Who {
     }
 
     /// This selection as part of a request.
-    pub(super) fn request(&self) -> request::Who {
-        request::Who {
+    pub(super) fn request(&self) -> request::SubscriberSelector {
+        request::SubscriberSelector {
             who: self.who.clone(),
             tunnel: self.tunnel,
             session: self.session,
@@ -67,7 +67,7 @@ impl Who {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SubscriberArgs {
     #[command(flatten)]
-    who: Who,
+    who: SelectorArgs,
     /// Number of earlier sessions of this name to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     history: u32,
