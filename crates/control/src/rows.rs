@@ -10,12 +10,14 @@
 //! | `services` | RADIUS servers, filters |
 //! | `bgp` | routers, peers, routes |
 //! | `emulate` | a running emulation |
+//! | `qos` | a running shaper |
 
 #[macro_use]
 mod declare;
 mod bgp;
 mod emulate;
 mod events;
+mod qos;
 mod services;
 mod subscribers;
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub use bgp::*;
 pub use declare::{Field, Kind, Layout, RowType, Shown, Unit};
 pub use emulate::*;
 pub use events::*;
+pub use qos::*;
 pub use services::*;
 pub use subscribers::*;
 pub use tunnels::*;
@@ -73,6 +76,10 @@ pub const TYPES: &[RowType] = &[
     EmulateInjected::TYPE,
     EmulateWaits::TYPE,
     EmulateHandler::TYPE,
+    QosRun::TYPE,
+    QOS_SHOWN,
+    QosNodeRow::TYPE,
+    QosReloaded::TYPE,
 ];
 
 /// The type of row with this schema; none if only another version of headend knows it.

@@ -17,16 +17,18 @@ impl RowType {
     /// Every field that a table or block shows, in order, with those of flattened parts in their place.
     pub fn shown(&self) -> Vec<&'static Field> {
         let mut shown = Vec::new();
-        for field in self.fields {
-            match field.kind {
-                Kind::Flat(part) => {
-                    shown.extend(part.iter().filter(|field| field.heading.is_some()))
-                }
-                _ if field.heading.is_some() => shown.push(field),
-                _ => {}
-            }
-        }
+        add_shown(self.fields, &mut shown);
         shown
+    }
+}
+
+fn add_shown(fields: &'static [Field], shown: &mut Vec<&'static Field>) {
+    for field in fields {
+        match field.kind {
+            Kind::Flat(part) => add_shown(part, shown),
+            _ if field.heading.is_some() => shown.push(field),
+            _ => {}
+        }
     }
 }
 
@@ -37,6 +39,8 @@ pub enum Layout {
     Table,
     /// One line per field.
     Block,
+    /// One line per row, under headings; a row is indented below its parent.
+    Tree,
     /// A layout of its command's own.
     Own,
 }
@@ -69,7 +73,7 @@ pub enum Kind {
     Gauge,
     /// A number that only rises while the daemon runs, or an object of such numbers.
     Counter,
-    /// An object with these fields.
+    /// An object with these fields, or a list of such objects.
     Part(&'static [Field]),
     /// These fields, at this place of the row itself.
     Flat(&'static [Field]),

@@ -15,6 +15,14 @@ fn documented() -> BTreeMap<String, String> {
     rows.collect()
 }
 
+/// The text of a schema, and that of each schema whose fields it includes.
+fn with_included(documented: &BTreeMap<String, String>, schema: &str) -> String {
+    let own = &documented[schema];
+    let included = own.split("the fields of `").skip(1);
+    let included = included.filter_map(|rest| documented.get(rest.split('`').next()?));
+    included.fold(own.clone(), |all, text| all + text)
+}
+
 /// The names of `fields`, and those of the objects among them.
 fn names(fields: &[Field], all: &mut Vec<&'static str>) {
     for field in fields {
@@ -37,17 +45,28 @@ fn each_field_of_each_row_is_on_the_page_of_the_protocol() {
     for row in TYPES {
         let mut all = Vec::new();
         names(row.fields, &mut all);
-        let Some(text) = documented.get(row.schema) else {
+        if !documented.contains_key(row.schema) {
             missing.push(row.schema.to_owned());
             continue;
-        };
+        }
+        let text = with_included(&documented, row.schema);
         let absent = all
             .iter()
             .filter(|name| !text.contains(&format!("`{name}`")));
         missing.extend(absent.map(|name| format!("{} {name}", row.schema)));
     }
-    for field in Traffic::FIELDS {
-        assert!(documented[Subscriber::SCHEMA].contains(&format!("`{}`", field.name)));
+    for (schema, fields) in [
+        (Subscriber::SCHEMA, Traffic::FIELDS),
+        (QosNodeRow::SCHEMA, QosSums::FIELDS),
+        (QOS_SHOWN.schema, QosSums::FIELDS),
+        (QOS_SHOWN.schema, QosRates::FIELDS),
+    ] {
+        let text = with_included(&documented, schema);
+        let rates_of_shown = |name: &str| name == "rates" && schema != QOS_SHOWN.schema;
+        for field in fields.iter().filter(|field| !rates_of_shown(field.name)) {
+            let name = format!("`{}`", field.name);
+            assert!(text.contains(&name), "{schema}: {name}");
+        }
     }
     assert!(missing.is_empty(), "not on the page: {missing:#?}");
 }
@@ -129,6 +148,45 @@ fn a_row_has_the_fields_that_it_declares_in_their_order() {
         written.as_object().map(serde_json::Map::len),
         Some(declared.len())
     );
+}
+
+#[test]
+fn a_row_of_a_queue_has_its_fields_in_their_order_and_is_read_again() {
+    let row = QosNodeRow {
+        schema: QosNodeRow::SCHEMA.to_owned(),
+        node: QosNode {
+            way: "up".to_owned(),
+            kind: "htb".to_owned(),
+            is_class: true,
+            handle: "1:20".to_owned(),
+            parent: None,
+            name: Some("own".to_owned()),
+            options: String::new(),
+            sums: QosSums {
+                bytes: u64::MAX,
+                rates: Some(QosRates::default()),
+                ..QosSums::default()
+            },
+            details: [("lended".to_owned(), -1)].into(),
+            rules: vec![QosRule {
+                what: "else".to_owned(),
+                class: "1:20".to_owned(),
+            }],
+        },
+    };
+    let text = serde_json::to_string(&row).unwrap();
+    assert_eq!(
+        text,
+        "{\"schema\":\"qos.node/1\",\"way\":\"up\",\"kind\":\"htb\",\"is_class\":true,\"handle\":\"1:20\",\
+         \"parent\":null,\"name\":\"own\",\"options\":\"\",\"bytes\":18446744073709551615,\"packets\":0,\"drops\":0,\
+         \"overlimits\":0,\"requeues\":0,\"backlog\":0,\"qlen\":0,\"ecn_mark\":0,\"rates\":{\"bps\":0,\"pps\":0.0,\
+         \"drops_ps\":0.0,\"marks_ps\":0.0},\"details\":{\"lended\":-1},\"rules\":[{\"what\":\"else\",\
+         \"class\":\"1:20\"}]}"
+    );
+    assert_eq!(serde_json::from_str::<QosNodeRow>(&text).unwrap(), row);
+    let shown = QosNodeRow::TYPE.shown();
+    let shown: Vec<_> = shown.iter().map(|field| field.name).collect();
+    assert_eq!(shown, ["bytes", "drops", "qlen", "ecn_mark"]);
 }
 
 #[test]

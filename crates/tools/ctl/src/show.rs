@@ -212,7 +212,7 @@ impl Tables {
                 self.open = Some((schema.to_owned(), table));
             }
             // A newer daemon has rows that this client does not know.
-            Some((_, Layout::Own)) | None => writeln!(out, "{row}")?,
+            Some((_, Layout::Own | Layout::Tree)) | None => writeln!(out, "{row}")?,
         }
         Ok(())
     }

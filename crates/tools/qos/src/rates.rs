@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use serde::{Deserialize, Serialize};
+use control::rows::QosRates;
 
 /// A queue's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,55 +14,42 @@ pub(super) struct Counted {
     pub(super) marks: u64,
 }
 
-/// The rates of the counters.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Rates {
-    /// Bits per second.
-    pub(super) bps: u64,
-    /// Packets, drops and marks per second, in tenths.
-    pub(super) pps: f64,
-    pub(super) drops_ps: f64,
-    pub(super) marks_ps: f64,
+/// The rates from `before` to `after`, which was read `span_ns` later. `None` if no time passed, or if a counter
+/// decreased, as happens when another queue reuses the name.
+pub(super) fn between(before: Counted, after: Counted, span_ns: u64) -> Option<QosRates> {
+    let rise = |before: u64, after: u64| Some(u128::from(after.checked_sub(before)?));
+    let tenths = |rise: u128| {
+        let tenths = (rise * 10_000_000_000).checked_div(span_ns.into())?;
+        Some(u64::try_from(tenths).ok()? as f64 / 10.0)
+    };
+    let bits = rise(before.bytes, after.bytes)? * 8_000_000_000;
+    Some(QosRates {
+        bps: u64::try_from(bits.checked_div(span_ns.into())?).ok()?,
+        pps: tenths(rise(before.packets, after.packets)?)?,
+        drops_ps: tenths(rise(before.drops, after.drops)?)?,
+        marks_ps: tenths(rise(before.marks, after.marks)?)?,
+    })
 }
 
-impl Rates {
-    /// The rates from `before` to `after`, which was read `span_ns` later. `None` if no time passed, or if a counter
-    /// decreased, as happens when another queue reuses the name.
-    pub(super) fn between(before: Counted, after: Counted, span_ns: u64) -> Option<Self> {
-        let rise = |before: u64, after: u64| Some(u128::from(after.checked_sub(before)?));
-        let tenths = |rise: u128| {
-            let tenths = (rise * 10_000_000_000).checked_div(span_ns.into())?;
-            Some(u64::try_from(tenths).ok()? as f64 / 10.0)
-        };
-        let bits = rise(before.bytes, after.bytes)? * 8_000_000_000;
-        Some(Self {
-            bps: u64::try_from(bits.checked_div(span_ns.into())?).ok()?,
-            pps: tenths(rise(before.packets, after.packets)?)?,
-            drops_ps: tenths(rise(before.drops, after.drops)?)?,
-            marks_ps: tenths(rise(before.marks, after.marks)?)?,
-        })
+/// The sum of both.
+pub(super) fn sum(one: QosRates, other: QosRates) -> QosRates {
+    QosRates {
+        bps: one.bps.saturating_add(other.bps),
+        pps: one.pps + other.pps,
+        drops_ps: one.drops_ps + other.drops_ps,
+        marks_ps: one.marks_ps + other.marks_ps,
     }
+}
 
-    /// The sum of both.
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self {
-            bps: self.bps.saturating_add(other.bps),
-            pps: self.pps + other.pps,
-            drops_ps: self.drops_ps + other.drops_ps,
-            marks_ps: self.marks_ps + other.marks_ps,
+/// "9.87 Mbit/s, 823 p/s, dropped 2/s".
+pub(super) fn words(rates: &QosRates) -> String {
+    let mut words = format!("{}, {} p/s", bits(rates.bps), count(rates.pps));
+    for (what, rate) in [("dropped", rates.drops_ps), ("marked", rates.marks_ps)] {
+        if rate > 0.0 {
+            words.push_str(&format!(", {what} {}/s", count(rate)));
         }
     }
-
-    /// "9.87 Mbit/s, 823 p/s, dropped 2/s".
-    pub(super) fn words(&self) -> String {
-        let mut words = format!("{}, {} p/s", bits(self.bps), count(self.pps));
-        for (what, rate) in [("dropped", self.drops_ps), ("marked", self.marks_ps)] {
-            if rate > 0.0 {
-                words.push_str(&format!(", {what} {}/s", count(rate)));
-            }
-        }
-        words
-    }
+    words
 }
 
 /// A rate with three digits: "9.87 Mbit/s".
@@ -139,21 +126,21 @@ mod tests {
 
     #[test]
     fn a_rate_is_what_a_counter_rose_by_over_the_time() {
-        let rates = Rates::between(counted(1_000, 10), counted(2_001_000, 1_510), 2_000_000_000);
+        let rates = between(counted(1_000, 10), counted(2_001_000, 1_510), 2_000_000_000);
         let rates = rates.expect("rates");
         assert_eq!(
             (rates.bps, rates.pps, rates.drops_ps),
             (8_000_000, 750.0, 75.0)
         );
-        assert_eq!(rates.words(), "8.00 Mbit/s, 750 p/s, dropped 75/s");
-        let most = Rates::between(counted(0, 0), counted(u64::MAX, u64::MAX), 1);
+        assert_eq!(words(&rates), "8.00 Mbit/s, 750 p/s, dropped 75/s");
+        let most = between(counted(0, 0), counted(u64::MAX, u64::MAX), 1);
         assert_eq!(most, None, "the rate overflows");
     }
 
     #[test]
     fn a_counter_that_went_back_has_no_rate_and_neither_has_no_time() {
-        assert_eq!(Rates::between(counted(2, 2), counted(1, 3), 1_000), None);
-        assert_eq!(Rates::between(counted(1, 1), counted(2, 2), 0), None);
+        assert_eq!(between(counted(2, 2), counted(1, 3), 1_000), None);
+        assert_eq!(between(counted(1, 1), counted(2, 2), 0), None);
     }
 
     #[test]

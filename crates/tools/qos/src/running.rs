@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::rows::{Node, Reloaded, Run, SHOWN, Verb};
+use super::rows::Verb;
 use control::client::Client;
 use control::request::Nothing;
+use control::rows::{QOS_SHOWN, QosNodeRow, QosReloaded, QosRun};
 
 /// The default path of the control socket.
 pub(super) const SOCKET: &str = "/run/headend-qos.sock";
@@ -58,15 +59,14 @@ impl Running {
     ///
     /// # Errors
     /// The shaper has ended, or speaks another version of the protocol.
-    pub(super) fn show(&mut self) -> Result<Run> {
-        let mut run: Option<Run> = None;
+    pub(super) fn show(&mut self) -> Result<QosRun> {
+        let mut run: Option<QosRun> = None;
         self.0.rows(&Verb::Show(Nothing {}), |row| {
             let Some(run) = &mut run else {
                 run = Some(serde_json::from_str(row).context(ANOTHER)?);
                 return Ok(());
             };
-            let mut node: Node = serde_json::from_str(row).context(ANOTHER)?;
-            node.schema.clear();
+            let QosNodeRow { node, .. } = serde_json::from_str(row).context(ANOTHER)?;
             let way = match node.way.as_str() {
                 "up" => &mut run.up,
                 _ => &mut run.down,
@@ -75,7 +75,7 @@ impl Running {
             Ok(())
         })?;
         let mut run = run.context(ANOTHER)?;
-        SHOWN.clone_into(&mut run.schema);
+        QOS_SHOWN.schema.clone_into(&mut run.schema);
         Ok(run)
     }
 
@@ -83,7 +83,7 @@ impl Running {
     ///
     /// # Errors
     /// The faults of the policy, one per line; the shaper then keeps the old policy.
-    pub(super) fn reload(&mut self) -> Result<Reloaded> {
+    pub(super) fn reload(&mut self) -> Result<QosReloaded> {
         self.0.one(&Verb::Reload(Nothing {}))
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::rates::{Counted, Rates, octets};
+use control::rows::QosRates;
+
+use crate::rates::{self, Counted, octets};
 
 /// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -55,7 +57,7 @@ pub(super) struct Node {
     pub(super) numbers: Option<Numbers>,
     /// The rates of the counters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rates: Option<Rates>,
+    pub(super) rates: Option<QosRates>,
 }
 
 /// The relation between two nodes.
@@ -172,7 +174,7 @@ impl Tree {
             if let (Some(before), Some(now)) = (before, node.numbers)
                 && node.counts_sent()
             {
-                node.rates = Rates::between(before.counted(), now.counted(), span_ns);
+                node.rates = rates::between(before.counted(), now.counted(), span_ns);
             }
         }
         self.sum_up();
@@ -185,7 +187,7 @@ impl Tree {
                 let nodes = below.iter().map(|below| &self.nodes[*below]);
                 let leaving = nodes.filter(|node| !node.handle.starts_with("ffff:"));
                 let rates = leaving.filter_map(|node| node.rates);
-                self.nodes[id].rates = rates.reduce(Rates::plus);
+                self.nodes[id].rates = rates.reduce(rates::sum);
             }
         }
     }

@@ -7,7 +7,8 @@ use qos::tree::Tree as Disciplines;
 use qos::units::Rate;
 
 use super::model::{Join, Kind, Numbers, Tree};
-use crate::rows::{Node, Run, Sums};
+use crate::rows;
+use control::rows::{QosNode, QosRun, QosSums};
 
 /// The trees of both directions of `policy`, which was read from `name`.
 ///
@@ -23,8 +24,10 @@ pub(super) fn grow(policy: &Policy, name: &str) -> Result<Tree> {
         ("down", policy.down_spec(), policy.down_bps()),
     ] {
         let walked = Disciplines::new(&spec, 0, Instant::ZERO)?.walk();
-        let nodes = walked.iter().map(|node| Node::new(node, direction, policy));
-        let nodes: Vec<Node> = nodes.collect();
+        let nodes = walked
+            .iter()
+            .map(|node| rows::node(node, direction, policy));
+        let nodes: Vec<QosNode> = nodes.collect();
         let top = top(&mut tree, direction, rate);
         direction_of(&mut tree, top, &nodes);
     }
@@ -32,12 +35,12 @@ pub(super) fn grow(policy: &Policy, name: &str) -> Result<Tree> {
 }
 
 /// The trees of both directions of a running shaper, with its counters.
-pub(super) fn of_run(run: &Run) -> Tree {
+pub(super) fn of_run(run: &QosRun) -> Tree {
     let mut tree = Tree {
         title: format!("Queues between {} and {}", run.lan.name, run.wan.name),
         ..Tree::default()
     };
-    for (direction, way, from, to) in run.ways() {
+    for (direction, way, from, to) in rows::ways(run) {
         let title = format!("{direction}: {from} to {to}");
         let top = top(&mut tree, title, way.rate_bps);
         direction_of(&mut tree, top, &way.nodes);
@@ -54,7 +57,7 @@ fn top(tree: &mut Tree, title: impl Into<String>, rate_bps: Option<u64>) -> usiz
     top
 }
 
-fn direction_of(tree: &mut Tree, top: usize, walked: &[Node]) {
+fn direction_of(tree: &mut Tree, top: usize, walked: &[QosNode]) {
     let first = tree.nodes.len();
     for node in walked {
         let kind = match node.is_class {
@@ -99,7 +102,7 @@ fn direction_of(tree: &mut Tree, top: usize, walked: &[Node]) {
     }
 }
 
-fn numbers(sums: &Sums) -> Numbers {
+fn numbers(sums: &QosSums) -> Numbers {
     Numbers {
         bytes: sums.bytes,
         packets: sums.packets,

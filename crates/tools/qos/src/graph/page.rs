@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::model::{SLOTS, Tree};
 use super::svg::{busiest_bps, escaped, label, stroke, svg};
-use crate::rates::Rates;
+use control::rows::QosRates;
 
 /// A self-contained page with the picture. Pointing at a box highlights the boxes connected to it.
 pub(super) fn html(tree: &Tree) -> String {
@@ -64,7 +64,7 @@ struct Moving {
     handle: String,
     title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rates: Option<Rates>,
+    rates: Option<QosRates>,
     /// The text at the line to the node, the width of that line in pixels, and the node's last lines.
     label: String,
     stroke: f64,

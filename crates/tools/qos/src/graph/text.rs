@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::model::{Join, Kind, Tree};
 use crate::printable;
+use crate::rates::words;
 
 /// Draws the tree with line characters, as `tree` draws directories.
 pub(super) fn terminal(tree: &Tree) -> String {
@@ -43,7 +44,7 @@ pub(super) fn terminal(tree: &Tree) -> String {
             "\u{2502}   "
         };
         let own_lines = node.lines.iter().cloned();
-        let rates = node.rates.map(|rates| format!("now {}", rates.words()));
+        let rates = node.rates.map(|rates| format!("now {}", words(&rates)));
         let numbers = node.numbers.and_then(|numbers| numbers.words());
         for text in own_lines.chain(rates).chain(numbers) {
             let _ = writeln!(out, "{below}{bar}{}", printable(&text));
@@ -80,7 +81,7 @@ pub(super) fn dot(tree: &Tree) -> String {
             lines.push("(default)");
         }
         lines.extend(node.lines.iter().map(String::as_str));
-        let rates = node.rates.map(|rates| format!("now {}", rates.words()));
+        let rates = node.rates.map(|rates| format!("now {}", words(&rates)));
         lines.extend(rates.as_deref());
         let words = node.numbers.and_then(|numbers| numbers.words());
         lines.extend(words.as_deref());

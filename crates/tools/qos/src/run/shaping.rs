@@ -8,9 +8,10 @@ use qos::tree::Spec;
 use shaper::{Control, Snapshot};
 
 use crate::check::Examined;
-use crate::rows::{NODE, Port, RELOADED, RUN, Reloaded, Run, Verb, Way};
+use crate::rows::{self, Verb};
 use control::reply::{self, Code, Refusal};
 use control::request;
+use control::rows::{QosNodeRow, QosReloaded, QosRun};
 
 /// Minimum and maximum buffer of one direction in packets.
 const ROOM_MIN: u32 = 4_096;
@@ -110,9 +111,12 @@ impl Shaping {
             .collect();
         reply::row(out, id, &run);
         let mut rows = 1;
-        for mut node in nodes {
-            NODE.clone_into(&mut node.schema);
-            reply::row(out, id, &node);
+        for node in nodes {
+            let row = QosNodeRow {
+                schema: QosNodeRow::SCHEMA.to_owned(),
+                node,
+            };
+            reply::row(out, id, &row);
             rows += 1;
         }
         reply::end(out, id, rows);
@@ -120,10 +124,10 @@ impl Shaping {
         Ok(())
     }
 
-    fn told(&self, snapshot: &Snapshot) -> Run {
+    fn told(&self, snapshot: &Snapshot) -> QosRun {
         let [lan, wan] = &self.interfaces;
-        Run {
-            schema: RUN.to_owned(),
+        QosRun {
+            schema: QosRun::SCHEMA.to_owned(),
             pid: std::process::id(),
             policy: self.file.display().to_string(),
             policy_age_s: tenths(self.loaded.elapsed()),
@@ -131,10 +135,10 @@ impl Shaping {
             uptime_s: tenths(self.started.elapsed()),
             taken_ns: snapshot.taken.as_nanos(),
             interval_s: None,
-            up: Way::new(&snapshot.up, "up", &self.policy),
-            down: Way::new(&snapshot.down, "down", &self.policy),
-            lan: Port::new(lan, snapshot, 0),
-            wan: Port::new(wan, snapshot, 1),
+            up: rows::direction(&snapshot.up, "up", &self.policy),
+            down: rows::direction(&snapshot.down, "down", &self.policy),
+            lan: rows::port(lan, snapshot, 0),
+            wan: rows::port(wan, snapshot, 1),
             frames: snapshot.frames,
             frames_max: snapshot.frames_max,
         }
@@ -144,7 +148,7 @@ impl Shaping {
     ///
     /// # Errors
     /// The faults, one per line. The old policy stays active.
-    pub(super) fn reload_and_say(&mut self) -> Result<Reloaded, String> {
+    pub(super) fn reload_and_say(&mut self) -> Result<QosReloaded, String> {
         let file = self.file.display().to_string();
         let done = self.reload();
         match &done {
@@ -159,7 +163,7 @@ impl Shaping {
         done
     }
 
-    fn reload(&mut self) -> Result<Reloaded, String> {
+    fn reload(&mut self) -> Result<QosReloaded, String> {
         let mut examined = Examined::read(&self.file).map_err(|error| format!("{error:#}"))?;
         let [lan, wan] = &self.interfaces;
         // If an interface has just vanished, the engine ends and reports it.
@@ -189,8 +193,8 @@ impl Shaping {
         self.loaded = Instant::now();
         self.reloads += 1;
         self.last = None;
-        Ok(Reloaded {
-            schema: RELOADED.to_owned(),
+        Ok(QosReloaded {
+            schema: QosReloaded::SCHEMA.to_owned(),
             file: self.file.display().to_string(),
             advice,
         })

@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::rates::interval;
+use super::rows::fill_rates;
 use super::running::Control;
 use super::screen::{Beat, Screen};
 
@@ -62,7 +63,7 @@ pub(super) fn run(args: &QosShowArgs) -> Result<ExitCode> {
         } else {
             beat.wait();
             let mut now = running.show()?;
-            now.since(&before);
+            fill_rates(&mut now, &before);
             now
         };
         let text = if args.json {

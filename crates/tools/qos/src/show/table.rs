@@ -6,22 +6,30 @@ use std::fmt::Write;
 use super::text::{heading, way_line};
 use crate::printable;
 use crate::rates::{bits, count, octets};
-use crate::rows::{Node, Run, Sums, Way};
+use crate::rows::ways;
+use control::rows::{Field, QosNode, QosRates, QosRun, QosSums, QosWay};
 
-/// The headings of the columns of figures.
-const HEADINGS: &str =
-    "            now      p/s     dropped/s         sent       dropped        marked     waits";
+/// The columns of figures, with their widths. The rows declare the headings.
+const COLUMNS: [(&[Field], &str, usize); 7] = [
+    (QosRates::FIELDS, "bps", 15),
+    (QosRates::FIELDS, "pps", 9),
+    (QosRates::FIELDS, "drops_ps", 14),
+    (QosSums::FIELDS, "bytes", 13),
+    (QosSums::FIELDS, "drops", 14),
+    (QosSums::FIELDS, "ecn_mark", 14),
+    (QosSums::FIELDS, "qlen", 10),
+];
 
 /// Renders the whole table.
-pub(super) fn table(run: &Run) -> String {
+pub(super) fn table(run: &QosRun) -> String {
     let mut out = String::new();
     heading(run, &mut out);
-    for (name, way, from, to) in run.ways() {
+    for (name, way, from, to) in ways(run) {
         let lines = named(way);
         let width = lines.iter().map(|(name, _)| name.chars().count()).max();
         let width = width.unwrap_or(0).clamp(24, 44);
         let _ = writeln!(out, "\n{}", way_line(name, way, from, to));
-        let _ = writeln!(out, "{:width$}{HEADINGS}", "");
+        let _ = writeln!(out, "{:width$}{}", "", headings());
         for (name, sums) in lines {
             let name: String = name.chars().take(width).collect();
             let _ = writeln!(out, "{name:width$}{}", figures(sums));
@@ -34,9 +42,9 @@ pub(super) fn table(run: &Run) -> String {
 }
 
 /// The nodes with their names, each below its parent and indented by its depth.
-fn named(way: &Way) -> Vec<(String, &Sums)> {
+fn named(way: &QosWay) -> Vec<(String, &QosSums)> {
     let handles: HashSet<&str> = way.nodes.iter().map(|node| node.handle.as_str()).collect();
-    let mut below: HashMap<&str, Vec<&Node>> = HashMap::new();
+    let mut below: HashMap<&str, Vec<&QosNode>> = HashMap::new();
     for node in way.nodes.iter().rev() {
         let parent = node
             .parent
@@ -49,7 +57,7 @@ fn named(way: &Way) -> Vec<(String, &Sums)> {
     }
     let mut lines = Vec::with_capacity(way.nodes.len());
     let tops = below.remove("").unwrap_or_default();
-    let mut open: Vec<(&Node, usize)> = tops.into_iter().map(|node| (node, 0)).collect();
+    let mut open: Vec<(&QosNode, usize)> = tops.into_iter().map(|node| (node, 0)).collect();
     while let Some((node, depth)) = open.pop() {
         lines.push((format!("{:1$}{2}", "", 2 * depth, name(node)), &node.sums));
         // The entry is removed, so that a cycle cannot loop without end.
@@ -59,14 +67,24 @@ fn named(way: &Way) -> Vec<(String, &Sums)> {
     lines
 }
 
-fn name(node: &Node) -> String {
+fn name(node: &QosNode) -> String {
     match &node.name {
         Some(name) => format!("{} {}", node.handle, printable(name)),
         None => format!("{} {}", node.handle, node.kind),
     }
 }
 
-fn figures(sums: &Sums) -> String {
+/// The headings of the columns of figures.
+fn headings() -> String {
+    let heading = |(fields, name, width): &(&[Field], &str, usize)| {
+        let field = fields.iter().find(|field| field.name == *name);
+        let heading = field.and_then(|field| field.heading).unwrap_or_default();
+        format!("{heading:>width$}")
+    };
+    COLUMNS.iter().map(heading).collect()
+}
+
+fn figures(sums: &QosSums) -> String {
     let rates = sums.rates;
     let shown = |figure: Option<String>| figure.unwrap_or_else(|| "-".to_owned());
     format!(
@@ -82,7 +100,7 @@ fn figures(sums: &Sums) -> String {
 }
 
 /// The packets lost outside the queues, if any.
-fn beside(way: &Way) -> Option<String> {
+fn beside(way: &QosWay) -> Option<String> {
     let lane = &way.lane;
     let lost = [
         ("too_long", lane.too_long),

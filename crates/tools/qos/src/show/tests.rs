@@ -1,10 +1,11 @@
 //! Tests both output formats on one shaper.
 
 use super::{table, text};
-use crate::rows::{Lane, Node, Port, Run, SHOWN, Sums, Way};
+use crate::rows::fill_rates;
+use control::rows::{QOS_SHOWN, QosLane, QosNode, QosPort, QosRun, QosSums, QosWay};
 
-fn sums(packets: u64) -> Sums {
-    Sums {
+fn sums(packets: u64) -> QosSums {
+    QosSums {
         bytes: packets * 1_000,
         packets,
         drops: 2,
@@ -17,9 +18,8 @@ fn sums(packets: u64) -> Sums {
     }
 }
 
-fn node(handle: &str, parent: Option<&str>, kind: &str, name: Option<&str>) -> Node {
-    Node {
-        schema: String::new(),
+fn node(handle: &str, parent: Option<&str>, kind: &str, name: Option<&str>) -> QosNode {
+    QosNode {
         way: "up".into(),
         kind: kind.into(),
         is_class: name.is_some(),
@@ -33,7 +33,7 @@ fn node(handle: &str, parent: Option<&str>, kind: &str, name: Option<&str>) -> N
     }
 }
 
-fn port(name: &str) -> Port {
+fn port(name: &str) -> QosPort {
     let zero = serde_json::json!({
         "name": name, "received": 1, "received_bytes": 2, "received_large": 3, "missed": 4, "no_room": 5, "sent": 6,
         "sent_bytes": 7, "refused": 8, "blocked": 9, "downs": 10
@@ -41,14 +41,14 @@ fn port(name: &str) -> Port {
     serde_json::from_value(zero).expect("a port")
 }
 
-fn run(packets: u64, taken_ns: u64) -> Run {
-    let way = Way {
+fn run(packets: u64, taken_ns: u64) -> QosRun {
+    let way = QosWay {
         rate_bps: Some(2_300_000),
         sums: sums(packets),
-        lane: Lane {
+        lane: QosLane {
             packets,
             no_room: 4,
-            ..Lane::default()
+            ..QosLane::default()
         },
         nodes: vec![
             node("1:", None, "htb", None),
@@ -58,8 +58,8 @@ fn run(packets: u64, taken_ns: u64) -> Run {
             node("20:", Some("1:20"), "fair", None),
         ],
     };
-    Run {
-        schema: SHOWN.into(),
+    QosRun {
+        schema: QOS_SHOWN.schema.into(),
         pid: 7,
         policy: "home.toml".into(),
         policy_age_s: 4.2,
@@ -67,7 +67,7 @@ fn run(packets: u64, taken_ns: u64) -> Run {
         uptime_s: 185.0,
         taken_ns,
         interval_s: None,
-        down: Way {
+        down: QosWay {
             nodes: Vec::new(),
             rate_bps: None,
             ..way.clone()
@@ -85,7 +85,7 @@ fn the_text_is_as_tc_prints_with_names_rates_lanes_and_ports() {
     let before = run(0, 1_000_000_000);
     let mut now = run(1_000, 2_000_000_000);
     now.up.nodes[4].sums.packets += 50;
-    now.since(&before);
+    fill_rates(&mut now, &before);
     let text = text::text(&now);
     for line in [
         "lan0 <-> wan0, pid 7, up 3m05s, home.toml since 4.2s (1 reloads)",
@@ -114,7 +114,7 @@ fn the_text_is_as_tc_prints_with_names_rates_lanes_and_ports() {
 fn the_table_has_a_line_for_each_queue_below_what_it_stands_in() {
     let before = run(0, 1_000_000_000);
     let mut now = run(1_000, 2_000_000_000);
-    now.since(&before);
+    fill_rates(&mut now, &before);
     let table = table::table(&now);
     assert!(!table.contains('\u{1b}'));
     let names: Vec<&str> = table
@@ -153,10 +153,13 @@ fn another_process_gives_no_rates_and_a_document_is_read_again() {
     let before = run(0, 1_000_000_000);
     let mut now = run(1_000, 2_000_000_000);
     now.pid = 8;
-    now.since(&before);
+    fill_rates(&mut now, &before);
     assert_eq!((now.interval_s, now.up.sums.rates), (None, None));
     now.pid = 7;
-    now.since(&before);
+    fill_rates(&mut now, &before);
     let text = serde_json::to_string(&now).expect("JSON");
-    assert_eq!(serde_json::from_str::<Run>(&text).expect("a document"), now);
+    assert_eq!(
+        serde_json::from_str::<QosRun>(&text).expect("a document"),
+        now
+    );
 }

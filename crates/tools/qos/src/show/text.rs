@@ -5,15 +5,16 @@ use std::fmt::Write;
 use qos::units::Rate;
 
 use crate::printable;
-use crate::rates::{bits, count};
-use crate::rows::{Lane, Node, Port, Run, Sums, Way};
+use crate::rates::{bits, count, words};
+use crate::rows::ways;
 use cli::table::age;
+use control::rows::{QosLane, QosNode, QosPort, QosRun, QosSums, QosWay};
 
 /// Renders the whole output.
-pub(super) fn text(run: &Run) -> String {
+pub(super) fn text(run: &QosRun) -> String {
     let mut out = String::new();
     heading(run, &mut out);
-    for (name, way, from, to) in run.ways() {
+    for (name, way, from, to) in ways(run) {
         let _ = writeln!(out, "\n{}", way_line(name, way, from, to));
         for node in &way.nodes {
             one(node, &way.nodes, &mut out);
@@ -29,7 +30,7 @@ pub(super) fn text(run: &Run) -> String {
 }
 
 /// The interfaces, the policy, and the time since it was loaded.
-pub(super) fn heading(run: &Run, out: &mut String) {
+pub(super) fn heading(run: &QosRun, out: &mut String) {
     let (lan, wan) = (&run.lan.name, &run.wan.name);
     let (policy, pid) = (printable(&run.policy), run.pid);
     let (up, since) = (age(run.uptime_s), age(run.policy_age_s));
@@ -44,18 +45,18 @@ pub(super) fn heading(run: &Run, out: &mut String) {
 }
 
 /// "up: lan0 -> wan0, rate 2300Kbit, now 1.20 Mbit/s".
-pub(super) fn way_line(name: &str, way: &Way, from: &str, to: &str) -> String {
+pub(super) fn way_line(name: &str, way: &QosWay, from: &str, to: &str) -> String {
     let rate = way.rate_bps.map_or("not shaped".to_owned(), |rate| {
         format!("rate {}", Rate(rate))
     });
     let now = way
         .sums
         .rates
-        .map_or(String::new(), |rates| format!(", now {}", rates.words()));
+        .map_or(String::new(), |rates| format!(", now {}", words(&rates)));
     format!("{name}: {from} -> {to}, {rate}{now}")
 }
 
-fn one(node: &Node, all: &[Node], out: &mut String) {
+fn one(node: &QosNode, all: &[QosNode], out: &mut String) {
     let what = if node.is_class { "class" } else { "qdisc" };
     let _ = write!(out, "{what} {} {}", node.kind, node.handle);
     match &node.parent {
@@ -89,8 +90,8 @@ fn one(node: &Node, all: &[Node], out: &mut String) {
     }
 }
 
-fn sums(sums: &Sums, out: &mut String) {
-    let Sums {
+fn sums(sums: &QosSums, out: &mut String) {
+    let QosSums {
         bytes,
         packets,
         drops,
@@ -112,8 +113,8 @@ fn sums(sums: &Sums, out: &mut String) {
     );
 }
 
-fn lane(lane: &Lane) -> String {
-    let Lane {
+fn lane(lane: &QosLane) -> String {
+    let QosLane {
         packets,
         past,
         cut,
@@ -132,8 +133,8 @@ fn lane(lane: &Lane) -> String {
     )
 }
 
-fn interface(port: &Port) -> String {
-    let Port {
+fn interface(port: &QosPort) -> String {
+    let QosPort {
         name,
         received,
         received_bytes,
