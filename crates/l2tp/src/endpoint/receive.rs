@@ -150,24 +150,34 @@ impl Endpoint {
                     tunnel.reliable.rewind();
                 }
             }
-            Some(Arrival::Early) => {
-                counters.out_of_order += 1;
-                tunnel.reliable.ack_owed = true;
-                if pool.in_use() >= EARLY_POOL_MAX || control.body.len() > EARLY_BODY_MAX {
-                    counters.discard(Discard::Backlog);
-                } else if !pool.contains_ns(&tunnel.reliable.early, control.ns) {
-                    let at = pool.take();
-                    let slot = pool.get_mut(at);
-                    (slot.ns, slot.session) = (control.ns, control.session);
-                    slot.body.extend_from_slice(control.body);
-                    pool.push_back(&mut tunnel.reliable.early, at);
-                }
-            }
+            Some(Arrival::Early) => self.receive_early(index, control),
             Some(Arrival::BeyondWindow) => {}
         }
         self.after_acknowledgement(index, now);
         self.mark_ready(index);
         Ok(())
+    }
+
+    /// Keeps a message that arrived before its predecessors, if there is room.
+    fn receive_early(&mut self, index: u32, control: &Control<'_>) {
+        let Self {
+            tunnels,
+            pool,
+            counters,
+            ..
+        } = self;
+        let tunnel = tunnels.at_mut(index).expect("the caller found it");
+        counters.out_of_order += 1;
+        tunnel.reliable.ack_owed = true;
+        if pool.in_use() >= EARLY_POOL_MAX || control.body.len() > EARLY_BODY_MAX {
+            counters.discard(Discard::Backlog);
+        } else if !pool.contains_ns(&tunnel.reliable.early, control.ns) {
+            let at = pool.take();
+            let slot = pool.get_mut(at);
+            (slot.ns, slot.session) = (control.ns, control.session);
+            slot.body.extend_from_slice(control.body);
+            pool.push_back(&mut tunnel.reliable.early, at);
+        }
     }
 
     /// The digest is checked before anything of the message is used

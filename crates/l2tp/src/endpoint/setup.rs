@@ -156,18 +156,21 @@ impl Endpoint {
             self.tunnel_at_mut(index).auth = Some(auth);
         }
         match acceptable {
-            Ok(()) => {
-                self.take_start(index, message);
-                self.step_tunnel(index, Event::SccrqAcceptable);
-                self.compose_sccrp(index, message);
-                self.events.push_back(crate::Event::TunnelAccepted {
-                    tunnel: self.tunnel_key(index),
-                });
-            }
+            Ok(()) => self.accept_sccrq(index, message),
             Err(reason) => self.end_tunnel(index, Event::SccrqUnacceptable, reason, now),
         }
         self.mark_ready(index);
         Ok(())
+    }
+
+    /// Answers an acceptable SCCRQ with an SCCRP.
+    fn accept_sccrq(&mut self, index: u32, message: &Message<'_>) {
+        self.take_start(index, message);
+        self.step_tunnel(index, Event::SccrqAcceptable);
+        self.compose_sccrp(index, message);
+        self.events.push_back(crate::Event::TunnelAccepted {
+            tunnel: self.tunnel_key(index),
+        });
     }
 
     /// Whether a repeated SCCRQ of a tunnel cannot be a late duplicate.

@@ -70,22 +70,7 @@ impl Endpoint {
                 return Some(route);
             }
             if core::mem::take(&mut tunnel.reliable.ack_owed) {
-                let ns = tunnel.reliable.next_ns();
-                if tunnel.auth.is_some() {
-                    let mut body = Vec::with_capacity(64);
-                    let mut writer = Writer::new(&mut body, tunnel.version, MessageType::Ack);
-                    digest::placeholder(&mut writer, config.digest);
-                    emit(tunnel, ns, 0, &body, out);
-                    sign(
-                        tunnel,
-                        &mut out[start..],
-                        config.digest,
-                        keys.as_ref(),
-                        false,
-                    );
-                } else {
-                    emit(tunnel, ns, 0, &[], out);
-                }
+                emit_acknowledgement(tunnel, config.digest, keys.as_ref(), out);
                 counters.zlb_sent += 1;
                 return Some(tunnel.route);
             }
@@ -100,6 +85,21 @@ impl Endpoint {
 fn emit(tunnel: &Tunnel, ns: u16, session: u16, body: &[u8], out: &mut Vec<u8>) {
     let nr = tunnel.reliable.nr();
     l2tp::emit_control(out, tunnel.version, tunnel.remote_id, session, ns, nr, body);
+}
+
+/// Appends an acknowledgement alone: an ACK message on an authenticated tunnel, otherwise a ZLB.
+fn emit_acknowledgement(tunnel: &Tunnel, kind: DigestType, keys: Option<&Keys>, out: &mut Vec<u8>) {
+    let start = out.len();
+    let ns = tunnel.reliable.next_ns();
+    if tunnel.auth.is_some() {
+        let mut body = Vec::with_capacity(64);
+        let mut writer = Writer::new(&mut body, tunnel.version, MessageType::Ack);
+        digest::placeholder(&mut writer, kind);
+        emit(tunnel, ns, 0, &body, out);
+        sign(tunnel, &mut out[start..], kind, keys, false);
+    } else {
+        emit(tunnel, ns, 0, &[], out);
+    }
 }
 
 /// Fills in the Message Digest; each transmission needs a new one, since Nr may differ.

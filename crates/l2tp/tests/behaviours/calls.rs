@@ -22,10 +22,9 @@ fn outgoing() -> Call {
     }
 }
 
-/// RFC 2661 6.6 to 6.8: the details of an incoming call arrive unchanged.
-#[test]
-fn the_details_of_an_incoming_call_and_its_proxy_avps_arrive_unchanged() {
-    let details = CallDetails {
+/// Details of an incoming call, with a value for every AVP.
+fn details_with_proxy() -> CallDetails {
+    CallDetails {
         serial: 0x0102_0304,
         called_number: Box::from(&b"0800"[..]),
         calling_number: Box::from(&b"0123456"[..]),
@@ -47,7 +46,13 @@ fn the_details_of_an_incoming_call_and_its_proxy_avps_arrive_unchanged() {
             authen_response: Redacted::new(Box::from(&[8; 16][..])),
         })),
         ..CallDetails::default()
-    };
+    }
+}
+
+/// RFC 2661 6.6 to 6.8: the details of an incoming call arrive unchanged.
+#[test]
+fn the_details_of_an_incoming_call_and_its_proxy_avps_arrive_unchanged() {
+    let details = details_with_proxy();
     let call = Call {
         details: details.clone(),
         ..Call::default()
