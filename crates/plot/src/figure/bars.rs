@@ -9,15 +9,7 @@ const LABEL: Font = Font::plain(13.0);
 
 pub(super) fn render(chart: &BarChart, width: f64, standalone: bool) -> String {
     let mut svg = Svg::new(width);
-    let narrow = svg.width < 600.0;
-    svg.paragraph(
-        16.0,
-        Font::bold(if narrow { 16.0 } else { 18.0 }),
-        &chart.title,
-    );
-    svg.y += 3.0;
-    svg.paragraph(16.0, Font::muted(13.0), &chart.subtitle);
-    svg.y += 10.0;
+    draw_heading(&mut svg, chart);
 
     let bars = || chart.groups.iter().flat_map(|g| &g.bars);
     let names = bars().map(|b| LABEL.width(&b.name)).fold(0.0, f64::max);
@@ -64,12 +56,31 @@ pub(super) fn render(chart: &BarChart, width: f64, standalone: bool) -> String {
         svg.axis_line((left, *from), (left, *to));
     }
     svg.y = bottom + 14.0;
+    draw_caption_and_notes(&mut svg, chart, left + room);
+    svg.finish(&chart.title, &description(chart), standalone)
+}
+
+/// Draws the title and the subtitle.
+fn draw_heading(svg: &mut Svg, chart: &BarChart) {
+    let narrow = svg.width < 600.0;
+    svg.paragraph(
+        16.0,
+        Font::bold(if narrow { 16.0 } else { 18.0 }),
+        &chart.title,
+    );
+    svg.y += 3.0;
+    svg.paragraph(16.0, Font::muted(13.0), &chart.subtitle);
+    svg.y += 10.0;
+}
+
+/// Draws the caption of the axis, which ends at `right` if it is short enough, and the notes.
+fn draw_caption_and_notes(svg: &mut Svg, chart: &BarChart, right: f64) {
     for line in LABEL.wrap(
         &format!("{} \u{2192}", chart.value.caption()),
         svg.width - 32.0,
     ) {
         svg.y += 17.0;
-        let (x, y) = ((left + room).max(16.0 + LABEL.width(&line)), svg.y);
+        let (x, y) = (right.max(16.0 + LABEL.width(&line)), svg.y);
         svg.text(x, y, Anchor::End, LABEL, &line);
     }
     svg.y += 4.0;
@@ -77,7 +88,6 @@ pub(super) fn render(chart: &BarChart, width: f64, standalone: bool) -> String {
         svg.y += 4.0;
         svg.paragraph(16.0, Font::muted(12.0), note);
     }
-    svg.finish(&chart.title, &description(chart), standalone)
 }
 
 /// What is written at a bar's end.
