@@ -54,47 +54,17 @@ pub(super) struct Layout {
 pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
     let children = tree.children();
     let mut places: Vec<Place> = (0..tree.nodes.len()).map(|id| sized(tree, id)).collect();
-    // Children come after their parents.
-    let mut order = Vec::with_capacity(places.len());
-    let mut open: Vec<(usize, usize)> = tree.roots().iter().map(|root| (*root, 0)).collect();
-    open.reverse();
-    let mut columns: Vec<u32> = Vec::new();
-    while let Some((id, depth)) = open.pop() {
-        if columns.len() <= depth {
-            columns.push(0);
-        }
-        columns[depth] = columns[depth].max(places[id].width);
-        order.push((id, depth));
-        open.extend(children[id].iter().rev().map(|child| (*child, depth + 1)));
-    }
+    let order = parents_first(tree, &children);
     let (between, grid_between) = match tree.has_rates {
         true => (BETWEEN_RATES, GRID_BETWEEN_RATES),
         false => (BETWEEN, GRID_BETWEEN),
     };
-    let mut left = vec![24];
-    for width in &columns {
-        left.push(left[left.len() - 1] + width + between);
-    }
+    let left = left_edges(&order, &places, between);
     let grids: Vec<Option<usize>> = children
         .iter()
-        .map(|below| {
-            let is_grid =
-                below.len() >= GRID_FROM && below.iter().all(|child| children[*child].is_empty());
-            is_grid.then(|| (1..).find(|n| n * n * 3 >= below.len()).unwrap_or(1))
-        })
+        .map(|below| nodes_across(below, &children))
         .collect();
-    let mut heights = vec![0; places.len()];
-    for (id, _) in order.iter().rev() {
-        let below = &children[*id];
-        let sum = match grids[*id] {
-            Some(across) => below
-                .chunks(across)
-                .map(|row| tallest(row, &places) + GAP)
-                .sum::<u32>(),
-            None => below.iter().map(|child| heights[*child] + GAP).sum(),
-        };
-        heights[*id] = places[*id].height.max(sum.saturating_sub(GAP));
-    }
+    let heights = heights(&order, &children, &grids, &places);
     // The vertical band of each node: the space for the node and all its descendants.
     let mut bands = vec![0; places.len()];
     let mut at = top;
@@ -102,23 +72,22 @@ pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
         bands[root] = at;
         at += heights[root] + 2 * GAP;
     }
-    for (id, depth) in &order {
-        let (id, depth) = (*id, *depth);
+    for (id, depth) in order {
         places[id].x = places[id].x.max(left[depth]);
         let below = &children[id];
-        let sum: u32 = match grids[id] {
+        match grids[id] {
             Some(across) => {
                 let corner = (left[depth + 1], bands[id]);
-                grid(below, (across, grid_between), corner, &mut places)
+                grid(below, (across, grid_between), corner, &mut places);
             }
-            None => below.iter().map(|child| heights[*child] + GAP).sum(),
-        };
-        let sum = sum.saturating_sub(GAP);
-        let mut y = bands[id] + (heights[id] - sum.min(heights[id])) / 2;
-        if grids[id].is_none() {
-            for child in below {
-                bands[*child] = y;
-                y += heights[*child] + GAP;
+            None => {
+                let sum: u32 = below.iter().map(|child| heights[*child] + GAP).sum();
+                let sum = sum.saturating_sub(GAP);
+                let mut y = bands[id] + (heights[id] - sum.min(heights[id])) / 2;
+                for child in below {
+                    bands[*child] = y;
+                    y += heights[*child] + GAP;
+                }
             }
         }
         if !places[id].is_inner && places[id].y == 0 {
@@ -134,18 +103,74 @@ pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
     }
 }
 
+/// All nodes with their depths, each after its parent.
+fn parents_first(tree: &Tree, children: &[Vec<usize>]) -> Vec<(usize, usize)> {
+    let mut order = Vec::with_capacity(children.len());
+    let mut open: Vec<(usize, usize)> = tree.roots().iter().map(|root| (*root, 0)).collect();
+    open.reverse();
+    while let Some((id, depth)) = open.pop() {
+        order.push((id, depth));
+        open.extend(children[id].iter().rev().map(|child| (*child, depth + 1)));
+    }
+    order
+}
+
+/// The left edge of each column, and that of one column more.
+fn left_edges(order: &[(usize, usize)], places: &[Place], between: u32) -> Vec<u32> {
+    let mut columns: Vec<u32> = Vec::new();
+    for (id, depth) in order {
+        if columns.len() <= *depth {
+            columns.push(0);
+        }
+        columns[*depth] = columns[*depth].max(places[*id].width);
+    }
+    let mut left = vec![24];
+    for width in columns {
+        left.push(left[left.len() - 1] + width + between);
+    }
+    left
+}
+
+/// How many nodes a row of the grid of `below` has; `None` if they form no grid.
+fn nodes_across(below: &[usize], children: &[Vec<usize>]) -> Option<usize> {
+    let is_grid = below.len() >= GRID_FROM && below.iter().all(|child| children[*child].is_empty());
+    is_grid.then(|| (1..).find(|n| n * n * 3 >= below.len()).unwrap_or(1))
+}
+
+/// The height that each node takes together with its descendants.
+fn heights(
+    order: &[(usize, usize)],
+    children: &[Vec<usize>],
+    grids: &[Option<usize>],
+    places: &[Place],
+) -> Vec<u32> {
+    let mut heights = vec![0; places.len()];
+    for (id, _) in order.iter().rev() {
+        let below = &children[*id];
+        let sum = match grids[*id] {
+            Some(across) => below
+                .chunks(across)
+                .map(|row| tallest(row, places) + GAP)
+                .sum::<u32>(),
+            None => below.iter().map(|child| heights[*child] + GAP).sum(),
+        };
+        heights[*id] = places[*id].height.max(sum.saturating_sub(GAP));
+    }
+    heights
+}
+
 fn tallest(row: &[usize], places: &[Place]) -> u32 {
     let heights = row.iter().map(|id| places[*id].height);
     heights.max().unwrap_or(0)
 }
 
-/// Places `nodes` in rows of `across`, `between` pixels apart. Returns the total height with the gap below each row.
+/// Places `nodes` in rows of `across`, `between` pixels apart.
 fn grid(
     nodes: &[usize],
     (across, between): (usize, u32),
     (x, y): (u32, u32),
     places: &mut [Place],
-) -> u32 {
+) {
     let width = nodes.iter().map(|id| places[*id].width).max().unwrap_or(0);
     let mut down = 0;
     for row in nodes.chunks(across) {
@@ -159,7 +184,6 @@ fn grid(
         }
         down += height + GAP;
     }
-    down
 }
 
 fn sized(tree: &Tree, id: usize) -> Place {
