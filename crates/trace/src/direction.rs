@@ -324,6 +324,7 @@ impl Episodes {
 
 impl Direction {
     /// Makes it one that has sent nothing, and keeps the allocated room.
+    // long: one line for each field, so that none can be left out
     pub(crate) fn reset(&mut self) {
         // Field by field: a new value would be built elsewhere, and its lists moved there and back.
         let Direction {

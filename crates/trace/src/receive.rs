@@ -53,6 +53,7 @@ struct Sending {
 impl Connection {
     /// Adds one of its packets to the statistics and writes the result to `verdict`. The caller
     /// supplies the verdict's memory, because most callers do not read it.
+    // long: the path of every packet; each step needs what the steps before it left in both directions
     pub(crate) fn receive(&mut self, segment: &Segment, layers: &[Layer], verdict: &mut Verdict) {
         let from_a = segment.from_low == self.a_is_low;
         let first = self.packets == 0;

@@ -150,6 +150,7 @@ pub(super) struct LowArgs {
 }
 
 impl Default for LowArgs {
+    // long: one line for each option
     fn default() -> Self {
         LowArgs {
             files: Vec::new(),

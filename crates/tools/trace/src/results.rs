@@ -119,17 +119,7 @@ impl Source {
                     give(What::Flow(flow), name(flow.file))?;
                 }
             }
-            Source::Parts { paths, .. } => {
-                let mut merge = Merge::open(paths)?;
-                while let Some(item) = merge.next()? {
-                    match item {
-                        Item::Connection(connection, file) => {
-                            give(What::Connection(connection), file)?;
-                        }
-                        Item::Flow(flow, file) => give(What::Flow(flow), file)?,
-                    }
-                }
-            }
+            Source::Parts { paths, .. } => each_of_parts(paths, give)?,
         }
         Ok(())
     }
@@ -158,6 +148,21 @@ impl Source {
         writer.finish()?.flush()?;
         Ok(())
     }
+}
+
+/// Merges the parts, and calls `give` for each connection and flow with its file.
+fn each_of_parts(
+    paths: &[PathBuf],
+    mut give: impl FnMut(What<'_>, &str) -> io::Result<()>,
+) -> Result<()> {
+    let mut merge = Merge::open(paths)?;
+    while let Some(item) = merge.next()? {
+        match item {
+            Item::Connection(connection, file) => give(What::Connection(connection), file)?,
+            Item::Flow(flow, file) => give(What::Flow(flow), file)?,
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

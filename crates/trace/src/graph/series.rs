@@ -105,6 +105,20 @@ fn points(
     }
 }
 
+/// A series of bars: time, lower end, upper end.
+fn bars(
+    name: &'static str,
+    colour: &'static str,
+    bars: impl Iterator<Item = (f64, f64, f64)>,
+) -> Series {
+    Series {
+        name: name.into(),
+        colour,
+        look: Look::Line,
+        data: Data::Bars(bars.collect()),
+    }
+}
+
 impl<'a> View<'a> {
     /// The packets of the end whose data is shown.
     fn sent(&self) -> impl Iterator<Item = &'a Packet> {
@@ -134,13 +148,8 @@ impl<'a> View<'a> {
             })
     }
 
-    fn sequence(&self) -> Vec<Series> {
-        let bars = |name: &'static str, colour, bars: Vec<_>| Series {
-            name: name.into(),
-            colour,
-            look: Look::Line,
-            data: Data::Bars(bars),
-        };
+    /// The sequence numbers of each sent packet, as bars.
+    fn segments(&self) -> Series {
         let segments = self
             .sent()
             .filter(|packet| packet.space() > 0)
@@ -148,13 +157,22 @@ impl<'a> View<'a> {
                 let end = packet.sequence + packet.space();
                 (seconds(packet), packet.sequence as f64, end as f64)
             });
-        let acks = || self.answered().filter(|packet| packet.ack());
+        bars("segments", BLUE, segments)
+    }
+
+    /// The blocks that the other end acknowledged selectively, as bars.
+    fn sacks(&self) -> Series {
         let from_a = self.way == Way::AToB;
         let sacks = self.graph.sacks.iter().filter_map(|sack| {
             let packet = self.graph.packets.get(sack.packet as usize)?;
             (packet.from_a() != from_a)
                 .then(|| (seconds(packet), sack.left as f64, sack.right as f64))
         });
+        bars("SACK", SKY, sacks)
+    }
+
+    fn sequence(&self) -> Vec<Series> {
+        let acks = || self.answered().filter(|packet| packet.ack());
         let acked = |packet: &Packet| (seconds(packet), packet.acknowledgment as f64);
         let window_end = |packet: &Packet| {
             let end = packet
@@ -180,8 +198,8 @@ impl<'a> View<'a> {
                 acks().map(window_end),
             ),
             points("acknowledged", GREEN, Look::Steps, acks().map(acked)),
-            bars("segments", BLUE, segments.collect()),
-            bars("SACK", SKY, sacks.collect()),
+            self.segments(),
+            self.sacks(),
             points("SYN, FIN", BLACK, Look::Square, flags(3)),
             points("RST", BLACK, Look::Cross, flags(4)),
             points(

@@ -160,51 +160,77 @@ fn axes(out: &mut String, chart: &Chart, scale: &Scale) {
 }
 
 fn draw_series(out: &mut String, series: &Series, scale: &Scale) {
-    let colour = series.colour;
-    let paint = |out: &mut String, look: &str, path: &str| {
-        put!(
-            out,
-            "<path fill=\"none\" stroke=\"{colour}\" {look} d=\"{path}\"/>\n"
-        );
+    let (look, path) = match &series.data {
+        Data::Bars(bars) => ("stroke-width=\"1.6\"", path_of_bars(bars, scale)),
+        Data::Points(points) => match series.look {
+            Look::Dots => (
+                "stroke-width=\"3\" stroke-linecap=\"round\"",
+                path_of_marks(points, series.look, scale),
+            ),
+            Look::Cross | Look::Triangle | Look::Square | Look::Ring => (
+                "stroke-width=\"1.6\"",
+                path_of_marks(points, series.look, scale),
+            ),
+            Look::DashedSteps => (
+                "stroke-width=\"1.4\" stroke-dasharray=\"6 3\"",
+                path_of_steps(points, scale),
+            ),
+            Look::Steps => ("stroke-width=\"1.4\"", path_of_steps(points, scale)),
+            Look::Line => ("stroke-width=\"1.4\"", path_of_line(points, scale)),
+        },
     };
+    put!(
+        out,
+        "<path fill=\"none\" stroke=\"{}\" {look} d=\"{path}\"/>\n",
+        series.colour
+    );
+}
+
+fn path_of_bars(bars: &[(f64, f64, f64)], scale: &Scale) -> String {
     let mut path = String::new();
-    let points = match &series.data {
-        Data::Bars(bars) => {
-            // y grows downwards in a picture.
-            let bars = bars
-                .iter()
-                .map(|bar| (scale.x(bar.0), scale.y(bar.2), scale.y(bar.1)));
-            for bar in thin::bars(bars) {
-                move_to(&mut path, bar.0, bar.1);
-                path.push('v');
-                coordinate(&mut path, (bar.2 - bar.1).max(1.0));
-            }
-            paint(out, "stroke-width=\"1.6\"", &path);
-            return;
-        }
-        Data::Points(points) => points,
-    };
-    let pixels = points
+    // y grows downwards in a picture.
+    let bars = bars
         .iter()
-        .map(|point| (scale.x(point.0), scale.y(point.1)));
-    if series.look.is_mark() || series.look == Look::Dots {
-        let pixels: Vec<_> = pixels.collect();
-        for point in thin::dots(&pixels, DOTS_MAX) {
-            mark(&mut path, series.look, point);
-        }
-        let look = match series.look {
-            Look::Dots => "stroke-width=\"3\" stroke-linecap=\"round\"",
-            _ => "stroke-width=\"1.6\"",
-        };
-        paint(out, look, &path);
-        return;
+        .map(|bar| (scale.x(bar.0), scale.y(bar.2), scale.y(bar.1)));
+    for bar in thin::bars(bars) {
+        move_to(&mut path, bar.0, bar.1);
+        path.push('v');
+        coordinate(&mut path, (bar.2 - bar.1).max(1.0));
     }
-    let steps = series.look != Look::Line;
+    path
+}
+
+fn path_of_marks(points: &[(f64, f64)], look: Look, scale: &Scale) -> String {
+    let mut path = String::new();
+    let pixels: Vec<_> = pixels(points, scale).collect();
+    for point in thin::dots(&pixels, DOTS_MAX) {
+        mark(&mut path, look, point);
+    }
+    path
+}
+
+fn path_of_line(points: &[(f64, f64)], scale: &Scale) -> String {
+    let mut path = String::new();
+    for (x, y) in thin::line(pixels(points, scale)) {
+        if path.is_empty() {
+            move_to(&mut path, x, y);
+        } else {
+            path.push('L');
+            coordinate(&mut path, x);
+            path.push(' ');
+            coordinate(&mut path, y);
+        }
+    }
+    path
+}
+
+fn path_of_steps(points: &[(f64, f64)], scale: &Scale) -> String {
+    let mut path = String::new();
     let mut last = f64::NAN;
-    for (x, y) in thin::line(pixels) {
+    for (x, y) in thin::line(pixels(points, scale)) {
         if last.is_nan() {
             move_to(&mut path, x, y);
-        } else if steps {
+        } else {
             if y == last {
                 continue;
             }
@@ -212,23 +238,21 @@ fn draw_series(out: &mut String, series: &Series, scale: &Scale) {
             coordinate(&mut path, x);
             path.push('V');
             coordinate(&mut path, y);
-        } else {
-            path.push('L');
-            coordinate(&mut path, x);
-            path.push(' ');
-            coordinate(&mut path, y);
         }
         last = y;
     }
-    if let (true, Some(end)) = (steps, points.last()) {
+    if let Some(end) = points.last() {
         path.push('H');
         coordinate(&mut path, scale.x(end.0));
     }
-    let look = match series.look {
-        Look::DashedSteps => "stroke-width=\"1.4\" stroke-dasharray=\"6 3\"",
-        _ => "stroke-width=\"1.4\"",
-    };
-    paint(out, look, &path);
+    path
+}
+
+/// The points in the coordinates of the picture.
+fn pixels(points: &[(f64, f64)], scale: &Scale) -> impl Iterator<Item = (f64, f64)> {
+    points
+        .iter()
+        .map(|point| (scale.x(point.0), scale.y(point.1)))
 }
 
 fn move_to(path: &mut String, x: f64, y: f64) {

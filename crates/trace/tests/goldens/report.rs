@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use std::fs::File;
 use std::path::Path;
 use trace::text::{self, About, Frame, Head, LongOptions, Numeric, Print, Printed, ReportCounts};
-use trace::{Analyzer, Config, Connection, Nobody, Segment};
+use trace::{Analyzer, Config, Connection, Finished, Nobody, Segment};
 use wire::checksum;
 use wire::packet::{Packet, decode};
 use wire::tcp::{Tcp, TcpError};
@@ -33,6 +33,47 @@ fn eastern() -> TimeZone {
     TimeZone::posix("EST5EDT,M4.1.0,M10.5.0").expect("a rule")
 }
 
+/// Prints a packet with its number and time.
+fn print_packet(
+    out: &mut String,
+    (number, time): (u64, i64),
+    frame: Frame<'_>,
+    packet: &Packet<'_>,
+) {
+    let printed = Printed {
+        number,
+        time,
+        frame: Some(frame),
+        packet,
+        bases: [None; 2],
+    };
+    let zone = eastern();
+    let print = Print {
+        names: &Numeric,
+        zone: &zone,
+        hex: true,
+        checksums: true,
+    };
+    text::packet(out, &printed, &print).unwrap();
+}
+
+/// The finished connections in the order of their first packets, with their numbers.
+fn numbered(finished: &[Finished]) -> Vec<Connection> {
+    let mut connections: Vec<Connection> = finished
+        .iter()
+        .map(|finished| {
+            let mut connection = Connection::default();
+            connection.thaw(&finished.octets).unwrap();
+            connection
+        })
+        .collect();
+    connections.sort_by_key(|connection| connection.first_packet);
+    for (connection, number) in connections.iter_mut().zip(1..) {
+        connection.number = number;
+    }
+    connections
+}
+
 fn read(path: &Path, reading: &Reading) -> Input {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let mut block = Block::new();
@@ -44,13 +85,6 @@ fn read(path: &Path, reading: &Reading) -> Input {
     };
     let (mut first, mut last, mut clock, mut end) = (None, 0, trace::Clock::default(), 0);
     let mut packets = String::new();
-    let zone = eastern();
-    let print = Print {
-        names: &Numeric,
-        zone: &zone,
-        hex: true,
-        checksums: true,
-    };
     'file: while reader.read_block(&mut block).unwrap() {
         for record in block.records() {
             let mut packet = Packet::new();
@@ -68,18 +102,12 @@ fn read(path: &Path, reading: &Reading) -> Input {
             first.get_or_insert(end);
             last = end;
             if reading.print {
-                let printed = Printed {
-                    number: counts.packets,
-                    time: end,
-                    frame: Some(Frame {
-                        link: record.link,
-                        octets,
-                        length: record.length,
-                    }),
-                    packet: &packet,
-                    bases: [None; 2],
+                let frame = Frame {
+                    link: record.link,
+                    octets,
+                    length: record.length,
                 };
-                text::packet(&mut packets, &printed, &print).unwrap();
+                print_packet(&mut packets, (counts.packets, end), frame, &packet);
             }
             if let Some(bad) = &mut counts.bad_checksums {
                 let checks = [checksum::ip_ok(packet.network), checksum::tcp_ok(&packet)];
@@ -102,19 +130,7 @@ fn read(path: &Path, reading: &Reading) -> Input {
     }
     counts.elapsed = (last - first.unwrap_or(last)).max(0);
     analyzer.finish();
-    let finished = analyzer.take_finished();
-    let mut connections: Vec<Connection> = finished
-        .iter()
-        .map(|finished| {
-            let mut connection = Connection::default();
-            connection.thaw(&finished.octets).unwrap();
-            connection
-        })
-        .collect();
-    connections.sort_by_key(|connection| connection.first_packet);
-    for (connection, number) in connections.iter_mut().zip(1..) {
-        connection.number = number;
-    }
+    let connections = numbered(&analyzer.take_finished());
     counts.connections = connections.len() as u64;
     Input {
         counts,
