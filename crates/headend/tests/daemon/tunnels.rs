@@ -1,11 +1,41 @@
 //! Tests two daemons on loopback: tunnels and sessions are established, listed and closed.
 
-use crate::support::{Daemon, Directory};
+use crate::support::{Client, Daemon, Directory};
 use serde_json::{Value, json};
 
 fn of(rows: &[Value], key: &str, value: impl Into<Value>) -> usize {
     let value = value.into();
     rows.iter().filter(|row| row[key] == value).count()
+}
+
+/// Asserts that 25 tunnels of each version are listed, each with a session.
+fn assert_fifty_are_listed(client: &mut Client) {
+    let tunnels = client.rows("show.tunnels");
+    assert_eq!(
+        (of(&tunnels, "version", 2), of(&tunnels, "version", 3)),
+        (25, 25)
+    );
+    assert_eq!(
+        (
+            of(&tunnels, "state", "established"),
+            of(&tunnels, "sessions", 1)
+        ),
+        (50, 50)
+    );
+    let sessions = client.rows("show.sessions");
+    assert_eq!(of(&sessions, "state", "established"), 50);
+    assert_eq!(of(&sessions, "schema", "session/1"), 50);
+    assert_eq!(client.rows("show.peers").len(), 1);
+}
+
+/// The two ids of each row, sorted.
+fn pairs(rows: &[Value], ours: &str, theirs: &str) -> Vec<(Option<u64>, Option<u64>)> {
+    let mut pairs: Vec<_> = rows
+        .iter()
+        .map(|row| (row[ours].as_u64(), row[theirs].as_u64()))
+        .collect();
+    pairs.sort_unstable();
+    pairs
 }
 
 #[test]
@@ -26,32 +56,9 @@ fn fifty_tunnels_with_sessions_of_both_versions_come_up_and_go() {
     }
     at_lns.await_stats("all are up", |stats| stats["sessions_established"] == 50);
     for client in [&mut at_lns, &mut at_lac] {
-        let tunnels = client.rows("show.tunnels");
-        assert_eq!(
-            (of(&tunnels, "version", 2), of(&tunnels, "version", 3)),
-            (25, 25)
-        );
-        assert_eq!(
-            (
-                of(&tunnels, "state", "established"),
-                of(&tunnels, "sessions", 1)
-            ),
-            (50, 50)
-        );
-        let sessions = client.rows("show.sessions");
-        assert_eq!(of(&sessions, "state", "established"), 50);
-        assert_eq!(of(&sessions, "schema", "session/1"), 50);
-        assert_eq!(client.rows("show.peers").len(), 1);
+        assert_fifty_are_listed(client);
     }
     // Each side's local id is the other side's remote id.
-    let pairs = |rows: &[Value], ours: &str, theirs: &str| {
-        let mut pairs: Vec<_> = rows
-            .iter()
-            .map(|r| (r[ours].as_u64(), r[theirs].as_u64()))
-            .collect();
-        pairs.sort_unstable();
-        pairs
-    };
     let (lns_rows, lac_rows) = (at_lns.rows("show.tunnels"), at_lac.rows("show.tunnels"));
     assert_eq!(
         pairs(&lns_rows, "id", "remote_id"),

@@ -15,6 +15,44 @@ fn peer() -> Peer {
     })
 }
 
+/// Asserts that the pictures over time, by number, of each packet, and of the distribution are labelled.
+fn assert_pictures_have_their_words([time, line, scatter, cdf]: &[String; 4]) {
+    for (file, words) in [
+        (
+            time,
+            [
+                "time since the start (s)",
+                "round-trip time (ms)",
+                "20 % lost",
+            ],
+        ),
+        (
+            line,
+            ["number of the packet", "packet by packet", "20 % lost"],
+        ),
+        (
+            scatter,
+            ["time since the start (s)", "each packet a dot", "20 % lost"],
+        ),
+        (
+            cdf,
+            [
+                "round-trip time (ms",
+                "how they are distributed",
+                "share of",
+            ],
+        ),
+    ] {
+        let svg = fs::read_to_string(file).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+        assert!(svg.contains("Round-trip times to 127.0.0.1"));
+        assert!(svg.contains("a &lt;quick&gt; &amp; dirty stream"), "{svg}");
+        for word in words {
+            assert!(svg.contains(word), "{word} in {svg}");
+        }
+    }
+}
+
 #[test]
 fn a_run_is_drawn_in_each_way_and_format() {
     let peer = peer();
@@ -47,41 +85,8 @@ fn a_run_is_drawn_in_each_way_and_format() {
     );
 
     let read = |path: &String| fs::read_to_string(path).unwrap();
-    let [time, line, scatter, cdf, png] = &all;
-    for (file, words) in [
-        (
-            time,
-            [
-                "time since the start (s)",
-                "round-trip time (ms)",
-                "20 % lost",
-            ],
-        ),
-        (
-            line,
-            ["number of the packet", "packet by packet", "20 % lost"],
-        ),
-        (
-            scatter,
-            ["time since the start (s)", "each packet a dot", "20 % lost"],
-        ),
-        (
-            cdf,
-            [
-                "round-trip time (ms",
-                "how they are distributed",
-                "share of",
-            ],
-        ),
-    ] {
-        let svg = read(file);
-        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
-        assert!(svg.contains("Round-trip times to 127.0.0.1"));
-        assert!(svg.contains("a &lt;quick&gt; &amp; dirty stream"), "{svg}");
-        for word in words {
-            assert!(svg.contains(word), "{word} in {svg}");
-        }
-    }
+    let [pictures @ .., png] = &all;
+    assert_pictures_have_their_words(pictures);
     assert!(fs::read(png).unwrap().starts_with(b"\x89PNG\r\n\x1a\n"));
     let charts = |page: &str| page.matches("<section class=\"chart\"").count();
     let (page, cdf_page) = (read(&page), read(&cdf_page));

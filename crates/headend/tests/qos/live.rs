@@ -218,26 +218,8 @@ fn rates_of_a_running_shaper_are_shown_as_text_table_json_and_page() {
     assert!(!page.contains("rates.json"), "a file asks nobody");
 }
 
-#[test]
-fn the_page_is_served_to_this_machine_with_bounds() {
-    let bench = Bench::new("http");
-    let shaper = bench.start();
-    let _stream = Stream::new(bench.sockets());
-    let (_serving, address) = serve(&bench, &["graph", "--socket", "control"]);
-    let (status, page) = get(address, "/");
-    assert_eq!(status, "HTTP/1.1 200 OK");
-    assert!(page.contains("<svg ") && page.contains("fetch('rates.json'"));
-    let rates = || -> Value { serde_json::from_str(&get(address, "/rates.json").1).unwrap() };
-    let shape = rates()["shape"].clone();
-    assert!(page.contains(&format!("shape={shape}")), "{shape}");
-    until("a rate", || {
-        let rates = rates();
-        let node = rates["nodes"]
-            .as_array()?
-            .iter()
-            .find(|node| node["handle"] == "20:")?;
-        (node["rates"]["bps"].as_u64()? > 0 && node["label"] != "0 bit/s").then_some(())
-    });
+/// Asserts that requests for anything but the pages are refused.
+fn assert_other_requests_are_refused(address: SocketAddr) {
     let (status, body) = ask(
         address,
         &format!("POST / HTTP/1.1\r\nHost: {address}\r\nContent-Length: 2\r\n\r\nhi"),
@@ -260,8 +242,10 @@ fn the_page_is_served_to_this_machine_with_bounds() {
         .0
         .contains(" 431 ")
     );
+}
 
-    // When there are too many connections, silent clients are disconnected.
+/// Asserts that one client more than allowed is refused, and served once the silent ones have gone.
+fn assert_a_crowd_is_refused(address: SocketAddr) {
     let silent: Vec<TcpStream> = (0..16)
         .map(|_| TcpStream::connect(address).unwrap())
         .collect();
@@ -283,6 +267,30 @@ fn the_page_is_served_to_this_machine_with_bounds() {
         stream.read_to_string(&mut said).ok()?;
         said.contains(" 200 ").then_some(())
     });
+}
+
+#[test]
+fn the_page_is_served_to_this_machine_with_bounds() {
+    let bench = Bench::new("http");
+    let shaper = bench.start();
+    let _stream = Stream::new(bench.sockets());
+    let (_serving, address) = serve(&bench, &["graph", "--socket", "control"]);
+    let (status, page) = get(address, "/");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert!(page.contains("<svg ") && page.contains("fetch('rates.json'"));
+    let rates = || -> Value { serde_json::from_str(&get(address, "/rates.json").1).unwrap() };
+    let shape = rates()["shape"].clone();
+    assert!(page.contains(&format!("shape={shape}")), "{shape}");
+    until("a rate", || {
+        let rates = rates();
+        let node = rates["nodes"]
+            .as_array()?
+            .iter()
+            .find(|node| node["handle"] == "20:")?;
+        (node["rates"]["bps"].as_u64()? > 0 && node["label"] != "0 bit/s").then_some(())
+    });
+    assert_other_requests_are_refused(address);
+    assert_a_crowd_is_refused(address);
 
     // Changed boxes give another shape. The page reports a source that has ended, and draws it again when it is back.
     bench.home.write("policy.toml", "[link]\nup = \"9mbit\"\n");
