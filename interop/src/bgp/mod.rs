@@ -11,7 +11,7 @@ use crate::net::Namespace;
 use crate::process::{Process, until};
 use crate::runner::Bench;
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -36,6 +36,57 @@ impl Kind {
             Kind::Frr => "frr",
             Kind::Bird => "bird",
             Kind::Gobgp => "gobgp",
+        }
+    }
+
+    /// Its command in a namespace, without the configuration. Its sockets are in `place`.
+    fn command(self, namespace: &Namespace, setup: &Setup<'_>, place: &Path) -> Command {
+        match self {
+            Kind::Frr => {
+                let mut command = namespace.command(BGPD);
+                // No zebra, so no route reaches the kernel. No privileges are dropped, because there may be
+                // none to drop.
+                command.args([
+                    "-Z",
+                    "-S",
+                    "-n",
+                    "-P",
+                    "0",
+                    "-p",
+                    "179",
+                    "-l",
+                    setup.address,
+                ]);
+                command.args([
+                    "--log",
+                    "stdout",
+                    "--log-level",
+                    if setup.is_quiet { "critical" } else { "debug" },
+                    "-i",
+                ]);
+                command
+                    .arg(place.join("pid"))
+                    .arg("--vty_socket")
+                    .arg(place);
+                command
+            }
+            Kind::Bird => {
+                let mut command = namespace.command("bird");
+                command.args(["-f", "-s"]).arg(place.join("ctl"));
+                command
+            }
+            Kind::Gobgp => {
+                let mut command = namespace.command("gobgpd");
+                command.args([
+                    "-l",
+                    if setup.is_quiet { "error" } else { "debug" },
+                    "-p",
+                    "--pprof-disable",
+                    "-t",
+                    "toml",
+                ]);
+                command
+            }
         }
     }
 }
@@ -63,53 +114,7 @@ impl<'a> Router<'a> {
         std::fs::create_dir_all(&place)?;
         let config = bench.directory.join(format!("{}.conf", kind.name()));
         setup.write(kind, &config)?;
-        let mut command = match kind {
-            Kind::Frr => {
-                let mut command = namespace.command(BGPD);
-                // No zebra, so no route reaches the kernel. No privileges are dropped, because there may be
-                // none to drop.
-                command.args([
-                    "-Z",
-                    "-S",
-                    "-n",
-                    "-P",
-                    "0",
-                    "-p",
-                    "179",
-                    "-l",
-                    setup.address,
-                ]);
-                command.args([
-                    "--log",
-                    "stdout",
-                    "--log-level",
-                    if setup.is_quiet { "critical" } else { "debug" },
-                    "-i",
-                ]);
-                command
-                    .arg(place.join("pid"))
-                    .arg("--vty_socket")
-                    .arg(&place);
-                command
-            }
-            Kind::Bird => {
-                let mut command = namespace.command("bird");
-                command.args(["-f", "-s"]).arg(place.join("ctl"));
-                command
-            }
-            Kind::Gobgp => {
-                let mut command = namespace.command("gobgpd");
-                command.args([
-                    "-l",
-                    if setup.is_quiet { "error" } else { "debug" },
-                    "-p",
-                    "--pprof-disable",
-                    "-t",
-                    "toml",
-                ]);
-                command
-            }
-        };
+        let mut command = kind.command(namespace, setup, &place);
         command
             .arg(if kind == Kind::Bird { "-c" } else { "-f" })
             .arg(&config);
