@@ -3,16 +3,16 @@
 use lab::plot::{Axis, COLOUR_OURS, Chart, Figure, Series, Style};
 
 use super::Results;
-use super::daemons::Who;
+use super::daemons::BgpProgram;
 
 /// Each subject has the same colour in all charts.
-fn colour(who: &Who) -> usize {
-    match who {
-        Who::Headend => COLOUR_OURS,
-        Who::Bare(_) => 7,
-        Who::Frr(..) => 0,
-        Who::Bird => 1,
-        Who::Gobgp => 2,
+fn colour(program: &BgpProgram) -> usize {
+    match program {
+        BgpProgram::Headend => COLOUR_OURS,
+        BgpProgram::Bare(_) => 7,
+        BgpProgram::Frr(..) => 0,
+        BgpProgram::Bird => 1,
+        BgpProgram::Gobgp => 2,
     }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
             "A KEEPALIVE in a second in both directions, hold time 3 s. Lower is better.",
             [Axis::log("peers", ""), Axis::log("CPU", "% of a core")],
             kept.iter()
-                .map(|k| (&k.who, f64::from(k.peers), k.cpu_percent)),
+                .map(|k| (&k.program, f64::from(k.peers), k.cpu_percent)),
         ),
         chart(
             "Memory of an idle peer",
@@ -38,8 +38,8 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
                 Axis::log("memory per peer", "bytes"),
             ],
             kept.iter()
-                .filter(|k| !matches!(k.who, Who::Bare(_)))
-                .map(|k| (&k.who, f64::from(k.peers), k.memory_bytes)),
+                .filter(|k| !matches!(k.program, BgpProgram::Bare(_)))
+                .map(|k| (&k.program, f64::from(k.peers), k.memory_bytes)),
         ),
         chart(
             "Peers at once",
@@ -49,7 +49,7 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
                 .risen
                 .iter()
                 .filter(|r| r.up == r.peers)
-                .map(|r| (&r.who, f64::from(r.peers), r.seconds)),
+                .map(|r| (&r.program, f64::from(r.peers), r.seconds)),
         ),
         chart(
             "A table from feeder to sink",
@@ -59,7 +59,7 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
                 .passed
                 .iter()
                 .filter(|p| p.arrived == p.prefixes)
-                .map(|p| (&p.who, f64::from(p.prefixes), p.announce.seconds)),
+                .map(|p| (&p.program, f64::from(p.prefixes), p.announce.seconds)),
         ),
         chart(
             "The same table withdrawn",
@@ -69,13 +69,13 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
                 .passed
                 .iter()
                 .filter(|p| p.left == p.prefixes)
-                .map(|p| (&p.who, f64::from(p.prefixes), p.withdraw.seconds)),
+                .map(|p| (&p.program, f64::from(p.prefixes), p.withdraw.seconds)),
         ),
     ];
     for kept in results.kept.iter().filter(|k| k.up < k.peers) {
         charts[0].notes.push(format!(
             "{} with {} peers: {} up at the end, {} lost.",
-            kept.who, kept.peers, kept.up, kept.seen.lost
+            kept.program, kept.peers, kept.up, kept.seen.lost
         ));
     }
     let charts = charts.into_iter().filter(|chart| !chart.series.is_empty());
@@ -87,17 +87,17 @@ fn chart<'a>(
     title: &str,
     subtitle: &str,
     [x, y]: [Axis; 2],
-    points: impl Iterator<Item = (&'a Who, f64, f64)>,
+    points: impl Iterator<Item = (&'a BgpProgram, f64, f64)>,
 ) -> Chart {
     let mut chart = Chart::new(title, subtitle, x, y);
-    for (who, x, y) in points {
-        let name = who.to_string();
+    for (program, x, y) in points {
+        let name = program.to_string();
         if let Some(line) = chart.series.iter_mut().find(|line| line.name == name) {
             line.points.push((x, y));
             continue;
         }
-        let line = Series::new(name, Style::Solid, colour(who), vec![(x, y)]);
-        chart.series.push(if *who == Who::Headend {
+        let line = Series::new(name, Style::Solid, colour(program), vec![(x, y)]);
+        chart.series.push(if *program == BgpProgram::Headend {
             line.bold()
         } else {
             line

@@ -6,7 +6,7 @@ use std::fmt;
 use anyhow::Result;
 use reactor::PollerKind;
 
-use super::daemons::Who;
+use super::daemons::BgpProgram;
 use super::feed::Feed;
 use super::mesh::{self, Member};
 use super::plan::{Part, Plan};
@@ -17,7 +17,7 @@ use crate::harness::Bench;
 const REPEATED_MAX_S: f64 = 3.0;
 
 /// Measures everything in the plan. A failure of one subject is noted and the others continue.
-pub(super) fn measure(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+pub(super) fn measure(bench: &Bench, plan: &Plan, others: &[BgpProgram], results: &mut Results) {
     for part in &plan.parts {
         match part {
             Part::Passive => keep(bench, plan, others, results),
@@ -31,8 +31,8 @@ pub(super) fn measure(bench: &Bench, plan: &Plan, others: &[Who], results: &mut 
 }
 
 /// The floor, our daemon, and the others.
-fn everybody(floor: bare::Kind, others: &[Who]) -> Vec<Who> {
-    let mut all = vec![Who::Bare(floor), Who::Headend];
+fn everybody(floor: bare::Kind, others: &[BgpProgram]) -> Vec<BgpProgram> {
+    let mut all = vec![BgpProgram::Bare(floor), BgpProgram::Headend];
     all.extend(others.iter().cloned());
     all
 }
@@ -49,10 +49,10 @@ fn at_each_size<W: fmt::Display, T>(
 ) -> Vec<T> {
     let mut all = Vec::new();
     for &size in sizes {
-        everybody.retain(|who| {
-            let what = format!("{who}, {} {of}", whole(size));
+        everybody.retain(|program| {
+            let what = format!("{program}, {} {of}", whole(size));
             bench.say(&what);
-            match once(who, size) {
+            match once(program, size) {
                 Ok(found) => all.push(found),
                 Err(error) => {
                     notes.push(format!("{what}: {}", one_line(&format!("{error:#}"))));
@@ -71,9 +71,9 @@ fn one_line(text: &str) -> String {
     lines.collect::<Vec<_>>().join("; ")
 }
 
-fn keep(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+fn keep(bench: &Bench, plan: &Plan, others: &[BgpProgram], results: &mut Results) {
     let all = everybody(bare::Kind::Echo, others);
-    let once = |who: &Who, peers| passive::keep(bench, who, peers, plan.keep);
+    let once = |program: &BgpProgram, peers| passive::keep(bench, program, peers, plan.keep);
     let notes = &mut results.notes;
     results.kept = at_each_size(bench, &plan.kept, all, "passive peers", notes, once);
 }
@@ -93,37 +93,37 @@ fn median<T>(
     Ok(all.swap_remove(middle))
 }
 
-fn rise(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+fn rise(bench: &Bench, plan: &Plan, others: &[BgpProgram], results: &mut Results) {
     let all = everybody(bare::Kind::Echo, others);
-    let once = |who: &Who, peers| {
-        let rise = || passive::rise(bench, who, peers);
+    let once = |program: &BgpProgram, peers| {
+        let rise = || passive::rise(bench, program, peers);
         median(plan.rounds, |risen| risen.seconds, rise)
     };
     let notes = &mut results.notes;
     results.risen = at_each_size(bench, &plan.risen, all, "peers at once", notes, once);
 }
 
-fn pass(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+fn pass(bench: &Bench, plan: &Plan, others: &[BgpProgram], results: &mut Results) {
     let all = everybody(bare::Kind::Relay, others);
     let mut feed = None;
-    let once = |who: &Who, prefixes| {
+    let once = |program: &BgpProgram, prefixes| {
         // All subjects of one size get the same table.
         let feed = match feed.take() {
             Some(found @ Feed { .. }) if found.prefixes == prefixes => feed.insert(found),
             _ => feed.insert(Feed::new(prefixes, load::ASN)),
         };
-        let pass = || relay::pass(bench, who, feed, plan.table_max);
+        let pass = || relay::pass(bench, program, feed, plan.table_max);
         median(plan.rounds, |passed| passed.announce.seconds, pass)
     };
     let notes = &mut results.notes;
     results.passed = at_each_size(bench, &plan.prefixes, all, "prefixes", notes, once);
 }
 
-fn mesh(bench: &Bench, plan: &Plan, others: &[Who], results: &mut Results) {
+fn mesh(bench: &Bench, plan: &Plan, others: &[BgpProgram], results: &mut Results) {
     let mut all = vec![Member::Bare, Member::Headend(PollerKind::Epoll)];
-    all.extend(others.iter().filter_map(|who| match who {
-        Who::Frr(path, version) => Some(Member::Frr(path.clone(), version.clone())),
-        Who::Headend | Who::Bare(_) | Who::Bird | Who::Gobgp => None,
+    all.extend(others.iter().filter_map(|program| match program {
+        BgpProgram::Frr(path, version) => Some(Member::Frr(path.clone(), version.clone())),
+        BgpProgram::Headend | BgpProgram::Bare(_) | BgpProgram::Bird | BgpProgram::Gobgp => None,
     }));
     let spans = [mesh::SETTLE, plan.keep.into()];
     let once = |member: &Member, routers| mesh::keep(bench, member, routers, spans);

@@ -13,9 +13,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::bare;
+use super::commands::{Bgpd, bare_loop, drop_output};
 use crate::harness::Bench;
-use crate::harness::home::find_program;
-use crate::harness::server::{Server, write_private};
+use crate::harness::run::find_program;
+use crate::harness::server::{Server, daemon};
 
 /// Longest time a daemon may take until it listens.
 const START_MAX: Duration = Duration::from_secs(15);
@@ -36,7 +37,7 @@ pub(super) enum Peer {
 
 /// A subject of the benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum BgpProgram {
     Headend,
     /// A loop over TCP connections that implements no BGP.
     Bare(bare::Kind),
@@ -46,29 +47,29 @@ pub(super) enum Who {
     Gobgp,
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for BgpProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Who::Headend => f.pad("headend"),
-            Who::Bare(_) => f.pad("bare loop"),
-            Who::Frr(_, version) => f.pad(&format!("FRR {version}")),
-            Who::Bird => f.pad("BIRD"),
-            Who::Gobgp => f.pad("GoBGP"),
+            BgpProgram::Headend => f.pad("headend"),
+            BgpProgram::Bare(_) => f.pad("bare loop"),
+            BgpProgram::Frr(_, version) => f.pad(&format!("FRR {version}")),
+            BgpProgram::Bird => f.pad("BIRD"),
+            BgpProgram::Gobgp => f.pad("GoBGP"),
         }
     }
 }
 
 /// All daemons named on the command line that are installed, and a note for each that is not.
-pub(super) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<Who>, Vec<String>) {
+pub(super) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<BgpProgram>, Vec<String>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for peer in peers {
-        let (who, package) = match peer {
+        let (program, package) = match peer {
             Peer::Frr => (frr(Path::new(FRR_PLACE)), "frr"),
-            Peer::Bird => (find_program("bird").map(|_| Who::Bird), "bird2"),
-            Peer::Gobgp => (find_program("gobgpd").map(|_| Who::Gobgp), "gobgpd"),
+            Peer::Bird => (find_program("bird").map(|_| BgpProgram::Bird), "bird2"),
+            Peer::Gobgp => (find_program("gobgpd").map(|_| BgpProgram::Gobgp), "gobgpd"),
         };
-        match who {
-            Some(who) => found.push(who),
+        match program {
+            Some(program) => found.push(program),
             None => missing.push(format!(
                 "{package} is not installed: apt-get install {package}"
             )),
@@ -76,7 +77,7 @@ pub(super) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<Who>, Vec<Str
     }
     if let Some(path) = newer {
         match frr(path) {
-            Some(who) => found.push(who),
+            Some(program) => found.push(program),
             None => missing.push(format!("{} is no bgpd that runs here", path.display())),
         }
     }
@@ -84,13 +85,13 @@ pub(super) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<Who>, Vec<Str
 }
 
 /// A bgpd, with the version it prints.
-fn frr(path: &Path) -> Option<Who> {
+fn frr(path: &Path) -> Option<BgpProgram> {
     let output = Command::new(path).arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text
         .split_ascii_whitespace()
         .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))?;
-    Some(Who::Frr(path.to_owned(), version.to_owned()))
+    Some(BgpProgram::Frr(path.to_owned(), version.to_owned()))
 }
 
 /// Settings of a daemon.
@@ -110,7 +111,7 @@ impl Setup {
     }
 }
 
-impl Who {
+impl BgpProgram {
     /// Starts it, and waits until it listens.
     ///
     /// # Errors
@@ -118,17 +119,14 @@ impl Who {
     pub(super) fn start(&self, bench: &Bench, setup: Setup) -> Result<Server> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let (name, command) = match self {
-            Who::Headend => ("headend", ours(bench, setup, address)?),
-            Who::Bare(kind) => ("bare", bare_loop(*kind, address)?),
-            Who::Frr(path, _) => ("frr", bgpd(bench, path, setup, address)?),
-            Who::Bird => ("bird", bird(bench, setup, address)?),
-            Who::Gobgp => ("gobgp", gobgp(bench, setup, address)?),
+            BgpProgram::Headend => ("headend", ours(bench, setup, address)?),
+            BgpProgram::Bare(kind) => ("bare", bare_loop(*kind, address)?),
+            BgpProgram::Frr(path, _) => ("frr", bgpd(bench, path, setup, address)?),
+            BgpProgram::Bird => ("bird", bird(bench, setup, address)?),
+            BgpProgram::Gobgp => ("gobgp", gobgp(bench, setup, address)?),
         };
         let mut running = bench.spawn(name, command)?;
-        // Its output is read and dropped, so that a full pipe does not stop it.
-        if let Some(mut out) = running.stdout.take() {
-            std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-        }
+        drop_output(&mut running);
         let started = Instant::now();
         while !listens(running.pid, address) {
             running.check()?;
@@ -175,8 +173,7 @@ fn has_listener(table: &str, address: SocketAddr) -> bool {
 }
 
 fn ours(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
-    let config = bench.home.path("headend.toml");
-    let socket = bench.home.path("headend.sock");
+    let socket = bench.directory.path("headend.sock");
     let text = format!(
         "[control]\nsocket = {}\n[log]\nto = \"stderr\"\n[bgp]\nasn = {ASN}\nrouter_id = \"127.0.0.1\"\n\
          listen = [\"{address}\"]\n[[bgp.dynamic]]\nprefix = \"127.0.0.0/8\"\nremote_asn = \"any\"\n\
@@ -184,23 +181,11 @@ fn ours(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
         Value::from(socket.to_string_lossy()),
         setup.hold_s
     );
-    write_private(&config, &text)?;
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["run", "--config"]).arg(&config);
-    command.args(["--with-parent", &std::process::id().to_string()]);
-    Ok(command)
+    daemon(bench, "headend", &text)
 }
 
-fn bare_loop(kind: bare::Kind, address: SocketAddr) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["bench", "bgp-bare", kind.name(), &address.to_string()]);
-    Ok(command)
-}
-
-/// FRR without zebra, so that no route reaches the kernel, and with its highest limit on dynamic
-/// neighbours.
+/// FRR with its highest limit on dynamic neighbours.
 fn bgpd(bench: &Bench, path: &Path, setup: Setup, address: SocketAddr) -> Result<Command> {
-    let config = bench.home.path("bgpd.conf");
     let text = format!(
         "router bgp {ASN}\n bgp router-id 127.0.0.1\n no bgp ebgp-requires-policy\n \
          no bgp network import-check\n bgp listen limit 5000\n neighbor load peer-group\n \
@@ -210,29 +195,17 @@ fn bgpd(bench: &Bench, path: &Path, setup: Setup, address: SocketAddr) -> Result
         setup.keepalive_s(),
         setup.hold_s
     );
-    fs::write(&config, text)?;
-    let mut command = Command::new(path);
-    command.args([
-        "-n",
-        "-Z",
-        "-S",
-        "-P",
-        "0",
-        "--log",
-        "stdout",
-        "--log-level",
-        "err",
-    ]);
-    command.arg("-f").arg(&config);
-    command.arg("-i").arg(bench.home.path("bgpd.pid"));
-    command.arg("--vty_socket").arg(bench.home.path(""));
-    command.args(["-l", &address.ip().to_string()]);
-    command.args(["-p", &address.port().to_string()]);
-    Ok(command)
+    let bgpd = Bgpd {
+        path,
+        name: "bgpd",
+        sockets: bench.directory.path(""),
+        listen: address,
+    };
+    bgpd.command(bench, &text)
 }
 
 fn bird(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
-    let config = bench.home.path("bird.conf");
+    let config = bench.directory.path("bird.conf");
     let text = format!(
         "log stderr {{ warning, error, fatal, bug }};\nrouter id 127.0.0.1;\nprotocol device {{ }}\n\
          protocol bgp load {{\n local {} port {} as {ASN};\n neighbor range 127.0.0.0/8 external;\n \
@@ -246,13 +219,13 @@ fn bird(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
     fs::write(&config, text)?;
     let mut command = Command::new(find_program("bird").context("bird")?);
     command.arg("-f").arg("-c").arg(&config);
-    command.arg("-s").arg(bench.home.path("bird.ctl"));
+    command.arg("-s").arg(bench.directory.path("bird.ctl"));
     Ok(command)
 }
 
 /// GoBGP's dynamic neighbours need one peer group for each AS.
 fn gobgp(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
-    let config = bench.home.path("gobgp.toml");
+    let config = bench.directory.path("gobgp.toml");
     let mut text = format!(
         "[global.config]\nas = {ASN}\nrouter-id = \"127.0.0.1\"\nport = {}\n\
          local-address-list = [\"{}\"]\n",
@@ -275,7 +248,7 @@ fn gobgp(bench: &Bench, setup: Setup, address: SocketAddr) -> Result<Command> {
         );
     }
     fs::write(&config, text)?;
-    let socket = bench.home.path("gobgp.sock");
+    let socket = bench.directory.path("gobgp.sock");
     // An earlier process left the file, since it was killed.
     let _ = fs::remove_file(&socket);
     let mut command = Command::new(find_program("gobgpd").context("gobgpd")?);

@@ -3,7 +3,7 @@
 use lab::plot::number::grouped;
 use lab::report::{Cell, Table};
 
-use super::daemons::Who;
+use super::daemons::BgpProgram;
 use super::mesh::Member;
 use super::plan::{Part, Plan};
 use super::{Results, whole};
@@ -31,10 +31,22 @@ const HIJACK: [(u32, f64); 2] = [(10_000, 1.0), (75_000, 10.0)];
 /// Whether, in each part of the plan, every session of ours came up and stayed up, and every prefix
 /// arrived and left exactly once.
 pub(super) fn all_is_whole(plan: &Plan, results: &Results) -> bool {
-    let is_ours = |who: &Who| *who == Who::Headend;
-    let mut kept = results.kept.iter().filter(|k| is_ours(&k.who)).peekable();
-    let mut risen = results.risen.iter().filter(|r| is_ours(&r.who)).peekable();
-    let mut passed = results.passed.iter().filter(|p| is_ours(&p.who)).peekable();
+    let is_ours = |program: &BgpProgram| *program == BgpProgram::Headend;
+    let mut kept = results
+        .kept
+        .iter()
+        .filter(|k| is_ours(&k.program))
+        .peekable();
+    let mut risen = results
+        .risen
+        .iter()
+        .filter(|r| is_ours(&r.program))
+        .peekable();
+    let mut passed = results
+        .passed
+        .iter()
+        .filter(|p| is_ours(&p.program))
+        .peekable();
     plan.parts.iter().all(|part| match part {
         Part::Passive => kept.peek().is_some() && kept.all(|k| k.up == k.peers),
         Part::Bringup => risen.peek().is_some() && risen.all(|r| r.up == r.peers),
@@ -107,7 +119,7 @@ pub(super) fn table(results: &Results) -> Table {
 
 fn sessions(results: &Results, rows: &mut Rows) {
     let kept = results.kept.iter();
-    for kept in kept.filter(|k| k.who == Who::Headend && k.up == k.peers) {
+    for kept in kept.filter(|k| k.program == BgpProgram::Headend && k.up == k.peers) {
         if let Some((_, goal)) = KEPT.iter().find(|(peers, _)| *peers == kept.peers) {
             let peers = whole(kept.peers);
             let what = format!("{peers} passive peers, of a core");
@@ -117,7 +129,9 @@ fn sessions(results: &Results, rows: &mut Rows) {
         }
     }
     let mut risen = results.risen.iter();
-    let is_it = |r: &&super::Risen| r.who == Who::Headend && (r.peers, r.up) == (RISEN.0, RISEN.0);
+    let is_it = |r: &&super::Risen| {
+        r.program == BgpProgram::Headend && (r.peers, r.up) == (RISEN.0, RISEN.0)
+    };
     if let Some(risen) = risen.find(is_it) {
         let what = format!("{} peers at once", whole(risen.peers));
         rows.at_most(what, "s", RISEN.1, risen.seconds, 2);
@@ -125,8 +139,9 @@ fn sessions(results: &Results, rows: &mut Rows) {
 }
 
 fn tables(results: &Results, rows: &mut Rows) {
-    let is_it =
-        |p: &&super::Passed| p.who == Who::Headend && (p.prefixes, p.arrived) == (TABLE.0, TABLE.0);
+    let is_it = |p: &&super::Passed| {
+        p.program == BgpProgram::Headend && (p.prefixes, p.arrived) == (TABLE.0, TABLE.0)
+    };
     let Some(passed) = results.passed.iter().find(is_it) else {
         return;
     };

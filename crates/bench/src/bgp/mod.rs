@@ -10,12 +10,14 @@
 //! | `emulated` | a full mesh in memory, and a hijack over a graph of autonomous systems |
 //! | `relay` | a table from a feeder to a sink, and its withdrawal |
 //! | `daemons` | the subjects, each with its configuration |
+//! | `commands` | the command lines that `daemons` and `mesh` share |
 //! | `bare` | the bare loops |
 //! | `octets`, `session`, `load`, `feed`, `usage` | the load generators |
 //! | `tables`, `goals`, `charts` | the report |
 
 pub(super) mod bare;
 mod charts;
+mod commands;
 mod course;
 mod daemons;
 pub(super) mod emulated;
@@ -38,7 +40,7 @@ use anyhow::Result;
 use lab::plot::number::grouped;
 use lab::report::{CoreWitness, MachineInfo, Report};
 
-use self::daemons::{Peer, Who};
+use self::daemons::{BgpProgram, Peer};
 use self::emulated::{Hijacked, InMemory};
 use self::mesh::Meshed;
 use self::passive::{Kept, Risen};
@@ -47,7 +49,7 @@ use self::relay::Passed;
 use super::Out;
 use super::harness::{Bench, sandbox};
 use crate::harness::cores::Cores;
-use crate::harness::home::{Home, temporary};
+use crate::harness::run::{RunDirectory, temporary};
 use cli::progress::spinner;
 
 /// Measure what sessions and tables cost a BGP daemon, beside bare loops and other daemons.
@@ -107,13 +109,13 @@ pub(super) fn run(args: &BgpArgs) -> Result<ExitCode> {
     for note in &missing {
         eprintln!("headend: {note}");
     }
-    let home = Home::new(args.inside.clone().unwrap_or_else(temporary))?;
+    let directory = RunDirectory::new(args.inside.clone().unwrap_or_else(temporary))?;
     if args.inside.is_some() {
-        home.end_with_stdin();
+        directory.end_with_stdin();
         sandbox::ip("link set lo up")?;
     }
     let bench = Bench {
-        home,
+        directory,
         cores: Cores::take(),
         bar: spinner("bgp"),
     };
@@ -138,7 +140,7 @@ pub(super) fn run(args: &BgpArgs) -> Result<ExitCode> {
     })
 }
 
-fn method(bench: &Bench, plan: &Plan, others: &[Who], results: &Results) -> Vec<String> {
+fn method(bench: &Bench, plan: &Plan, others: &[BgpProgram], results: &Results) -> Vec<String> {
     let mut lines = vec![
         "The load generator is the benchmark's own process; it has its own BGP encoder and shares no code with this program's codec. The measured daemon is a separate process, started anew for each measurement. It accepts any peer from 127.0.0.0/8, and imports and exports all routes. Processor time is the scheduler's count for all threads of the daemon, in nanoseconds. Memory is counted page by page."
             .to_owned(),

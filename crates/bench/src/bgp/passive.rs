@@ -6,7 +6,7 @@ use base::Duration;
 use lab::report::CoreWitness;
 use reactor::usage::process_cpu;
 
-use super::daemons::{Setup, Who};
+use super::daemons::{BgpProgram, Setup};
 use super::load::{Load, Pace, Seen};
 use crate::harness::Bench;
 use crate::harness::others_of;
@@ -20,7 +20,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// Results for sessions that are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
-    pub(super) who: Who,
+    pub(super) program: BgpProgram,
     pub(super) peers: u32,
     /// Sessions established at the end.
     pub(super) up: u32,
@@ -45,9 +45,14 @@ pub(super) struct Kept {
 ///
 /// # Errors
 /// The subject does not start, or the kernel's error for a socket.
-pub(super) fn keep(bench: &Bench, who: &Who, peers: u32, span: Duration) -> Result<Kept> {
+pub(super) fn keep(
+    bench: &Bench,
+    program: &BgpProgram,
+    peers: u32,
+    span: Duration,
+) -> Result<Kept> {
     let setup = Setup::TIGHT;
-    let server = who.start(bench, setup)?;
+    let server = program.start(bench, setup)?;
     let empty_bytes = server.resident()?;
     let mut load = Load::new(server.addresses[0], peers, setup.hold_s)?;
     load.open(Pace::Spread, UP_MAX)?;
@@ -65,7 +70,7 @@ pub(super) fn keep(bench: &Bench, who: &Who, peers: u32, span: Duration) -> Resu
     let up = load.up();
     let session_seconds = f64::from(up.max(1)) * spent.seconds;
     Ok(Kept {
-        who: who.clone(),
+        program: program.clone(),
         peers,
         up,
         cpu_percent: spent.percent(),
@@ -83,7 +88,7 @@ pub(super) fn keep(bench: &Bench, who: &Who, peers: u32, span: Duration) -> Resu
 /// Results for sessions that all start at once.
 #[derive(Clone, Debug)]
 pub(super) struct Risen {
-    pub(super) who: Who,
+    pub(super) program: BgpProgram,
     pub(super) peers: u32,
     pub(super) up: u32,
     /// From the first connect to the last session established.
@@ -98,9 +103,9 @@ pub(super) struct Risen {
 ///
 /// # Errors
 /// The subject does not start, or the kernel's error for a socket.
-pub(super) fn rise(bench: &Bench, who: &Who, peers: u32) -> Result<Risen> {
+pub(super) fn rise(bench: &Bench, program: &BgpProgram, peers: u32) -> Result<Risen> {
     let setup = Setup::USUAL;
-    let server = who.start(bench, setup)?;
+    let server = program.start(bench, setup)?;
     let mut load = Load::new(server.addresses[0], peers, setup.hold_s)?;
     let witness = CoreWitness::start();
     let before = server.booked()?;
@@ -109,7 +114,7 @@ pub(super) fn rise(bench: &Bench, who: &Who, peers: u32) -> Result<Risen> {
     let others = witness.finish();
     server.running.check()?;
     Ok(Risen {
-        who: who.clone(),
+        program: program.clone(),
         peers,
         up: load.up(),
         seconds: took.as_secs_f64(),

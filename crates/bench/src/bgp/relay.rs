@@ -10,7 +10,7 @@ use lab::report::CoreWitness;
 use reactor::tcp::TcpOptions;
 use reactor::{Interest, PollerKind, Reactor, StoreKind, clock};
 
-use super::daemons::{Setup, Who};
+use super::daemons::{BgpProgram, Setup};
 use super::feed::{Feed, Tally};
 use super::load::ASN as FEEDER_ASN;
 use super::octets::{KEEPALIVE, prefixes, routes};
@@ -41,7 +41,7 @@ const KERNEL_BUFFER: usize = 1 << 20;
 /// Results for one table.
 #[derive(Clone, Debug)]
 pub(super) struct Passed {
-    pub(super) who: Who,
+    pub(super) program: BgpProgram,
     pub(super) prefixes: u32,
     pub(super) sets: u32,
     /// Prefixes that reached the sink, and how many of them were withdrawn in the end.
@@ -67,12 +67,17 @@ pub(super) struct Part {
     pub(super) updates: u64,
 }
 
-/// Sends a table through `who`.
+/// Sends a table through `program`.
 ///
 /// # Errors
 /// It does not start, or the sessions do not come up.
-pub(super) fn pass(bench: &Bench, who: &Who, feed: &Feed, cap: Duration) -> Result<Passed> {
-    let server = who.start(bench, Setup::USUAL)?;
+pub(super) fn pass(
+    bench: &Bench,
+    program: &BgpProgram,
+    feed: &Feed,
+    cap: Duration,
+) -> Result<Passed> {
+    let server = program.start(bench, Setup::USUAL)?;
     let empty_bytes = server.resident()?;
     let mut ends = Ends::open(server.addresses[0])?;
     let witness = CoreWitness::start();
@@ -94,7 +99,7 @@ pub(super) fn pass(bench: &Bench, who: &Who, feed: &Feed, cap: Duration) -> Resu
     let others = witness.finish();
     server.running.check()?;
     Ok(Passed {
-        who: who.clone(),
+        program: program.clone(),
         prefixes: feed.prefixes,
         sets: feed.sets,
         arrived,

@@ -2,7 +2,7 @@
 
 use lab::report::{Cell, Table};
 
-use super::daemons::Who;
+use super::daemons::BgpProgram;
 use super::load::Seen;
 use super::mesh::Member;
 use super::relay::Passed;
@@ -25,8 +25,8 @@ pub(super) fn all(results: &Results) -> Vec<Table> {
         .collect()
 }
 
-fn add(table: &mut Table, who: &Who, cells: Vec<Cell>) {
-    if matches!(who, Who::Bare(_)) {
+fn add(table: &mut Table, program: &BgpProgram, cells: Vec<Cell>) {
+    if matches!(program, BgpProgram::Bare(_)) {
         table.floor(cells);
     } else {
         table.row(cells);
@@ -54,7 +54,7 @@ fn kept(results: &Results) -> Table {
     let mut table = Table::new(
         "Passive peers, KEEPALIVEs each second, hold time 3 s",
         &[
-            ("who", ""),
+            ("program", ""),
             ("peers", ""),
             ("up at the end", ""),
             ("lost", ""),
@@ -72,7 +72,7 @@ fn kept(results: &Results) -> Table {
     );
     for kept in &results.kept {
         let cells = vec![
-            kept.who.to_string().into(),
+            kept.program.to_string().into(),
             u64::from(kept.peers).into(),
             u64::from(kept.up).into(),
             u64::from(kept.seen.lost).into(),
@@ -87,7 +87,7 @@ fn kept(results: &Results) -> Table {
             Cell::num(kept.seen.late_max.as_secs_f64() * 1e3, 1),
             percent(kept.others_percent),
         ];
-        add(&mut table, &kept.who, cells);
+        add(&mut table, &kept.program, cells);
     }
     table
 }
@@ -96,7 +96,7 @@ fn risen(results: &Results) -> Table {
     let mut table = Table::new(
         "Peers at once",
         &[
-            ("who", ""),
+            ("program", ""),
             ("peers", ""),
             ("up", ""),
             ("failed", ""),
@@ -109,7 +109,7 @@ fn risen(results: &Results) -> Table {
     );
     for risen in &results.risen {
         let cells = vec![
-            risen.who.to_string().into(),
+            risen.program.to_string().into(),
             u64::from(risen.peers).into(),
             u64::from(risen.up).into(),
             u64::from(risen.seen.failed).into(),
@@ -119,7 +119,7 @@ fn risen(results: &Results) -> Table {
             Cell::num(risen.cpu_us, 1),
             percent(risen.others_percent),
         ];
-        add(&mut table, &risen.who, cells);
+        add(&mut table, &risen.program, cells);
     }
     table
 }
@@ -128,7 +128,7 @@ fn passed(results: &Results) -> Table {
     let mut table = Table::new(
         "A table from feeder to sink, then withdrawn",
         &[
-            ("who", ""),
+            ("program", ""),
             ("prefixes", ""),
             ("sets", ""),
             ("arrived", ""),
@@ -150,7 +150,7 @@ fn passed(results: &Results) -> Table {
         let was_withdrawn = passed.arrived == passed.prefixes;
         let withdrawn = |cell: Cell| if was_withdrawn { cell } else { Cell::Missing };
         let cells = vec![
-            passed.who.to_string().into(),
+            passed.program.to_string().into(),
             u64::from(passed.prefixes).into(),
             u64::from(passed.sets).into(),
             u64::from(passed.arrived).into(),
@@ -167,7 +167,7 @@ fn passed(results: &Results) -> Table {
             passed.empty_bytes.into(),
             percent(passed.others_percent),
         ];
-        add(&mut table, &passed.who, cells);
+        add(&mut table, &passed.program, cells);
     }
     table
 }
@@ -176,7 +176,7 @@ fn meshed(results: &Results) -> Table {
     let mut table = Table::new(
         "Full mesh over TCP, KEEPALIVEs each second, hold time 3 s",
         &[
-            ("who", ""),
+            ("program", ""),
             ("routers", ""),
             ("endpoints", ""),
             ("up at the end", ""),

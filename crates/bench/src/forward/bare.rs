@@ -15,7 +15,7 @@ use rustix::net::sockopt;
 use super::Way;
 use super::place::{LNS, OWN, POOL, Place, TUN};
 use crate::harness::Bench;
-use crate::harness::home::Running;
+use crate::harness::run::Running;
 use crate::harness::server::Server;
 
 /// Size of the socket's buffers, in bytes.

@@ -16,9 +16,9 @@ use serde_json::Value;
 use super::Way;
 use super::place::{LNS, OWN, Place};
 use crate::harness::Bench;
-use crate::harness::home::Running;
 use crate::harness::others_of;
-use crate::harness::server::write_private;
+use crate::harness::run::Running;
+use crate::harness::server::daemon;
 use crate::subscribers::lns as users;
 
 /// The client's device.
@@ -83,8 +83,7 @@ pub(super) fn measure(
 
 /// Starts a LAC on the load's core, with one connected client.
 fn client(bench: &Bench, place: &Place) -> Result<Running> {
-    let socket = bench.home.path("lac.sock");
-    let config = bench.home.path("lac.toml");
+    let socket = bench.directory.path("lac.sock");
     let text = format!(
         "[control]\nsocket = {}\n[log]\nto = \"stderr\"\nlevel = \"debug\"\n[lac]\n\
          [client]\nname = \"{}\"\nsecret = \"{}\"\n[tun]\nname = \"{DEVICE}\"\nroutes = [\"{OWN}/32\"]\n",
@@ -92,14 +91,10 @@ fn client(bench: &Bench, place: &Place) -> Result<Running> {
         users::user(0),
         users::PASSWORD,
     );
-    write_private(&config, &text)?;
     let program = std::env::current_exe()?;
-    let mut command = Command::new(&program);
-    command.args(["run", "--config"]).arg(&config);
-    let us = std::process::id().to_string();
-    command.args(["--with-parent", &us]);
+    let mut command = daemon(bench, "lac", &text)?;
     place.peers.command(&mut command)?;
-    let lac = bench.home.spawn("lac", command)?;
+    let lac = bench.directory.spawn("lac", command)?;
     let started = Instant::now();
     let peer = LNS.to_string();
     let words = ["tunnel", "create", "--session", "--version", "2"];

@@ -27,7 +27,7 @@ use self::ways::{Flows, Measured};
 use super::Out;
 use crate::harness::Bench;
 use crate::harness::cores::Cores;
-use crate::harness::home::{Home, temporary};
+use crate::harness::run::{RunDirectory, temporary};
 use cli::progress::spinner;
 
 /// Measure what packets cost an LNS, both ways.
@@ -75,7 +75,7 @@ pub(super) fn run(args: &ForwardArgs) -> Result<ExitCode> {
         "packets are measured in network namespaces with a TUN device: run this as root",
     )?;
     let bench = Bench {
-        home: Home::new(temporary())?,
+        directory: RunDirectory::new(temporary())?,
         cores: Cores::take(),
         bar: spinner("forward"),
     };

@@ -111,8 +111,11 @@ impl Place {
     /// # Errors
     /// It does not start.
     pub(super) fn start(&self, bench: &Bench, subscribers: u32, offloads: bool) -> Result<Lns> {
-        write_private(&bench.home.path("users.toml"), &users::users(subscribers))?;
-        let socket = bench.home.path("lns.sock");
+        write_private(
+            &bench.directory.path("users.toml"),
+            &users::users(subscribers),
+        )?;
+        let socket = bench.directory.path("lns.sock");
         let text = text(&socket.to_string_lossy(), offloads);
         Lns::start_with(bench, "lns", &text, |command| {
             self.lns.command(command)?;

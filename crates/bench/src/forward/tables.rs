@@ -93,7 +93,7 @@ fn costs(all: &[Measured]) -> Table {
     let mut table = Table::new(
         "Packets of 100 octets",
         &[
-            ("who", ""),
+            ("program", ""),
             ("way", ""),
             ("packets", ""),
             ("offered per s", ""),
@@ -111,9 +111,9 @@ fn costs(all: &[Measured]) -> Table {
         let seconds = one.sent.seconds.max(1e-9);
         let sent = one.sent.packets.max(1) as f64;
         let bare = floor(all, one).filter(|_| !one.is_bare);
-        let who = if one.is_bare { "bare loop" } else { "headend" };
+        let program = if one.is_bare { "bare loop" } else { "headend" };
         let cells = [
-            Cell::from(who),
+            Cell::from(program),
             words(one.way).into(),
             one.flows.name().into(),
             one.offered.into(),

@@ -3,13 +3,17 @@
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `home` | a directory with the files and processes of a run; both go when the run ends |
+//! | `run` | a directory with the files and processes of a run; both go when the run ends |
 //! | `cores` | one core for the server, the other for the load |
 //! | `sandbox` | the run again inside network namespaces of its own |
+//! | `datagrams` | the load on a bare loop: datagrams from many addresses |
+//! | `costs` | the median and the range of runs |
 //! | `server` | our LNS, and the processor time and memory of any process |
 
 pub(crate) mod cores;
-pub(crate) mod home;
+pub(crate) mod costs;
+pub(crate) mod datagrams;
+pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod server;
 
@@ -20,11 +24,11 @@ use indicatif::ProgressBar;
 use lab::report::CoreUse;
 
 pub(crate) use cores::Cores;
-pub(crate) use home::{Home, Running};
+pub(crate) use run::{RunDirectory, Running};
 
 /// What every measurement needs.
 pub(crate) struct Bench {
-    pub(crate) home: Home,
+    pub(crate) directory: RunDirectory,
     pub(crate) cores: Cores,
     pub(crate) bar: ProgressBar,
 }
@@ -32,7 +36,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// Starts a process on the server's core.
     pub(crate) fn spawn(&self, name: &str, command: Command) -> Result<Running> {
-        self.cores.at_server(|| self.home.spawn(name, command))
+        self.cores.at_server(|| self.directory.spawn(name, command))
     }
 
     pub(crate) fn say(&self, what: impl Into<String>) {

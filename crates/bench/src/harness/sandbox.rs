@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 use reactor::Signals;
 
-use super::home::{self, Home, await_signal, find_program};
+use super::run::{self, RunDirectory, await_signal, find_program};
 
 /// The option that marks the inner process and names its directory.
 pub(crate) const INSIDE: &str = "--inside";
@@ -30,7 +30,7 @@ pub(crate) fn outside() -> Result<ExitCode> {
     let signals = Signals::new().context("cannot take signals")?;
     let program = std::env::current_exe().context("this program's own file is not known")?;
     let mut command = Command::new("unshare");
-    command.env("PATH", home::path_with_daemons());
+    command.env("PATH", run::path_with_daemons());
     if !rustix::process::geteuid().is_root() {
         command.args(["--user", "--map-root-user"]);
     }
@@ -40,7 +40,7 @@ pub(crate) fn outside() -> Result<ExitCode> {
         .arg(program)
         .args(std::env::args_os().skip(1))
         .arg(INSIDE)
-        .arg(home::temporary())
+        .arg(run::temporary())
         // The inner process ends when this pipe is closed, which the kernel does however we end.
         .stdin(Stdio::piped())
         .spawn()
@@ -63,8 +63,8 @@ pub(crate) fn outside() -> Result<ExitCode> {
 ///
 /// # Errors
 /// The output of `ip` or `mount`.
-pub(crate) fn ready(home: &Home) -> Result<()> {
-    home.end_with_stdin();
+pub(crate) fn ready(directory: &RunDirectory) -> Result<()> {
+    directory.end_with_stdin();
     ip("link set lo up")?;
     ip(&format!(
         "link add {CLUSTER_INTERFACE} type veth peer name cluster1"
@@ -75,7 +75,7 @@ pub(crate) fn ready(home: &Home) -> Result<()> {
     // l2tpns reads these files from the path compiled into it.
     let etc = Path::new("/etc/l2tpns");
     if etc.exists() {
-        let ours = home.path("etc-l2tpns");
+        let ours = directory.path("etc-l2tpns");
         fs::create_dir_all(&ours)?;
         fs::write(ours.join("users"), "")?;
         fs::write(ours.join("ip_pool"), "10.66.0.0/29\n")?;

@@ -15,7 +15,7 @@ use lab::generator::{cpu_of, drops_of, resident_of, waits_of};
 use serde_json::Value;
 
 use super::Bench;
-use super::home::Running;
+use super::run::Running;
 use control::client::Client;
 use control::request::{Do, Nothing};
 use control::rows;
@@ -25,7 +25,7 @@ const START_MAX: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// A subject of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Who {
+pub(crate) enum LnsProgram {
     Headend,
     /// A loop of receive and send calls without a protocol.
     Bare,
@@ -33,13 +33,13 @@ pub(crate) enum Who {
     L2tpns,
 }
 
-impl Who {
+impl LnsProgram {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Who::Headend => "headend",
-            Who::Bare => "bare loop",
-            Who::Xl2tpd => "xl2tpd",
-            Who::L2tpns => "l2tpns",
+            LnsProgram::Headend => "headend",
+            LnsProgram::Bare => "bare loop",
+            LnsProgram::Xl2tpd => "xl2tpd",
+            LnsProgram::L2tpns => "l2tpns",
         }
     }
 }
@@ -169,6 +169,20 @@ pub(crate) fn write_private(path: &Path, text: &str) -> Result<()> {
     Ok(file.write_all(text.as_bytes())?)
 }
 
+/// This program's daemon, with the configuration `text` in the run's file `name.toml`. The daemon ends with
+/// this process.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn daemon(bench: &Bench, name: &str, text: &str) -> Result<Command> {
+    let config = bench.directory.path(&format!("{name}.toml"));
+    write_private(&config, text)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["run", "--config"]).arg(&config);
+    command.args(["--with-parent", &std::process::id().to_string()]);
+    Ok(command)
+}
+
 /// This program as LNS.
 pub(crate) struct Lns {
     pub(crate) server: Server,
@@ -207,7 +221,7 @@ impl Lns {
     /// # Errors
     /// It does not start.
     pub(crate) fn start(bench: &Bench, setup: &Setup) -> Result<Self> {
-        let socket = bench.home.path("lns.sock");
+        let socket = bench.directory.path("lns.sock");
         let text = setup.text(&socket.to_string_lossy());
         Self::start_with(bench, "lns", &text, |_| Ok(()))
     }
@@ -223,15 +237,8 @@ impl Lns {
         text: &str,
         place: impl FnOnce(&mut Command) -> Result<()>,
     ) -> Result<Self> {
-        let socket = bench.home.path(&format!("{name}.sock"));
-        let config = bench.home.path(&format!("{name}.toml"));
-        write_private(&config, text)?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command
-            .args(["run", "--config"])
-            .arg(&config)
-            .arg("--with-parent")
-            .arg(std::process::id().to_string());
+        let socket = bench.directory.path(&format!("{name}.sock"));
+        let mut command = daemon(bench, name, text)?;
         place(&mut command)?;
         let running = bench.spawn(name, command)?;
         let started = Instant::now();

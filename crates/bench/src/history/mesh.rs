@@ -11,7 +11,7 @@ use crate::bgp::emulated::{self, InMemory};
 use crate::bgp::mesh::{self, Member, Meshed};
 use crate::harness::Bench;
 use crate::harness::cores::Cores;
-use crate::harness::home::{Home, temporary};
+use crate::harness::run::{RunDirectory, temporary};
 use cli::progress::spinner;
 
 /// Above this use of all cores, a larger mesh with the same poller would only take longer to fail.
@@ -38,7 +38,7 @@ pub(super) fn chapter(quick: bool) -> Result<Chapter> {
     // Counted before this thread is bound to one core.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let bench = Bench {
-        home: Home::new(temporary())?,
+        directory: RunDirectory::new(temporary())?,
         cores: Cores::take(),
         bar: spinner("history"),
     };

@@ -121,10 +121,10 @@ pub(super) fn start(
     subscribers: u32,
     servers: [SocketAddr; 2],
 ) -> Result<Lns> {
-    write_private(&bench.home.path("users.toml"), &users(subscribers))?;
+    write_private(&bench.directory.path("users.toml"), &users(subscribers))?;
     // The store may be left from an earlier wave.
-    let _ = std::fs::remove_file(bench.home.path("accounts.redb"));
-    let socket = bench.home.path("lns.sock");
+    let _ = std::fs::remove_file(bench.directory.path("accounts.redb"));
+    let socket = bench.directory.path("lns.sock");
     let text = text(&socket.to_string_lossy(), kind, subscribers, servers);
     Lns::start_with(bench, "lns", &text, |_| Ok(()))
 }

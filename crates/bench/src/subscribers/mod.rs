@@ -28,7 +28,7 @@ use self::wave::{Run, Waves};
 use super::Out;
 use crate::harness::Bench;
 use crate::harness::cores::Cores;
-use crate::harness::home::{Home, temporary};
+use crate::harness::run::{RunDirectory, temporary};
 use cli::progress::spinner;
 
 /// Measure what subscribers cost an LNS, from nothing to IP.
@@ -114,7 +114,7 @@ impl SubscribersArgs {
 /// Measures and publishes. Fails unless every subscriber connected.
 pub(super) fn run(args: &SubscribersArgs) -> Result<ExitCode> {
     let bench = Bench {
-        home: Home::new(temporary())?,
+        directory: RunDirectory::new(temporary())?,
         cores: Cores::take(),
         bar: spinner("subscribers"),
     };

@@ -86,7 +86,7 @@ fn costs(all: &[Waves]) -> Table {
     let mut table = Table::new(
         "Subscribers from nothing to IP",
         &[
-            ("who", ""),
+            ("program", ""),
             ("subscribers", ""),
             ("connected", ""),
             ("CPU each", "us"),
@@ -144,7 +144,7 @@ fn memory(all: &[Waves]) -> Table {
     let mut table = Table::new(
         "Memory, with its tunnel and session",
         &[
-            ("who", ""),
+            ("program", ""),
             ("subscribers", ""),
             ("each", "bytes"),
             ("one more", "bytes"),
@@ -191,7 +191,7 @@ fn work(
             }
         }
     }
-    let mut columns = vec![("who", ""), ("subscribers", "")];
+    let mut columns = vec![("program", ""), ("subscribers", "")];
     columns.extend(names.iter().map(|name| (name.as_str(), unit)));
     columns.push(("all", unit));
     let mut table = Table::new(title, &columns);

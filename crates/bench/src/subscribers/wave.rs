@@ -14,6 +14,8 @@ use super::lns::{self, Kind};
 use super::load::{Load, Options, Wave};
 use super::radius::Responder;
 use crate::harness::Bench;
+use crate::harness::costs::{median_by, range_by};
+use crate::harness::datagrams::Datagrams;
 use crate::harness::others_of;
 use crate::harness::server::LoopCounters;
 use crate::tunnels::bare::{self, Bare};
@@ -63,15 +65,12 @@ pub(super) struct Waves {
 impl Waves {
     /// The wave of median cost.
     pub(super) fn median(&self) -> Option<&Run> {
-        let mut runs: Vec<&Run> = self.runs.iter().collect();
-        runs.sort_by(|a, b| a.cpu_us.total_cmp(&b.cpu_us));
-        runs.get(runs.len().saturating_sub(1) / 2).copied()
+        median_by(&self.runs, |run| run.cpu_us)
     }
 
     /// The lowest and the highest cost of a wave.
     pub(super) fn range_us(&self) -> Option<(f64, f64)> {
-        let costs = || self.runs.iter().map(|run| run.cpu_us);
-        Some((costs().reduce(f64::min)?, costs().reduce(f64::max)?))
+        range_by(&self.runs, |run| run.cpu_us)
     }
 }
 
@@ -127,12 +126,12 @@ pub(super) fn bare(bench: &Bench, subscribers: u32, window: u32, like: &Wave) ->
         short: shape.answer_octets,
     };
     let bare = Bare::start(bench, &kind)?;
-    let mut load = floor::Load::new(SOURCE, subscribers)?;
+    let mut load = Datagrams::new(SOURCE, subscribers)?;
     let witness = CoreWitness::start();
     let (before, started) = (bare.server.booked()?, clock::now());
     let load_before = process_cpu();
     let server = bare.server.addresses[0];
-    let done = load.exchange(server, &shape, window, WAVE_MAX)?;
+    let done = floor::exchange(&mut load, server, &shape, window, WAVE_MAX)?;
     let seconds = clock::now().since(started).as_secs_f64();
     let load_ns = process_cpu().as_nanos() - load_before.as_nanos();
     std::thread::sleep(SETTLE.into());

@@ -4,8 +4,8 @@ use lab::plot::number::short;
 use lab::plot::{Axis, Bar, BarChart, BarGroup, COLOUR_OURS, Chart, Figure, Series, Style};
 
 use super::course::{Plan, Results};
+use super::programs::{Peer, TraceProgram};
 use super::tables::reached;
-use super::who::{Peer, Who};
 
 /// All charts, the rates first.
 pub(super) fn all(plan: &Plan, results: &Results) -> Vec<Figure> {
@@ -18,12 +18,12 @@ pub(super) fn all(plan: &Plan, results: &Results) -> Vec<Figure> {
     figures
 }
 
-fn colour(who: Who) -> usize {
-    match who {
-        Who::Read => 0,
-        Who::Parse => 1,
-        Who::Peer(Peer::Tcptrace) => 2,
-        Who::Peer(Peer::Tshark) => 3,
+fn colour(program: TraceProgram) -> usize {
+    match program {
+        TraceProgram::Read => 0,
+        TraceProgram::Parse => 1,
+        TraceProgram::Peer(Peer::Tcptrace) => 2,
+        TraceProgram::Peer(Peer::Tshark) => 3,
         _ => COLOUR_OURS,
     }
 }
@@ -32,16 +32,26 @@ fn colour(who: Who) -> usize {
 fn rates(plan: &Plan, results: &Results) -> BarChart {
     let group = |kind: &&'static str| {
         let mut bars = Vec::new();
-        for who in [Who::Read, Who::Parse, Who::Quiet, Who::Brief] {
-            if let Some(one) = results.at(who, kind, plan.factor) {
+        for program in [
+            TraceProgram::Read,
+            TraceProgram::Parse,
+            TraceProgram::Quiet,
+            TraceProgram::Brief,
+        ] {
+            if let Some(one) = results.at(program, kind, plan.factor) {
                 let rate = one.packets_per_s() / 1e6;
-                bars.push(Bar::new(who.name(), Style::Solid, colour(who), rate));
+                bars.push(Bar::new(
+                    program.name(),
+                    Style::Solid,
+                    colour(program),
+                    rate,
+                ));
             }
         }
-        let ours = results.at(Who::Brief, kind, plan.factor);
+        let ours = results.at(TraceProgram::Brief, kind, plan.factor);
         for &peer in &plan.peers {
             let found = ours.and_then(|ours| Some((ours, reached(results, peer, ours)?)));
-            let colour = colour(Who::Peer(peer));
+            let colour = colour(TraceProgram::Peer(peer));
             let Some((ours, cpu_s, is_measured)) =
                 found.and_then(|(ours, found)| Some((ours, found.cpu_s?, found.is_measured)))
             else {
@@ -83,30 +93,30 @@ fn growth(plan: &Plan, results: &Results, kind: &'static str) -> Chart {
         Axis::log("packets", ""),
         Axis::log("processor time", "s"),
     );
-    let mut whos = vec![Who::Read, Who::Parse, Who::Quiet];
-    whos.extend(plan.peers.iter().map(|peer| Who::Peer(*peer)));
-    for who in whos {
+    let mut programs = vec![TraceProgram::Read, TraceProgram::Parse, TraceProgram::Quiet];
+    programs.extend(plan.peers.iter().map(|peer| TraceProgram::Peer(*peer)));
+    for program in programs {
         let points: Vec<(f64, f64)> = results
-            .of(who, kind)
+            .of(program, kind)
             .map(|one| (one.packets as f64, one.cpu_s()))
             .collect();
         let Some(&last) = points.last() else { continue };
-        let series = Series::new(who.name(), Style::Solid, colour(who), points);
-        chart.series.push(if who == Who::Quiet {
+        let series = Series::new(program.name(), Style::Solid, colour(program), points);
+        chart.series.push(if program == TraceProgram::Quiet {
             series.bold()
         } else {
             series
         });
-        let ours = results.at(Who::Brief, kind, plan.factor);
-        if let (Who::Peer(peer), Some(ours)) = (who, ours)
+        let ours = results.at(TraceProgram::Brief, kind, plan.factor);
+        if let (TraceProgram::Peer(peer), Some(ours)) = (program, ours)
             && let Some(found) = reached(results, peer, ours)
             && let (false, Some(cpu_s)) = (found.is_measured, found.cpu_s)
         {
-            let name = format!("{}, extrapolated", who.name());
+            let name = format!("{}, extrapolated", program.name());
             let points = vec![last, (ours.packets as f64, cpu_s)];
             chart
                 .series
-                .push(Series::new(name, Style::Dotted, colour(who), points));
+                .push(Series::new(name, Style::Dotted, colour(program), points));
         }
     }
     chart

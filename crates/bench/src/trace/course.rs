@@ -13,8 +13,8 @@ use lab::plot::number::{grouped, human_seconds};
 
 use super::TraceArgs;
 use super::child::{Used, measure};
-use super::home::{Capture, Home};
-use super::who::{Peer, Who};
+use super::programs::{Peer, TraceProgram};
+use super::store::{Capture, CaptureStore};
 
 /// The sizes of a capture, as multiples of the scale.
 const SIZES: [f64; 3] = [1.0, 2.0, 4.0];
@@ -65,7 +65,7 @@ impl TraceArgs {
 /// One reader of one capture.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
-    pub(super) who: Who,
+    pub(super) program: TraceProgram,
     pub(super) kind: &'static str,
     pub(super) factor: f64,
     pub(super) packets: u64,
@@ -110,31 +110,31 @@ pub(super) struct Results {
 }
 
 impl Results {
-    pub(super) fn of(&self, who: Who, kind: &str) -> impl Iterator<Item = &Measured> {
+    pub(super) fn of(&self, program: TraceProgram, kind: &str) -> impl Iterator<Item = &Measured> {
         self.all
             .iter()
-            .filter(move |one| one.who == who && one.kind == kind)
+            .filter(move |one| one.program == program && one.kind == kind)
     }
 
     /// The result at the smallest of the three sizes, which at scale 1 is the size that the
     /// capture's description gives.
-    pub(super) fn at(&self, who: Who, kind: &str, factor: f64) -> Option<&Measured> {
-        self.of(who, kind).find(|one| one.factor == factor)
+    pub(super) fn at(&self, program: TraceProgram, kind: &str, factor: f64) -> Option<&Measured> {
+        self.of(program, kind).find(|one| one.factor == factor)
     }
 
     /// How processor time grows with the number of packets; 1 means proportionally.
-    pub(super) fn exponent(&self, who: Who, kind: &str) -> Option<f64> {
-        exponent(self.of(who, kind))
+    pub(super) fn exponent(&self, program: TraceProgram, kind: &str) -> Option<f64> {
+        exponent(self.of(program, kind))
     }
 
-    fn add(&mut self, who: Who, capture: &Capture, used: Used) {
+    fn add(&mut self, program: TraceProgram, capture: &Capture, used: Used) {
         let same = |one: &&mut Measured| {
-            one.who == who && one.kind == capture.kind.name && one.factor == capture.factor
+            one.program == program && one.kind == capture.kind.name && one.factor == capture.factor
         };
         match self.all.iter_mut().find(same) {
             Some(one) => one.runs.push(used),
             None => self.all.push(Measured {
-                who,
+                program,
                 kind: capture.kind.name,
                 factor: capture.factor,
                 packets: capture.packets,
@@ -156,7 +156,7 @@ fn exponent<'a>(sizes: impl Iterator<Item = &'a Measured>) -> Option<f64> {
 
 /// Number of connections in a capture: the lines of our report.
 fn connections(capture: &Capture) -> Result<u64> {
-    let words = Who::Brief.command(&capture.path, &capture.path)?;
+    let words = TraceProgram::Brief.command(&capture.path, &capture.path)?;
     let mut child = Command::new(&words[0])
         .args(&words[1..])
         .stdin(Stdio::null())
@@ -177,7 +177,7 @@ fn connections(capture: &Capture) -> Result<u64> {
 
 /// Carries out the measurements.
 pub(super) struct Course<'a> {
-    pub(super) home: &'a Home,
+    pub(super) store: &'a CaptureStore,
     pub(super) bar: &'a ProgressBar,
     pub(super) plan: &'a Plan,
     pub(super) results: Results,
@@ -212,25 +212,25 @@ impl Course<'_> {
         }
         for _ in 0..self.plan.rounds {
             for capture in &captures {
-                for who in [Who::Read, Who::Parse, Who::Quiet] {
-                    self.once(who, capture, OURS_LIMIT)?;
+                for program in [TraceProgram::Read, TraceProgram::Parse, TraceProgram::Quiet] {
+                    self.once(program, capture, OURS_LIMIT)?;
                 }
             }
         }
         let first = captures.first().context("no capture")?;
-        let mut asked = vec![Who::Brief, Who::Long];
+        let mut asked = vec![TraceProgram::Brief, TraceProgram::Long];
         // With two files per connection, the file system would dominate.
         if !["short", "mixed"].contains(&kind.name) {
-            asked.extend([Who::Sequences, Who::Graphs]);
+            asked.extend([TraceProgram::Sequences, TraceProgram::Graphs]);
         }
-        asked.extend(self.plan.threads.iter().map(|n| Who::Threads(*n)));
+        asked.extend(self.plan.threads.iter().map(|n| TraceProgram::Threads(*n)));
         for _ in 0..self.plan.rounds {
-            for who in &asked {
-                self.once(*who, first, OURS_LIMIT)?;
+            for program in &asked {
+                self.once(*program, first, OURS_LIMIT)?;
             }
         }
         for capture in &captures[1..] {
-            self.home.done_with(capture);
+            self.store.done_with(capture);
         }
         Ok(())
     }
@@ -240,23 +240,23 @@ impl Course<'_> {
     fn one_connection(&mut self) -> Result<()> {
         let kind = named(MANY).context(MANY)?;
         let capture = self.capture(kind, 1e-7)?;
-        let command = Who::Quiet.command(&capture.path, &capture.path)?;
+        let command = TraceProgram::Quiet.command(&capture.path, &capture.path)?;
         let used = measure(&command, OURS_LIMIT)?;
         self.results.one_connection_bytes = used.map(|used| used.resident_bytes);
-        self.home.done_with(&capture);
+        self.store.done_with(&capture);
         Ok(())
     }
 
     /// Measures each of the other analysers at growing sizes, until the next would take too long.
     fn peers(&mut self, kind: &'static Kind) -> Result<()> {
         for &peer in &self.plan.peers {
-            let who = Who::Peer(peer);
+            let program = TraceProgram::Peer(peer);
             for size in PEER_SIZES {
                 let capture = self.capture(kind, size * self.plan.factor)?;
                 let enough = capture.packets >= PEER_PACKETS_MIN || size == 1.0;
-                let ended = !enough || self.peer(who, &capture)?;
+                let ended = !enough || self.peer(program, &capture)?;
                 if size < 1.0 {
-                    self.home.done_with(&capture);
+                    self.store.done_with(&capture);
                 }
                 if !ended {
                     break;
@@ -264,24 +264,24 @@ impl Course<'_> {
             }
         }
         let capture = self.capture(kind, self.plan.factor)?;
-        self.home.done_with(&capture);
+        self.store.done_with(&capture);
         Ok(())
     }
 
     /// Measures one size; returns whether twice the size is worth trying.
-    fn peer(&mut self, who: Who, capture: &Capture) -> Result<bool> {
+    fn peer(&mut self, program: TraceProgram, capture: &Capture) -> Result<bool> {
         let limit = self.plan.peer_limit;
         for _ in 0..self.plan.rounds {
-            if !self.once(who, capture, limit)? {
+            if !self.once(program, capture, limit)? {
                 return Ok(false);
             }
         }
-        let (name, kind) = (who.name(), capture.kind.name);
-        let Some(took) = self.results.at(who, kind, capture.factor) else {
+        let (name, kind) = (program.name(), capture.kind.name);
+        let Some(took) = self.results.at(program, kind, capture.factor) else {
             return Ok(false);
         };
         let took_s = took.elapsed_s();
-        let growth = self.results.exponent(who, kind).unwrap_or(1.0).max(1.0);
+        let growth = self.results.exponent(program, kind).unwrap_or(1.0).max(1.0);
         let next_s = took_s * 2f64.powf(growth);
         let worth = next_s <= limit.as_secs_f64();
         if !worth && capture.factor < self.plan.factor {
@@ -297,27 +297,27 @@ impl Course<'_> {
 
     /// Measures once, unless it is known to take too long. Returns false if it did not end within
     /// the limit.
-    fn once(&mut self, who: Who, capture: &Capture, limit: Duration) -> Result<bool> {
+    fn once(&mut self, program: TraceProgram, capture: &Capture, limit: Duration) -> Result<bool> {
         let kind = capture.kind.name;
-        if let Some(before) = self.results.at(who, kind, capture.factor)
+        if let Some(before) = self.results.at(program, kind, capture.factor)
             && before.elapsed_s() > REPEATED_UP_TO_S
         {
             return Ok(true);
         }
         let packets = grouped(capture.packets as f64, 0);
-        let what = format!("{kind}, {packets} packets: {}", who.name());
+        let what = format!("{kind}, {packets} packets: {}", program.name());
         self.bar.set_message(what);
-        let run = |dir: &Path| measure(&who.command(&capture.path, dir)?, limit);
-        let used = if who.writes_graphs() {
-            self.home.with_directory(run)?
+        let run = |dir: &Path| measure(&program.command(&capture.path, dir)?, limit);
+        let used = if program.writes_graphs() {
+            self.store.with_directory(run)?
         } else {
             run(&capture.path)?
         };
         match used {
-            Some(used) => self.results.add(who, capture, used),
+            Some(used) => self.results.add(program, capture, used),
             None => self.results.notes.push(format!(
                 "{} on {kind}: stopped after {} on {packets} packets",
-                who.name(),
+                program.name(),
                 human_seconds(limit.as_secs_f64())
             )),
         }
@@ -326,6 +326,6 @@ impl Course<'_> {
 
     fn capture(&self, kind: &'static Kind, factor: f64) -> Result<Capture> {
         self.bar.set_message(format!("writing {}", kind.name));
-        self.home.capture(kind, factor)
+        self.store.capture(kind, factor)
     }
 }

@@ -3,7 +3,7 @@
 use lab::report::{Cell, Table};
 
 use super::course::{MANY, Measured, Plan, Results};
-use super::who::Who;
+use super::programs::TraceProgram;
 
 /// Goal: packets per second of one core, in millions, by capture.
 const RATES: [(&str, f64); 5] = [
@@ -54,12 +54,12 @@ pub(super) fn table(plan: &Plan, results: &Results) -> Table {
     ];
     let mut rows = Rows(Table::new("What is to be reached", &columns));
     for kind in &plan.kinds {
-        let Some(one) = results.at(Who::Quiet, kind, plan.factor) else {
+        let Some(one) = results.at(TraceProgram::Quiet, kind, plan.factor) else {
             continue;
         };
         time(plan, one, &mut rows);
         if FLAT.contains(kind)
-            && let Some(exponent) = results.exponent(Who::Quiet, kind)
+            && let Some(exponent) = results.exponent(TraceProgram::Quiet, kind)
         {
             rows.add(
                 "flat",
@@ -78,7 +78,7 @@ pub(super) fn table(plan: &Plan, results: &Results) -> Table {
                 bytes <= MEMORY_BYTES,
             );
         }
-        if let Some(two) = results.at(Who::Threads(2), kind, plan.factor) {
+        if let Some(two) = results.at(TraceProgram::Threads(2), kind, plan.factor) {
             let gain = one.elapsed_s() / two.elapsed_s().max(1e-9);
             rows.add(
                 "two threads",
@@ -88,8 +88,11 @@ pub(super) fn table(plan: &Plan, results: &Results) -> Table {
                 gain >= TWO_THREADS,
             );
         }
-        for (who, what) in [(Who::Sequences, "graphs, -S"), (Who::Graphs, "graphs, -G")] {
-            if let Some(with) = results.at(who, kind, plan.factor) {
+        for (program, what) in [
+            (TraceProgram::Sequences, "graphs, -S"),
+            (TraceProgram::Graphs, "graphs, -G"),
+        ] {
+            if let Some(with) = results.at(program, kind, plan.factor) {
                 let share = with.packets_per_s() / one.packets_per_s();
                 rows.add(
                     what,

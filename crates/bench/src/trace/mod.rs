@@ -4,19 +4,19 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `who` | the programs that read a capture: ours, bare loops, tcptrace and tshark |
+//! | `programs` | the programs that read a capture: ours, bare loops, tcptrace and tshark |
 //! | `course` | what is measured, in which order |
 //! | `child` | a measured process and its resource use |
-//! | `home` | the captures, and the temporary directory |
+//! | `store` | the captures, and the temporary directory |
 //! | `tables`, `goals`, `charts` | the report |
 
 mod charts;
 pub(super) mod child;
 mod course;
 mod goals;
-mod home;
+mod programs;
+mod store;
 mod tables;
-mod who;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,8 +26,8 @@ use lab::captures::{Kind, SCALE_MAX, Scale};
 use lab::report::{CoreWitness, MachineInfo, Report};
 
 use self::course::{Course, Plan, Results};
-use self::home::Home;
-use self::who::Peer;
+use self::programs::Peer;
+use self::store::CaptureStore;
 use super::{Out, captures};
 use cli::progress::spinner;
 
@@ -75,11 +75,11 @@ pub(super) fn run(args: &TraceArgs) -> Result<ExitCode> {
     if !missing.is_empty() {
         bail!("{}", missing.join("\n"));
     }
-    let home = Home::new(args.captures.as_deref())?;
+    let store = CaptureStore::new(args.captures.as_deref())?;
     let bar = spinner("trace");
     let witness = CoreWitness::start();
     let mut course = Course {
-        home: &home,
+        store: &store,
         bar: &bar,
         plan: &plan,
         results: Results::default(),

@@ -5,7 +5,7 @@ use lab::report::{Cell, Table};
 
 use super::course::{Measured, Plan, Results};
 use super::goals;
-use super::who::{Peer, Who};
+use super::programs::{Peer, TraceProgram};
 
 /// Largest exponent used to extrapolate: one pass over all segments for each packet. A larger
 /// measured exponent is caused by data that no longer fit into the caches.
@@ -40,7 +40,7 @@ fn sizes(plan: &Plan, results: &Results) -> Table {
             ("capture", ""),
             ("packets", ""),
             ("size", "octets"),
-            ("who", ""),
+            ("program", ""),
             ("CPU", "s"),
             ("lowest", "s"),
             ("highest", "s"),
@@ -53,15 +53,15 @@ fn sizes(plan: &Plan, results: &Results) -> Table {
         ],
     );
     for kind in &plan.kinds {
-        for who in [Who::Read, Who::Parse, Who::Quiet] {
-            let growth = results.exponent(who, kind);
-            for one in results.of(who, kind) {
+        for program in [TraceProgram::Read, TraceProgram::Parse, TraceProgram::Quiet] {
+            let growth = results.exponent(program, kind);
+            for one in results.of(program, kind) {
                 let costs = || one.runs.iter().map(|run| run.cpu_s);
                 let cells = [
                     one.kind.into(),
                     one.packets.into(),
                     one.bytes.into(),
-                    who.name().into(),
+                    program.name().into(),
                     Cell::num(one.cpu_s(), 3),
                     Cell::num(costs().fold(f64::INFINITY, f64::min), 3),
                     Cell::num(costs().fold(0.0, f64::max), 3),
@@ -71,11 +71,11 @@ fn sizes(plan: &Plan, results: &Results) -> Table {
                     Cell::num(one.elapsed_s(), 3),
                     Cell::num(one.median().resident_bytes as f64 / 1e6, 1),
                     goals::held_bytes(results, one)
-                        .filter(|_| who == Who::Quiet)
+                        .filter(|_| program == TraceProgram::Quiet)
                         .map(|bytes| Cell::num(bytes, 0))
                         .into(),
                 ];
-                if who.is_floor() {
+                if program.is_floor() {
                     table.floor(cells);
                 } else {
                     table.row(cells);
@@ -93,7 +93,7 @@ fn asked(plan: &Plan, results: &Results) -> Table {
         &[
             ("capture", ""),
             ("packets", ""),
-            ("who", ""),
+            ("program", ""),
             ("CPU", "s"),
             ("CPU of -q's", "x"),
             ("time", "s"),
@@ -102,27 +102,27 @@ fn asked(plan: &Plan, results: &Results) -> Table {
             ("memory", "MB"),
         ],
     );
-    let mut whos = vec![
-        Who::Quiet,
-        Who::Brief,
-        Who::Long,
-        Who::Sequences,
-        Who::Graphs,
+    let mut programs = vec![
+        TraceProgram::Quiet,
+        TraceProgram::Brief,
+        TraceProgram::Long,
+        TraceProgram::Sequences,
+        TraceProgram::Graphs,
     ];
-    whos.extend(plan.threads.iter().map(|n| Who::Threads(*n)));
+    programs.extend(plan.threads.iter().map(|n| TraceProgram::Threads(*n)));
     for kind in &plan.kinds {
-        let Some(quiet) = results.at(Who::Quiet, kind, plan.factor) else {
+        let Some(quiet) = results.at(TraceProgram::Quiet, kind, plan.factor) else {
             continue;
         };
-        let measured = whos
+        let measured = programs
             .iter()
-            .filter_map(|who| results.at(*who, kind, plan.factor));
+            .filter_map(|program| results.at(*program, kind, plan.factor));
         for one in measured {
             let elapsed_s = one.elapsed_s().max(1e-9);
             table.row([
                 one.kind.into(),
                 one.packets.into(),
-                one.who.name().into(),
+                one.program.name().into(),
                 Cell::num(one.cpu_s(), 3),
                 Cell::num(one.cpu_s() / quiet.cpu_s().max(1e-9), 2),
                 Cell::num(elapsed_s, 3),
@@ -151,12 +151,12 @@ pub(super) fn reached<'a>(
     peer: Peer,
     ours: &Measured,
 ) -> Option<Reached<'a>> {
-    let who = Who::Peer(peer);
+    let program = TraceProgram::Peer(peer);
     let largest = results
-        .of(who, ours.kind)
+        .of(program, ours.kind)
         .max_by(|a, b| a.factor.total_cmp(&b.factor))?;
     let is_measured = largest.factor == ours.factor;
-    let exponent = results.exponent(who, ours.kind);
+    let exponent = results.exponent(program, ours.kind);
     let reach = ours.packets as f64 / largest.packets as f64;
     let cpu_s = match exponent {
         _ if is_measured => Some(largest.cpu_s()),
@@ -177,7 +177,7 @@ fn against(plan: &Plan, results: &Results) -> Table {
         &[
             ("capture", ""),
             ("packets", ""),
-            ("who", ""),
+            ("program", ""),
             ("CPU", "s"),
             ("which is", ""),
             ("packets per s of CPU", "million"),
@@ -188,19 +188,19 @@ fn against(plan: &Plan, results: &Results) -> Table {
         ],
     );
     for kind in &plan.kinds {
-        let Some(ours) = results.at(Who::Brief, kind, plan.factor) else {
+        let Some(ours) = results.at(TraceProgram::Brief, kind, plan.factor) else {
             continue;
         };
         let memory = ours.median().resident_bytes as f64;
         table.row([
             (*kind).into(),
             ours.packets.into(),
-            ours.who.name().into(),
+            ours.program.name().into(),
             Cell::num(ours.cpu_s(), 3),
             "measured".into(),
             millions(ours.packets_per_s()),
             Cell::num(1.0, 1),
-            exponent(results.exponent(Who::Quiet, kind)),
+            exponent(results.exponent(TraceProgram::Quiet, kind)),
             Cell::num(memory / 1e6, 1),
             Cell::num(1.0, 1),
         ]);
@@ -252,9 +252,9 @@ mod tests {
 
     const KIND: &str = "oneway-loss";
 
-    fn measured(who: Who, factor: f64, cpu_s: f64) -> Measured {
+    fn measured(program: TraceProgram, factor: f64, cpu_s: f64) -> Measured {
         Measured {
-            who,
+            program,
             kind: KIND,
             factor,
             packets: (factor * 1e6) as u64,
@@ -286,8 +286,8 @@ mod tests {
 
     #[test]
     fn a_peer_that_did_not_get_there_is_extrapolated_with_its_growth_and_marked() {
-        let tcptrace = Who::Peer(Peer::Tcptrace);
-        let mut all = vec![measured(Who::Brief, 1.0, 0.5)];
+        let tcptrace = TraceProgram::Peer(Peer::Tcptrace);
+        let mut all = vec![measured(TraceProgram::Brief, 1.0, 0.5)];
         all.extend([0.125, 0.25, 0.5].map(|n| measured(tcptrace, n, 20.0 * n * n * n)));
         let (plan, results) = results(all);
         let rows = against(&plan, &results).rows;
@@ -310,8 +310,8 @@ mod tests {
     #[test]
     fn a_peer_that_got_there_is_measured_and_one_that_never_ended_has_no_figures() {
         let all = vec![
-            measured(Who::Brief, 1.0, 0.5),
-            measured(Who::Peer(Peer::Tcptrace), 1.0, 2.0),
+            measured(TraceProgram::Brief, 1.0, 0.5),
+            measured(TraceProgram::Peer(Peer::Tcptrace), 1.0, 2.0),
         ];
         let (mut plan, results) = results(all);
         plan.peers.push(Peer::Tshark);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn goals_are_those_of_the_size_they_are_meant_for() {
-        let all = [1.0, 2.0, 4.0].map(|n| measured(Who::Quiet, n, 0.39 * n));
+        let all = [1.0, 2.0, 4.0].map(|n| measured(TraceProgram::Quiet, n, 0.39 * n));
         let (plan, results) = results(all.into());
         let rows = goals::table(&plan, &results).rows;
         let words: Vec<String> = rows.iter().map(|row| row.cells[4].shown()).collect();

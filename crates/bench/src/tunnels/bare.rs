@@ -16,7 +16,7 @@ use rustix::time::Timespec;
 use serde_json::Value;
 
 use crate::harness::Bench;
-use crate::harness::server::{Server, Who};
+use crate::harness::server::{LnsProgram, Server};
 
 /// Datagrams in one system call, as in our LNS.
 const BATCH: usize = 64;
@@ -127,7 +127,7 @@ impl Bare {
         let out = running.stdout.as_mut().context("the bare loop's output")?;
         out.read_to_string(&mut text)?;
         let calls: Vec<(String, f64)> = serde_json::from_str(&text)
-            .with_context(|| format!("{}'s counts: {}", Who::Bare.name(), running.log()))?;
+            .with_context(|| format!("{}'s counts: {}", LnsProgram::Bare.name(), running.log()))?;
         Ok(calls)
     }
 }

@@ -7,15 +7,15 @@ use super::Results;
 use super::hello::Hello;
 use super::setup::{Run, SetUp, number};
 use super::tables::by_size;
-use crate::harness::server::Who;
+use crate::harness::server::LnsProgram;
 
 /// Each subject has the same colour in all charts.
-fn colour(who: Who) -> usize {
-    match who {
-        Who::Headend => COLOUR_OURS,
-        Who::Bare => 7,
-        Who::Xl2tpd => 0,
-        Who::L2tpns => 1,
+fn colour(program: LnsProgram) -> usize {
+    match program {
+        LnsProgram::Headend => COLOUR_OURS,
+        LnsProgram::Bare => 7,
+        LnsProgram::Xl2tpd => 0,
+        LnsProgram::L2tpns => 1,
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) fn all(results: &Results) -> Vec<Figure> {
 
 /// Bars of us beside the peers, where peers were measured.
 fn against(results: &Results) -> Option<BarChart> {
-    let sorted = by_size(&results.against, |s| (s.tunnels, s.who));
+    let sorted = by_size(&results.against, |s| (s.tunnels, s.program));
     let mut groups: Vec<BarGroup> = Vec::new();
     for set_up in sorted {
         let Some(run) = set_up.median().filter(|run| run.wave.up > 0) else {
@@ -46,9 +46,9 @@ fn against(results: &Results) -> Option<BarChart> {
         };
         let name = format!("{} tunnels", whole(set_up.tunnels));
         let bar = Bar::new(
-            set_up.who.name(),
+            set_up.program.name(),
             Style::Solid,
-            colour(set_up.who),
+            colour(set_up.program),
             run.cpu_us,
         )
         .labelled(format!("{} us", grouped(run.cpu_us, 0)));
@@ -78,17 +78,17 @@ fn lines(all: &[SetUp], skip: impl Fn(&SetUp) -> bool, y: impl Fn(&Run) -> f64) 
     for set_up in sorted {
         let Some(run) = set_up.median() else { continue };
         let point = (f64::from(set_up.tunnels), y(run));
-        let name = format!("{}, L2TPv{}", set_up.who.name(), number(set_up.version));
+        let name = format!("{}, L2TPv{}", set_up.program.name(), number(set_up.version));
         if let Some(line) = lines.iter_mut().find(|line| line.name == name) {
             line.points.push(point);
             continue;
         }
-        let colour = match (set_up.who, number(set_up.version)) {
-            (Who::Headend, 2) => 4,
-            (who, _) => colour(who),
+        let colour = match (set_up.program, number(set_up.version)) {
+            (LnsProgram::Headend, 2) => 4,
+            (program, _) => colour(program),
         };
         let line = Series::new(name, Style::Solid, colour, vec![point]);
-        lines.push(if set_up.who == Who::Headend {
+        lines.push(if set_up.program == LnsProgram::Headend {
             line.bold()
         } else {
             line
@@ -104,9 +104,10 @@ fn set_up(results: &Results) -> Chart {
         Axis::log("tunnels", ""),
         Axis::log("processor time per tunnel", "us"),
     );
-    let is_v2_bare = |s: &SetUp| s.who == Who::Bare && number(s.version) == 2;
+    let is_v2_bare = |s: &SetUp| s.program == LnsProgram::Bare && number(s.version) == 2;
     chart.series = lines(&results.set_ups, is_v2_bare, |run| run.cpu_us);
-    let ours = |s: &SetUp| s.who == Who::Headend || s.runs.iter().all(|r| r.wave.up == 0);
+    let ours =
+        |s: &SetUp| s.program == LnsProgram::Headend || s.runs.iter().all(|r| r.wave.up == 0);
     chart
         .series
         .extend(lines(&results.against, ours, |run| run.cpu_us));
@@ -122,10 +123,11 @@ fn memory(results: &Results) -> Chart {
     );
     chart.series = lines(
         &results.set_ups,
-        |s| s.who == Who::Bare,
+        |s| s.program == LnsProgram::Bare,
         |run| run.memory_bytes,
     );
-    let ours = |s: &SetUp| s.who == Who::Headend || s.runs.iter().all(|r| r.wave.up == 0);
+    let ours =
+        |s: &SetUp| s.program == LnsProgram::Headend || s.runs.iter().all(|r| r.wave.up == 0);
     chart
         .series
         .extend(lines(&results.against, ours, |run| run.memory_bytes));
@@ -176,7 +178,7 @@ fn hello(results: &Results) -> BarChart {
     let bar = |hello: &Hello, name: String| {
         let percent = hello.spent.percent();
         let text = format!("{percent:.2} %, {:.2} us each", hello.each_us());
-        Bar::new(name, Style::Solid, colour(hello.who), percent).labelled(text)
+        Bar::new(name, Style::Solid, colour(hello.program), percent).labelled(text)
     };
     let mut groups: Vec<BarGroup> = [
         ("answered", &results.answered),
@@ -186,7 +188,7 @@ fn hello(results: &Results) -> BarChart {
     .map(|(what, all)| {
         let rate = whole(all.first().map_or(0, |hello| hello.rate));
         let bars = all.iter();
-        let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), whole(h.tunnels));
+        let name = |h: &Hello| format!("{}, {} tunnels", h.program.name(), whole(h.tunnels));
         BarGroup {
             name: format!("{rate} HELLO/s {what}, L2TPv3"),
             bars: bars.map(|h| bar(h, name(h))).collect(),
@@ -194,8 +196,8 @@ fn hello(results: &Results) -> BarChart {
     })
     .collect();
     if let Some(first) = results.against_hello.first() {
-        let bars = by_size(&results.against_hello, |h| (h.tunnels, h.who)).into_iter();
-        let name = |h: &Hello| format!("{}, {} tunnels", h.who.name(), whole(h.tunnels));
+        let bars = by_size(&results.against_hello, |h| (h.tunnels, h.program)).into_iter();
+        let name = |h: &Hello| format!("{}, {} tunnels", h.program.name(), whole(h.tunnels));
         groups.push(BarGroup {
             name: format!("{} HELLO/s answered, L2TPv2", whole(first.rate)),
             bars: bars.map(|h| bar(h, name(h))).collect(),

@@ -9,7 +9,7 @@ use super::peers::Peer;
 use super::plan::Plan;
 use super::setup::SetUp;
 use super::{Bench, Results, hello, setup, storm};
-use crate::harness::server::{Setup, Who};
+use crate::harness::server::{LnsProgram, Setup};
 
 /// Measures everything in the plan, our LNS first.
 ///
@@ -66,9 +66,21 @@ fn set_up(
                 "{tunnels} tunnels of L2TPv{v} set up, {round} of {rounds}"
             ));
             let bare = setup::bare(bench, tunnels, &sizes)?;
-            setup::file(&mut results.set_ups, Who::Bare, version, tunnels, bare);
+            setup::file(
+                &mut results.set_ups,
+                LnsProgram::Bare,
+                version,
+                tunnels,
+                bare,
+            );
             let (mut lns, mut load, run) = setup::ours(bench, version, tunnels, &Setup::default())?;
-            setup::file(&mut results.set_ups, Who::Headend, version, tunnels, run);
+            setup::file(
+                &mut results.set_ups,
+                LnsProgram::Headend,
+                version,
+                tunnels,
+                run,
+            );
             if round < rounds || version == Version::V2 {
                 continue;
             }
@@ -96,7 +108,7 @@ fn against(bench: &Bench, plan: &Plan, peer: Peer, results: &mut Results) {
         if tunnels > plan.peer_size_max {
             continue;
         }
-        let name = peer.who().name();
+        let name = peer.program().name();
         bench.say(format!("{name}: {tunnels} tunnels"));
         match against_at(bench, plan, peer, tunnels, results) {
             Ok(true) => {}
@@ -124,10 +136,16 @@ fn against_at(
 ) -> Result<bool> {
     let version = Version::V2;
     let (rate, span) = (plan.peer_hello_rate, plan.peer_span);
-    let is_known = |s: &SetUp| s.who == Who::Headend && s.tunnels == tunnels;
+    let is_known = |s: &SetUp| s.program == LnsProgram::Headend && s.tunnels == tunnels;
     if !results.against.iter().any(is_known) {
         let (mut lns, mut load, run) = setup::ours(bench, version, tunnels, &Setup::default())?;
-        setup::file(&mut results.against, Who::Headend, version, tunnels, run);
+        setup::file(
+            &mut results.against,
+            LnsProgram::Headend,
+            version,
+            tunnels,
+            run,
+        );
         let hello = hello::answered(&mut lns, &mut load, rate, span)?;
         results.against_hello.push(hello);
     }
@@ -137,9 +155,9 @@ fn against_at(
     let run = setup::wave(&server, &mut load, tunnels, setup::WINDOW, cap)?;
     // A peer that assigns one id twice loses that tunnel only.
     let nearly_all_up = u64::from(run.wave.up) * 100 >= u64::from(tunnels) * 99;
-    setup::file(&mut results.against, peer.who(), version, tunnels, run);
+    setup::file(&mut results.against, peer.program(), version, tunnels, run);
     if nearly_all_up {
-        let hello = hello::answered_by(peer.who(), &server, &mut load, rate, span);
+        let hello = hello::answered_by(peer.program(), &server, &mut load, rate, span);
         results.against_hello.push(hello.context("HELLOs")?);
     }
     Ok(nearly_all_up)

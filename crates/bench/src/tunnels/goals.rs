@@ -8,7 +8,7 @@ use super::Results;
 use super::hello::Hello;
 use super::setup::{Run, SetUp, number};
 use super::storm::Storm;
-use crate::harness::server::Who;
+use crate::harness::server::LnsProgram;
 
 /// Number of SCCRQs in the storm.
 const STORM: u32 = 10_000;
@@ -30,7 +30,7 @@ const IDLE_PERCENT: f64 = 0.1;
 /// Whether every tunnel to our LNS came up.
 pub(super) fn all_came_up(results: &Results) -> bool {
     let set_ups = results.set_ups.iter().chain(&results.against);
-    let ours = set_ups.filter(|s| s.who == Who::Headend);
+    let ours = set_ups.filter(|s| s.program == LnsProgram::Headend);
     let waves = ours.flat_map(|s| &s.runs).map(|run| &run.wave);
     let storms = results.storms.iter().map(|storm| &storm.run.wave);
     waves.chain(storms).all(|wave| wave.up == wave.asked)
@@ -74,7 +74,7 @@ fn set_up(version: Version, all: &[SetUp], rows: &mut Rows) {
     let v = number(version);
     let ours: Vec<(&SetUp, &Run)> = all
         .iter()
-        .filter(|s| s.who == Who::Headend && s.version == version)
+        .filter(|s| s.program == LnsProgram::Headend && s.version == version)
         .filter_map(|s| Some((s, s.median()?)))
         .collect();
     for (set_up, run) in &ours {
@@ -147,7 +147,7 @@ fn hellos(results: &Results, rows: &mut Rows) {
         let bare = results
             .answered
             .iter()
-            .find(|other| other.who == Who::Bare && other.tunnels == hello.tunnels);
+            .find(|other| other.program == LnsProgram::Bare && other.tunnels == hello.tunnels);
         let ratio = hello.each_us() / bare.map_or(f64::NAN, Hello::each_us);
         rows.add(
             &format!("{} HELLO/s answered", grouped(hello.rate.into(), 0)),
@@ -180,5 +180,6 @@ fn hellos(results: &Results, rows: &mut Rows) {
 }
 
 fn ours(all: &[Hello]) -> impl DoubleEndedIterator<Item = &Hello> {
-    all.iter().filter(|hello| hello.who == Who::Headend)
+    all.iter()
+        .filter(|hello| hello.program == LnsProgram::Headend)
 }

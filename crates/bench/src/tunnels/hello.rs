@@ -7,10 +7,10 @@ use lab::report::CoreWitness;
 use wire::l2tp::Version;
 
 use super::bare::{Bare, Kind};
-use super::load::Load;
 use super::setup::{self, SOURCE};
 use crate::harness::Bench;
-use crate::harness::server::{Lns, LoopCounters, Server, Setup, Spent, Who};
+use crate::harness::datagrams::Datagrams;
+use crate::harness::server::{Lns, LnsProgram, LoopCounters, Server, Setup, Spent};
 
 /// Pause once all tunnels are up: the wheel's tick and a margin.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -18,7 +18,7 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Cost of HELLOs over that many tunnels, for the process that answered or sent them.
 #[derive(Clone, Debug)]
 pub(super) struct Hello {
-    pub(super) who: Who,
+    pub(super) program: LnsProgram,
     pub(super) tunnels: u32,
     pub(super) rate: u32,
     /// HELLOs sent.
@@ -50,7 +50,7 @@ pub(super) fn median(mut runs: Vec<Hello>) -> Option<Hello> {
 /// # Errors
 /// The server has ended, or the kernel's error for a socket.
 pub(super) fn answered_by(
-    who: Who,
+    program: LnsProgram,
     server: &Server,
     load: &mut Generator,
     rate: u32,
@@ -63,7 +63,7 @@ pub(super) fn answered_by(
     let spent = server.spent_since(&before)?.over(span);
     server.running.check()?;
     Ok(Hello {
-        who,
+        program,
         tunnels: load.established(),
         rate,
         sent,
@@ -85,7 +85,7 @@ pub(super) fn answered(
     span: Duration,
 ) -> Result<Hello> {
     let before = lns.accounts()?;
-    let hello = answered_by(Who::Headend, &lns.server, load, rate, span)?;
+    let hello = answered_by(LnsProgram::Headend, &lns.server, load, rate, span)?;
     let accounts = lns.accounts()?.per(hello.sent as f64, &before);
     Ok(Hello { accounts, ..hello })
 }
@@ -102,15 +102,16 @@ pub(super) fn answered_bare(
     sizes: &Sizes,
 ) -> Result<Hello> {
     let bare = Bare::start(bench, &Kind::Echo)?;
-    let mut load = Load::new(SOURCE, tunnels)?;
+    let mut load = Datagrams::new(SOURCE, tunnels)?;
     let witness = CoreWitness::start();
     let before = bare.server.booked()?;
-    let (sent, answered) = load.hello(bare.server.addresses[0], rate, span, sizes.last_sent)?;
+    let (sent, answered) =
+        load.send_evenly(bare.server.addresses[0], rate, span, sizes.last_sent)?;
     let spent = bare.server.spent_since(&before)?.over(span);
     let others_percent = crate::harness::others_of(witness.finish());
     let calls = bare.finish()?;
     Ok(Hello {
-        who: Who::Bare,
+        program: LnsProgram::Bare,
         tunnels,
         rate,
         sent,
@@ -153,7 +154,7 @@ pub(super) fn originated(
             // A tunnel whose HELLO was not answered would soon be closed.
             let is_whole = lns.established()? == u64::from(tunnels);
             Ok(Hello {
-                who: Who::Headend,
+                program: LnsProgram::Headend,
                 tunnels,
                 rate,
                 sent,
@@ -177,7 +178,7 @@ pub(super) fn originated_bare(
     span: Duration,
     sizes: &Sizes,
 ) -> Result<Hello> {
-    let mut load = Load::new(SOURCE, tunnels)?;
+    let mut load = Datagrams::new(SOURCE, tunnels)?;
     let kind = Kind::Hello {
         first: SOURCE,
         count: tunnels,
@@ -193,7 +194,7 @@ pub(super) fn originated_bare(
     let others_percent = crate::harness::others_of(witness.finish());
     let calls = bare.finish()?;
     Ok(Hello {
-        who: Who::Bare,
+        program: LnsProgram::Bare,
         tunnels,
         rate,
         sent,

@@ -10,8 +10,8 @@
 //! | `hello` | HELLOs answered and originated, and idle tunnels |
 //! | `server` | our LNS, and the counters of any measured process |
 //! | `peers` | xl2tpd and l2tpns |
-//! | `bare`, `load` | the bare loops, and their load |
-//! | `home`, `sandbox`, `cores` | child processes, namespaces, binding to cores |
+//! | `bare` | the bare loops |
+//! | `run`, `sandbox`, `cores` | child processes, namespaces, binding to cores |
 //! | `tables`, `goals`, `charts` | the report |
 
 pub(super) mod bare;
@@ -19,7 +19,6 @@ mod charts;
 mod course;
 mod goals;
 mod hello;
-mod load;
 mod peers;
 mod plan;
 pub(super) mod setup;
@@ -38,7 +37,7 @@ use self::plan::Plan;
 use self::setup::SetUp;
 use self::storm::Storm;
 use super::Out;
-use super::harness::{Bench, Cores, Home, home, sandbox};
+use super::harness::{Bench, Cores, RunDirectory, run, sandbox};
 use cli::progress::spinner;
 
 /// Measure what tunnels cost an LNS, beside bare loops and other LNSs.
@@ -87,13 +86,13 @@ pub(super) fn run(args: &TunnelsArgs) -> Result<ExitCode> {
     for note in &missing {
         eprintln!("headend: {note}");
     }
-    let directory = args.inside.clone().unwrap_or_else(home::temporary);
-    let home = Home::new(directory)?;
+    let place = args.inside.clone().unwrap_or_else(run::temporary);
+    let directory = RunDirectory::new(place)?;
     if args.inside.is_some() {
-        sandbox::ready(&home)?;
+        sandbox::ready(&directory)?;
     }
     let bench = Bench {
-        home,
+        directory,
         cores: Cores::take(),
         bar: spinner("tunnels"),
     };

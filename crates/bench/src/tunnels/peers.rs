@@ -11,9 +11,9 @@ use wire::l2tp::Version;
 
 use super::setup;
 use crate::harness::Bench;
-use crate::harness::home::find_program;
+use crate::harness::run::find_program;
 use crate::harness::sandbox::CLUSTER_INTERFACE;
-use crate::harness::server::{Server, Who};
+use crate::harness::server::{LnsProgram, Server};
 
 /// Start-up limit; l2tpns waits for other members of its cluster before it serves.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(20);
@@ -26,16 +26,16 @@ pub(super) enum Peer {
 }
 
 impl Peer {
-    pub(super) fn who(self) -> Who {
+    pub(super) fn program(self) -> LnsProgram {
         match self {
-            Peer::Xl2tpd => Who::Xl2tpd,
-            Peer::L2tpns => Who::L2tpns,
+            Peer::Xl2tpd => LnsProgram::Xl2tpd,
+            Peer::L2tpns => LnsProgram::L2tpns,
         }
     }
 
     /// Its name; the Debian package has the same.
     fn name(self) -> &'static str {
-        self.who().name()
+        self.program().name()
     }
 
     /// How to install it, if it is missing.
@@ -89,7 +89,7 @@ impl Peer {
 }
 
 fn xl2tpd(bench: &Bench) -> Result<Command> {
-    let file = |ending: &str| bench.home.path(&format!("xl2tpd.{ending}"));
+    let file = |ending: &str| bench.directory.path(&format!("xl2tpd.{ending}"));
     fs::write(file("secrets"), "")?;
     let text = format!(
         "[global]\nlisten-addr = 127.0.0.1\nauth file = {}\n\
@@ -107,14 +107,14 @@ fn xl2tpd(bench: &Bench) -> Result<Command> {
 }
 
 fn l2tpns(bench: &Bench) -> Result<Command> {
-    let file = bench.home.path("l2tpns.conf");
+    let file = bench.directory.path("l2tpns.conf");
     let text = format!(
         "set log_file \"{}\"\nset pid_file \"{}\"\nset hostname \"l2tpns\"\n\
          set bind_address 127.0.0.1\nset cli_bind_address 127.0.0.1\nset peer_address 10.77.0.1\n\
          set primary_radius 127.0.0.1\nset radius_secret \"radius\"\n\
          set cluster_interface \"{CLUSTER_INTERFACE}\"\n",
-        bench.home.path("l2tpns.out").display(),
-        bench.home.path("l2tpns.pid").display(),
+        bench.directory.path("l2tpns.out").display(),
+        bench.directory.path("l2tpns.pid").display(),
     );
     fs::write(&file, text)?;
     let mut command = Command::new(find_program("l2tpns").context("l2tpns")?);

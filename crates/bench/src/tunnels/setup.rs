@@ -12,10 +12,11 @@ use reactor::usage::process_cpu;
 use wire::l2tp::Version;
 
 use super::bare::{Bare, Kind};
-use super::load::Load;
 use crate::harness::Bench;
+use crate::harness::costs::{median_by, range_by};
+use crate::harness::datagrams::{Datagrams, Next};
 use crate::harness::others_of;
-use crate::harness::server::{Lns, LoopCounters, Server, Setup, Who};
+use crate::harness::server::{Lns, LnsProgram, LoopCounters, Server, Setup};
 
 /// The first source address of the tunnels.
 pub(super) const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
@@ -55,7 +56,7 @@ pub(super) struct Run {
 /// All waves of one kind and size.
 #[derive(Clone, Debug)]
 pub(super) struct SetUp {
-    pub(super) who: Who,
+    pub(super) program: LnsProgram,
     pub(super) version: Version,
     pub(super) tunnels: u32,
     pub(super) runs: Vec<Run>,
@@ -64,25 +65,29 @@ pub(super) struct SetUp {
 impl SetUp {
     /// The wave of median cost.
     pub(super) fn median(&self) -> Option<&Run> {
-        let mut runs: Vec<&Run> = self.runs.iter().collect();
-        runs.sort_by(|a, b| a.cpu_us.total_cmp(&b.cpu_us));
-        runs.get(runs.len().saturating_sub(1) / 2).copied()
+        median_by(&self.runs, |run| run.cpu_us)
     }
 
     /// The lowest and the highest cost of a wave.
     pub(super) fn range_us(&self) -> Option<(f64, f64)> {
-        let costs = || self.runs.iter().map(|run| run.cpu_us);
-        Some((costs().reduce(f64::min)?, costs().reduce(f64::max)?))
+        range_by(&self.runs, |run| run.cpu_us)
     }
 }
 
 /// Adds a wave to the others of its kind.
-pub(super) fn file(all: &mut Vec<SetUp>, who: Who, version: Version, tunnels: u32, run: Run) {
-    let same = |s: &&mut SetUp| s.who == who && s.version == version && s.tunnels == tunnels;
+pub(super) fn file(
+    all: &mut Vec<SetUp>,
+    program: LnsProgram,
+    version: Version,
+    tunnels: u32,
+    run: Run,
+) {
+    let same =
+        |s: &&mut SetUp| s.program == program && s.version == version && s.tunnels == tunnels;
     match all.iter_mut().find(same) {
         Some(found) => found.runs.push(run),
         None => all.push(SetUp {
-            who,
+            program,
             version,
             tunnels,
             runs: vec![run],
@@ -215,11 +220,20 @@ pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
         short: sizes.last_received,
     };
     let bare = Bare::start(bench, &kind)?;
-    let mut load = Load::new(SOURCE, tunnels)?;
+    let mut load = Datagrams::new(SOURCE, tunnels)?;
     let witness = CoreWitness::start();
     let (before, started) = (bare.server.booked()?, clock::now());
     let load_before = process_cpu();
-    let done = load.set_up(bare.server.addresses[0], sizes, WINDOW, WAVE_MAX)?;
+    // The first reply of a tunnel is told from its last by its length.
+    let next = |_, octets| {
+        if octets == sizes.first_received {
+            Next::Request(sizes.last_sent)
+        } else {
+            Next::Done
+        }
+    };
+    let server = bare.server.addresses[0];
+    let done = load.exchange(server, WINDOW, WAVE_MAX, sizes.first_sent, next)?;
     let seconds = clock::now().since(started).as_secs_f64();
     let load_ns = process_cpu().as_nanos() - load_before.as_nanos();
     load.answer(SETTLE, 1)?;
@@ -281,7 +295,7 @@ mod tests {
                 cpu_us,
                 ..Run::default()
             };
-            file(&mut all, Who::Headend, Version::V3, 10, run);
+            file(&mut all, LnsProgram::Headend, Version::V3, 10, run);
         }
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].median().unwrap().cpu_us, 5.0);

@@ -6,7 +6,7 @@ use super::Results;
 use super::goals;
 use super::hello::Hello;
 use super::setup::{Run, SetUp, number};
-use crate::harness::server::{LoopCounters, Who};
+use crate::harness::server::{LnsProgram, LoopCounters};
 
 /// All tables, the goals first.
 pub(super) fn all(results: &Results) -> Vec<Table> {
@@ -17,7 +17,7 @@ pub(super) fn all(results: &Results) -> Vec<Table> {
             "System calls for a tunnel set up",
             results.set_ups.iter().filter_map(|s| {
                 let run = s.median()?;
-                Some((label(s.who, s), s.tunnels, &run.accounts, s.who))
+                Some((label(s.program, s), s.tunnels, &run.accounts, s.program))
             }),
         ),
         loop_time(results),
@@ -42,8 +42,8 @@ pub(super) fn all(results: &Results) -> Vec<Table> {
             .into_iter()
             .flat_map(|(what, all)| all.iter().map(move |h| (what, h)))
             .map(|(what, h)| {
-                let label = format!("{}, {what}", h.who.name());
-                (label, h.tunnels, &h.accounts, h.who)
+                let label = format!("{}, {what}", h.program.name());
+                (label, h.tunnels, &h.accounts, h.program)
             }),
         ),
         idle(results),
@@ -54,8 +54,8 @@ pub(super) fn all(results: &Results) -> Vec<Table> {
     tables
 }
 
-fn label(who: Who, set_up: &SetUp) -> String {
-    format!("{}, L2TPv{}", who.name(), number(set_up.version))
+fn label(program: LnsProgram, set_up: &SetUp) -> String {
+    format!("{}, L2TPv{}", program.name(), number(set_up.version))
 }
 
 fn percent(value: Option<f64>) -> Cell {
@@ -70,9 +70,10 @@ fn ratio(value: f64, base: Option<f64>) -> Cell {
     }
 }
 
-/// Median cost per tunnel of `who`, for the same version and size.
-pub(super) fn median_us(all: &[SetUp], who: Who, like: &SetUp) -> Option<f64> {
-    let same = |s: &&SetUp| s.who == who && s.version == like.version && s.tunnels == like.tunnels;
+/// Median cost per tunnel of `program`, for the same version and size.
+pub(super) fn median_us(all: &[SetUp], program: LnsProgram, like: &SetUp) -> Option<f64> {
+    let same =
+        |s: &&SetUp| s.program == program && s.version == like.version && s.tunnels == like.tunnels;
     all.iter().find(same)?.median().map(|run| run.cpu_us)
 }
 
@@ -80,7 +81,7 @@ fn set_up(all: &[SetUp]) -> Table {
     let mut table = Table::new(
         "Tunnels set up, 64 at a time from distinct addresses",
         &[
-            ("who", ""),
+            ("program", ""),
             ("tunnels", ""),
             ("up", ""),
             ("CPU per tunnel", "us"),
@@ -99,9 +100,12 @@ fn set_up(all: &[SetUp]) -> Table {
         let (Some(run), Some((low, high))) = (set_up.median(), set_up.range_us()) else {
             continue;
         };
-        let is_bare = set_up.who == Who::Bare;
-        let floor = median_us(all, Who::Bare, set_up).filter(|_| !is_bare);
-        let mut cells = vec![Cell::from(label(set_up.who, set_up)), count(set_up.tunnels)];
+        let is_bare = set_up.program == LnsProgram::Bare;
+        let floor = median_us(all, LnsProgram::Bare, set_up).filter(|_| !is_bare);
+        let mut cells = vec![
+            Cell::from(label(set_up.program, set_up)),
+            count(set_up.tunnels),
+        ];
         cells.extend([
             count(run.wave.up),
             Cell::num(run.cpu_us, 2),
@@ -135,7 +139,7 @@ fn add(table: &mut Table, is_floor: bool, cells: Vec<Cell>) {
 /// System calls by name; `rows` are a label, a size, the counts and the subject.
 fn calls<'a>(
     title: &str,
-    rows: impl Iterator<Item = (String, u32, &'a LoopCounters, Who)> + Clone,
+    rows: impl Iterator<Item = (String, u32, &'a LoopCounters, LnsProgram)> + Clone,
 ) -> Table {
     let mut names: Vec<&str> = Vec::new();
     for (_, _, accounts, _) in rows.clone() {
@@ -147,11 +151,11 @@ fn calls<'a>(
         }
     }
     names.sort_unstable();
-    let mut columns = vec![("who", ""), ("tunnels", "")];
+    let mut columns = vec![("program", ""), ("tunnels", "")];
     columns.extend(names.iter().map(|name| (*name, "")));
     columns.push(("all", ""));
     let mut table = Table::new(title, &columns);
-    for (label, tunnels, accounts, who) in rows {
+    for (label, tunnels, accounts, program) in rows {
         let mut cells = vec![Cell::from(label), count(tunnels)];
         cells.extend(names.iter().map(|name| {
             let found = accounts.calls.iter().find(|(other, _)| other == name);
@@ -159,7 +163,7 @@ fn calls<'a>(
         }));
         let total = accounts.calls.iter().map(|(_, n)| n).sum();
         cells.push(Cell::num(total, 3));
-        add(&mut table, who == Who::Bare, cells);
+        add(&mut table, program == LnsProgram::Bare, cells);
     }
     table
 }
@@ -167,7 +171,10 @@ fn calls<'a>(
 /// Our loop's time by kind of work.
 fn loop_time(results: &Results) -> Table {
     let ours = || {
-        let ours = results.set_ups.iter().filter(|s| s.who == Who::Headend);
+        let ours = results
+            .set_ups
+            .iter()
+            .filter(|s| s.program == LnsProgram::Headend);
         ours.filter_map(|s| Some((s, s.median()?)))
     };
     let mut names: Vec<&str> = Vec::new();
@@ -178,14 +185,17 @@ fn loop_time(results: &Results) -> Table {
             }
         }
     }
-    let mut columns = vec![("who", ""), ("tunnels", "")];
+    let mut columns = vec![("program", ""), ("tunnels", "")];
     columns.extend(names.iter().map(|name| (*name, "us")));
     let mut table = Table::new(
         "Where the LNS's loop spent its time, for a tunnel set up",
         &columns,
     );
     for (set_up, run) in ours() {
-        let mut cells = vec![Cell::from(label(set_up.who, set_up)), count(set_up.tunnels)];
+        let mut cells = vec![
+            Cell::from(label(set_up.program, set_up)),
+            count(set_up.tunnels),
+        ];
         cells.extend(names.iter().map(|name| {
             let all = run.accounts.handlers_us.iter();
             let found = all.into_iter().find(|(other, _)| other == name);
@@ -207,7 +217,7 @@ fn memory(all: &[SetUp]) -> Table {
     let mut table = Table::new(
         "Memory of an established tunnel",
         &[
-            ("who", ""),
+            ("program", ""),
             ("tunnels", ""),
             ("for a tunnel", "bytes"),
             ("for one more", "bytes"),
@@ -215,7 +225,10 @@ fn memory(all: &[SetUp]) -> Table {
         ],
     );
     let mut before: Option<(&SetUp, f64)> = None;
-    let mut ours: Vec<&SetUp> = all.iter().filter(|s| s.who == Who::Headend).collect();
+    let mut ours: Vec<&SetUp> = all
+        .iter()
+        .filter(|s| s.program == LnsProgram::Headend)
+        .collect();
     ours.sort_by_key(|s| (number(s.version), s.tunnels));
     for set_up in ours {
         let Some(run) = lightest(set_up) else {
@@ -227,7 +240,7 @@ fn memory(all: &[SetUp]) -> Table {
             .map(|(other, gained)| (total - gained) / f64::from(set_up.tunnels - other.tunnels));
         before = Some((set_up, total));
         table.row([
-            Cell::from(label(set_up.who, set_up)),
+            Cell::from(label(set_up.program, set_up)),
             count(set_up.tunnels),
             Cell::num(run.memory_bytes, 0),
             more.map_or(Cell::Missing, |more| Cell::num(more, 0)),
@@ -276,7 +289,7 @@ fn hello(title: &str, all: &[Hello], answered: &str) -> Table {
     let mut table = Table::new(
         title,
         &[
-            ("who", ""),
+            ("program", ""),
             ("tunnels", ""),
             ("sent", ""),
             (answered, ""),
@@ -289,17 +302,17 @@ fn hello(title: &str, all: &[Hello], answered: &str) -> Table {
         ],
     );
     for hello in all {
-        let is_bare = hello.who == Who::Bare;
+        let is_bare = hello.program == LnsProgram::Bare;
         let floor = all
             .iter()
-            .find(|other| other.who == Who::Bare && other.tunnels == hello.tunnels)
+            .find(|other| other.program == LnsProgram::Bare && other.tunnels == hello.tunnels)
             .map(Hello::each_us)
             .filter(|_| !is_bare);
         add(
             &mut table,
             is_bare,
             vec![
-                Cell::from(hello.who.name()),
+                Cell::from(hello.program.name()),
                 count(hello.tunnels),
                 hello.sent.into(),
                 hello.answered.into(),
@@ -339,11 +352,11 @@ fn idle(results: &Results) -> Table {
 }
 
 /// Sorted by size, our own results first for each.
-pub(super) fn by_size<T>(all: &[T], key: impl Fn(&T) -> (u32, Who)) -> Vec<&T> {
+pub(super) fn by_size<T>(all: &[T], key: impl Fn(&T) -> (u32, LnsProgram)) -> Vec<&T> {
     let mut sorted: Vec<&T> = all.iter().collect();
     sorted.sort_by_key(|row| {
-        let (tunnels, who) = key(row);
-        (tunnels, who != Who::Headend)
+        let (tunnels, program) = key(row);
+        (tunnels, program != LnsProgram::Headend)
     });
     sorted
 }
@@ -352,7 +365,7 @@ fn against(results: &Results) -> Table {
     let mut table = Table::new(
         "Other LNSs: tunnels set up, L2TPv2, 64 at a time",
         &[
-            ("who", ""),
+            ("program", ""),
             ("tunnels", ""),
             ("up", ""),
             ("CPU per tunnel", "us"),
@@ -364,16 +377,16 @@ fn against(results: &Results) -> Table {
             ("others' share of the cores", "%"),
         ],
     );
-    for set_up in by_size(&results.against, |s| (s.tunnels, s.who)) {
+    for set_up in by_size(&results.against, |s| (s.tunnels, s.program)) {
         let Some(run) = set_up.median() else { continue };
         let ours = results
             .against
             .iter()
-            .find(|s| s.who == Who::Headend && s.tunnels == set_up.tunnels)
-            .filter(|_| set_up.who != Who::Headend)
+            .find(|s| s.program == LnsProgram::Headend && s.tunnels == set_up.tunnels)
+            .filter(|_| set_up.program != LnsProgram::Headend)
             .and_then(SetUp::median);
         table.row([
-            Cell::from(set_up.who.name()),
+            Cell::from(set_up.program.name()),
             count(set_up.tunnels),
             count(run.wave.up),
             Cell::num(run.cpu_us, 1),
@@ -392,7 +405,7 @@ fn against_hello(results: &Results) -> Table {
     let mut table = Table::new(
         "Other LNSs: HELLOs answered, L2TPv2",
         &[
-            ("who", ""),
+            ("program", ""),
             ("tunnels", ""),
             ("sent per s", ""),
             ("sent", ""),
@@ -403,14 +416,14 @@ fn against_hello(results: &Results) -> Table {
             ("others' share of the cores", "%"),
         ],
     );
-    for hello in by_size(&results.against_hello, |h| (h.tunnels, h.who)) {
+    for hello in by_size(&results.against_hello, |h| (h.tunnels, h.program)) {
         let ours = results
             .against_hello
             .iter()
-            .find(|h| h.who == Who::Headend && h.tunnels == hello.tunnels)
-            .filter(|_| hello.who != Who::Headend);
+            .find(|h| h.program == LnsProgram::Headend && h.tunnels == hello.tunnels)
+            .filter(|_| hello.program != LnsProgram::Headend);
         table.row([
-            Cell::from(hello.who.name()),
+            Cell::from(hello.program.name()),
             count(hello.tunnels),
             count(hello.rate),
             hello.sent.into(),

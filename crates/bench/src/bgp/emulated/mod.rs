@@ -81,7 +81,9 @@ pub(crate) fn mesh(bench: &Bench, routers: u32, virtual_s: u64, real_s: u64) -> 
 pub(super) fn hijack(bench: &Bench, routers: u32) -> Result<Hijacked> {
     let word = routers.to_string();
     bench.cores.leave();
-    let asked = bench.home.spawn("emulate", command(&["hijack", &word])?);
+    let asked = bench
+        .directory
+        .spawn("emulate", command(&["hijack", &word])?);
     bench.cores.at_server(|| ());
     let witness = CoreWitness::start();
     let hijack = answer(asked?)?;
@@ -105,7 +107,7 @@ fn ask<T: DeserializeOwned>(bench: &Bench, words: &[&str]) -> Result<(T, Option<
 }
 
 /// The line that a child prints when it is done.
-fn answer<T: DeserializeOwned>(mut running: crate::harness::home::Running) -> Result<T> {
+fn answer<T: DeserializeOwned>(mut running: crate::harness::run::Running) -> Result<T> {
     let mut text = String::new();
     let out = running.stdout.as_mut().context("the emulation's output")?;
     out.read_to_string(&mut text)?;

@@ -11,10 +11,11 @@ use reactor::PollerKind;
 use serde_json::Value;
 
 use super::super::bare;
+use super::super::commands::{Bgpd, bare_loop, drop_output};
 use super::super::daemons::free_port;
 use crate::harness::Bench;
-use crate::harness::home::Running;
-use crate::harness::server::write_private;
+use crate::harness::run::Running;
+use crate::harness::server::daemon;
 
 /// Limit of connections of one bare loop, because of the limit on descriptors of a process.
 const BARE_MAX: u32 = 9_000;
@@ -93,10 +94,8 @@ impl Mesh {
     }
 
     fn spawn(&mut self, bench: &Bench, name: &str, command: Command) -> Result<()> {
-        let mut running = bench.home.spawn(name, command)?;
-        if let Some(mut out) = running.stdout.take() {
-            std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-        }
+        let mut running = bench.directory.spawn(name, command)?;
+        drop_output(&mut running);
         self.pids.push(running.pid);
         self.running.push(running);
         Ok(())
@@ -111,18 +110,14 @@ impl Mesh {
             rest -= count;
             let server = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
             self.ports.push(server.port());
-            let kind = bare::Kind::Beat.name();
-            let mut command = Command::new(std::env::current_exe()?);
-            command.args(["bench", "bgp-bare", kind, &server.to_string()]);
-            self.spawn(bench, &format!("bare{n}"), command)?;
+            let kind = bare::Kind::Beat;
+            self.spawn(bench, &format!("bare{n}"), bare_loop(kind, server)?)?;
             while !super::super::daemons::listens(self.pids[0], server) {
                 self.check()?;
                 std::thread::sleep(std::time::Duration::from_millis(2));
             }
-            let local = SocketAddr::from((address(n), 0)).to_string();
-            let mut command = Command::new(std::env::current_exe()?);
-            command.args(["bench", "bgp-bare", kind, &local, "--connect"]);
-            command.args([count.to_string(), server.to_string()]);
+            let mut command = bare_loop(kind, (address(n), 0).into())?;
+            command.args(["--connect", &count.to_string(), &server.to_string()]);
             self.spawn(bench, &format!("bare{n}-client"), command)?;
         }
         Ok(())
@@ -154,17 +149,17 @@ fn emulated(bench: &Bench, routers: u32, port: u16) -> Result<Command> {
          [routers]\nhold_time_s = 3\nkeepalive_s = 1\nport = {port}\nconnect_retry_s = 1\n\
          [links]\ntransport = \"tcp\"\n"
     );
-    let scenario = bench.home.path("mesh.toml");
+    let scenario = bench.directory.path("mesh.toml");
     fs::write(&scenario, text)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("emulate").arg(&scenario);
-    command.arg("--out").arg(bench.home.path("mesh"));
+    command.arg("--out").arg(bench.directory.path("mesh"));
     Ok(command)
 }
 
 fn ours(bench: &Bench, place: Place, poller: PollerKind) -> Result<Command> {
     let Place { n, port, .. } = place;
-    let socket = bench.home.path(&format!("router{n}.sock"));
+    let socket = bench.directory.path(&format!("router{n}.sock"));
     let mut text = format!(
         "[control]\nsocket = {}\n[log]\nto = \"stderr\"\n[event]\npoller = \"{poller}\"\n\
          [bgp]\nasn = {}\nrouter_id = \"{}\"\nlisten = [\"{}:{port}\"]\nhold_time_s = 3\n\
@@ -181,12 +176,7 @@ fn ours(bench: &Bench, place: Place, poller: PollerKind) -> Result<Command> {
             address(n)
         );
     }
-    let config = bench.home.path(&format!("router{n}.toml"));
-    write_private(&config, &text)?;
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["run", "--config"]).arg(&config);
-    command.args(["--with-parent", &std::process::id().to_string()]);
-    Ok(command)
+    daemon(bench, &format!("router{n}"), &text)
 }
 
 fn bgpd(bench: &Bench, place: Place, path: &Path) -> Result<Command> {
@@ -207,28 +197,12 @@ fn bgpd(bench: &Bench, place: Place, path: &Path) -> Result<Command> {
             text += &format!(" neighbor {other} passive\n");
         }
     }
-    let config = bench.home.path(&format!("router{n}.conf"));
-    fs::write(&config, text)?;
-    // Each process needs a directory of its own for its socket.
-    let sockets = bench.home.path(&format!("router{n}"));
-    fs::create_dir_all(&sockets)?;
-    let mut command = Command::new(path);
-    command.args([
-        "-n",
-        "-Z",
-        "-S",
-        "-P",
-        "0",
-        "--log",
-        "stdout",
-        "--log-level",
-        "err",
-    ]);
-    command.arg("-f").arg(&config);
-    command
-        .arg("-i")
-        .arg(bench.home.path(&format!("router{n}.pid")));
-    command.arg("--vty_socket").arg(sockets);
-    command.args(["-l", &address(n).to_string(), "-p", &port.to_string()]);
-    Ok(command)
+    let name = format!("router{n}");
+    let bgpd = Bgpd {
+        path,
+        name: &name,
+        sockets: bench.directory.path(&name),
+        listen: (address(n), port).into(),
+    };
+    bgpd.command(bench, &text)
 }

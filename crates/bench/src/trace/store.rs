@@ -10,7 +10,7 @@ use lab::captures::{Kind, Scale};
 use reactor::Signals;
 
 use super::child::read;
-use crate::harness::home::await_signal;
+use crate::harness::run::await_signal;
 
 /// A capture as a file.
 #[derive(Clone, Debug)]
@@ -25,13 +25,13 @@ pub(super) struct Capture {
 }
 
 /// The directories of a run.
-pub(super) struct Home {
+pub(super) struct CaptureStore {
     own: PathBuf,
     /// The directory where captures are kept between runs, if any.
     kept: Option<PathBuf>,
 }
 
-impl Home {
+impl CaptureStore {
     /// Makes a directory that is removed also when a signal ends the run.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Home {
         if let Some(kept) = kept {
             fs::create_dir_all(kept).with_context(|| failed(kept))?;
         }
-        let home = Self {
+        let store = Self {
             own: own.clone(),
             kept: kept.map(Path::to_owned),
         };
@@ -59,7 +59,7 @@ impl Home {
                 std::process::exit(130);
             }
         });
-        Ok(home)
+        Ok(store)
     }
 
     /// The capture of that kind and factor. Writes it if it does not exist, and reads it once, so
@@ -110,7 +110,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for CaptureStore {
     fn drop(&mut self) {
         // What cannot be removed stays in the system's directory for temporary files.
         let _ = fs::remove_dir_all(&self.own);

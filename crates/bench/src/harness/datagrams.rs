@@ -1,32 +1,43 @@
-//! The load on a bare loop: datagrams with the number, sizes, order and addresses of a LAC's,
-//! without a protocol.
+//! The load on a bare loop: datagrams of zeros from a range of source addresses.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use base::{Duration, Instant};
-use lab::generator::Sizes;
 use reactor::{
     Interest, PollerKind, Reactor, RecvBatch, SendBatch, StoreKind, UdpOptions, UdpSocket, clock,
 };
 
-/// The sender.
-pub(super) struct Load {
+/// Longest datagram that [`Datagrams`] sends.
+const OCTETS_MAX: usize = 2048;
+
+/// What follows a reply.
+pub(crate) enum Next {
+    /// Another request of that many bytes, from the address that got the reply.
+    Request(usize),
+    /// Nothing: that address has all its replies.
+    Done,
+    /// Nothing: the reply belongs to no address.
+    Ignore,
+}
+
+/// A socket that sends from many addresses.
+pub(crate) struct Datagrams {
     reactor: Reactor,
     socket: UdpSocket,
     received: RecvBatch,
     out: SendBatch,
     first: Ipv4Addr,
     count: u32,
-    payload: Vec<u8>,
+    payload: [u8; OCTETS_MAX],
 }
 
-impl Load {
+impl Datagrams {
     /// Opens a socket that sends from `count` addresses, starting at `first`.
     ///
     /// # Errors
     /// The kernel's error.
-    pub(super) fn new(first: Ipv4Addr, count: u32) -> io::Result<Self> {
+    pub(crate) fn new(first: Ipv4Addr, count: u32) -> io::Result<Self> {
         let options = UdpOptions {
             recv_buffer_bytes: Some(64 << 20),
             send_buffer_bytes: Some(8 << 20),
@@ -43,62 +54,77 @@ impl Load {
             out: SendBatch::new(4096),
             first,
             count: count.max(1),
-            payload: vec![0; 2048],
+            payload: [0; OCTETS_MAX],
         })
     }
 
-    pub(super) fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.socket.local_addr().port()
     }
 
-    /// Sends two requests from each address and reads two replies, `window` addresses at a time.
-    /// Returns how many addresses got both replies within `cap`.
+    /// Number of source addresses.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The number of a source address, counted from the first one.
+    fn place_of(&self, address: Option<IpAddr>) -> Option<usize> {
+        let Some(IpAddr::V4(address)) = address else {
+            return None;
+        };
+        Some(u32::from(address).wrapping_sub(u32::from(self.first)) as usize)
+    }
+
+    /// Sends a request of `octets` from each address, `window` addresses at a time. `next` gets the number
+    /// of the address and the length of each reply. Returns how many addresses were done within `cap`.
     ///
     /// # Errors
     /// The kernel's error for the socket.
-    pub(super) fn set_up(
+    pub(crate) fn exchange(
         &mut self,
         server: SocketAddr,
-        sizes: &Sizes,
         window: u32,
         cap: Duration,
+        octets: usize,
+        mut next: impl FnMut(Option<usize>, usize) -> Next,
     ) -> io::Result<u32> {
         let start = clock::now();
         let (mut begun, mut done) = (0, 0);
         while done < self.count && clock::now().since(start) < cap {
             while begun < self.count && begun - done < window {
                 let from = self.source(begun.into());
-                self.out
-                    .push(&self.payload[..sizes.first_sent], server, Some(from));
+                self.out.push(&self.payload[..octets], server, Some(from));
                 begun += 1;
             }
             self.socket.send(&mut self.out);
             self.reactor.wait(Some(start + cap))?;
             while self.reactor.next_ready().is_some() {}
             self.socket.recv(&mut self.received)?;
-            for answer in self.received.iter() {
-                if answer.bytes.len() == sizes.first_received {
-                    self.out
-                        .push(&self.payload[..sizes.last_sent], server, answer.local);
-                } else {
-                    done += 1;
+            for reply in self.received.iter() {
+                match next(self.place_of(reply.local), reply.bytes.len()) {
+                    Next::Request(octets) => {
+                        let request = &self.payload[..octets];
+                        self.out.push(request, server, reply.local);
+                    }
+                    Next::Done => done += 1,
+                    Next::Ignore => {}
                 }
             }
         }
         Ok(done)
     }
 
-    /// Sends datagrams of `bytes`, evenly spaced, `rate` per second for `span`. Returns how many
-    /// were sent and how many answered.
+    /// Sends datagrams of `octets`, evenly spaced, `rate` per second for `span`, from each address in turn.
+    /// Returns how many were sent and how many answered.
     ///
     /// # Errors
     /// The kernel's error for the socket.
-    pub(super) fn hello(
+    pub(crate) fn send_evenly(
         &mut self,
         server: SocketAddr,
         rate: u32,
         span: Duration,
-        bytes: usize,
+        octets: usize,
     ) -> io::Result<(u64, u64)> {
         let start = clock::now();
         let spacing_ns = 1_000_000_000 / u64::from(rate.max(1));
@@ -111,7 +137,7 @@ impl Load {
             let due = now.since(start).as_nanos().min(span.as_nanos()) / spacing_ns;
             while sent < due {
                 let from = self.source(sent);
-                self.out.push(&self.payload[..bytes], server, Some(from));
+                self.out.push(&self.payload[..octets], server, Some(from));
                 self.socket.send(&mut self.out);
                 sent += 1;
             }
@@ -121,19 +147,19 @@ impl Load {
         }
     }
 
-    /// Answers each datagram with one of `bytes`, for `span`. Returns how many.
+    /// Answers each datagram with one of `octets`, for `span`. Returns how many.
     ///
     /// # Errors
     /// The kernel's error for the socket.
-    pub(super) fn answer(&mut self, span: Duration, bytes: usize) -> io::Result<u64> {
+    pub(crate) fn answer(&mut self, span: Duration, octets: usize) -> io::Result<u64> {
         let end = clock::now() + span;
         let mut answered = 0;
         while self.reactor.wait(Some(end))? < end {
             while self.reactor.next_ready().is_some() {}
             answered += self.socket.recv(&mut self.received)? as u64;
             for datagram in self.received.iter() {
-                self.out
-                    .push(&self.payload[..bytes], datagram.peer, datagram.local);
+                let reply = &self.payload[..octets];
+                self.out.push(reply, datagram.peer, datagram.local);
             }
             self.socket.send(&mut self.out);
         }

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 /// A reader of captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum TraceProgram {
     /// A bare loop that reads the file's records.
     Read,
     /// A bare loop that also parses each record down to its TCP header.
@@ -25,28 +25,28 @@ pub(super) enum Who {
     Peer(Peer),
 }
 
-impl Who {
+impl TraceProgram {
     pub(super) fn name(self) -> String {
         match self {
-            Who::Read => "reading alone".into(),
-            Who::Parse => "reading and parsing alone".into(),
-            Who::Quiet => "headend trace -q".into(),
-            Who::Brief => "headend trace".into(),
-            Who::Long => "headend trace -l".into(),
-            Who::Sequences => "headend trace -q -S".into(),
-            Who::Graphs => "headend trace -q -G".into(),
-            Who::Threads(threads) => format!("headend trace -q --threads {threads}"),
-            Who::Peer(peer) => peer.name().into(),
+            TraceProgram::Read => "reading alone".into(),
+            TraceProgram::Parse => "reading and parsing alone".into(),
+            TraceProgram::Quiet => "headend trace -q".into(),
+            TraceProgram::Brief => "headend trace".into(),
+            TraceProgram::Long => "headend trace -l".into(),
+            TraceProgram::Sequences => "headend trace -q -S".into(),
+            TraceProgram::Graphs => "headend trace -q -G".into(),
+            TraceProgram::Threads(threads) => format!("headend trace -q --threads {threads}"),
+            TraceProgram::Peer(peer) => peer.name().into(),
         }
     }
 
     /// Whether this is a lower bound for the others.
     pub(super) fn is_floor(self) -> bool {
-        matches!(self, Who::Read | Who::Parse)
+        matches!(self, TraceProgram::Read | TraceProgram::Parse)
     }
 
     pub(super) fn writes_graphs(self) -> bool {
-        matches!(self, Who::Sequences | Who::Graphs)
+        matches!(self, TraceProgram::Sequences | TraceProgram::Graphs)
     }
 
     /// The command line to read `file`; graphs go to `dir`.
@@ -55,22 +55,22 @@ impl Who {
     /// The path of this program is not known.
     pub(super) fn command(self, file: &Path, dir: &Path) -> Result<Vec<OsString>> {
         let threads = match self {
-            Who::Threads(threads) => threads.to_string(),
+            TraceProgram::Threads(threads) => threads.to_string(),
             _ => "1".into(),
         };
         let trace = ["trace", "--threads", &threads];
         let own: Vec<&str> = match self {
-            Who::Peer(peer) => {
+            TraceProgram::Peer(peer) => {
                 let words = peer.words().iter().map(OsString::from);
                 return Ok(words.chain([file.into()]).collect());
             }
-            Who::Read => vec!["bench", "trace-child", "read"],
-            Who::Parse => vec!["bench", "trace-child", "parse"],
-            Who::Brief => trace.into(),
-            Who::Long => [&trace[..], &["-l"]].concat(),
-            Who::Quiet | Who::Threads(_) => [&trace[..], &["-q"]].concat(),
-            Who::Sequences => [&trace[..], &["-q", "-S", "--output_dir"]].concat(),
-            Who::Graphs => [&trace[..], &["-q", "-G", "--output_dir"]].concat(),
+            TraceProgram::Read => vec!["bench", "trace-child", "read"],
+            TraceProgram::Parse => vec!["bench", "trace-child", "parse"],
+            TraceProgram::Brief => trace.into(),
+            TraceProgram::Long => [&trace[..], &["-l"]].concat(),
+            TraceProgram::Quiet | TraceProgram::Threads(_) => [&trace[..], &["-q"]].concat(),
+            TraceProgram::Sequences => [&trace[..], &["-q", "-S", "--output_dir"]].concat(),
+            TraceProgram::Graphs => [&trace[..], &["-q", "-G", "--output_dir"]].concat(),
         };
         let mut words = vec![std::env::current_exe()?.into_os_string()];
         words.extend(own.into_iter().map(OsString::from));

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 const RUN_MAX: Duration = Duration::from_secs(1800);
 
 /// The directory and the processes of a run.
-pub(crate) struct Home {
+pub(crate) struct RunDirectory {
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -25,7 +25,7 @@ struct Shared {
     children: Vec<Child>,
 }
 
-impl Home {
+impl RunDirectory {
     /// Makes the directory. A signal, or the end of [`RUN_MAX`], ends all processes and removes it.
     pub(crate) fn new(directory: PathBuf) -> Result<Self> {
         // Signals are blocked before a second thread exists that could get them.
@@ -38,14 +38,14 @@ impl Home {
             directory,
             children: Vec::new(),
         }));
-        let home = Self { shared };
-        let shared = Arc::clone(&home.shared);
+        let run = Self { shared };
+        let shared = Arc::clone(&run.shared);
         std::thread::spawn(move || match await_signal(&signals, Some(RUN_MAX)) {
             Some(true) => end(&shared, "", 130),
             Some(false) => end(&shared, "headend: cut off: the benchmark took too long", 1),
             None => {}
         });
-        Ok(home)
+        Ok(run)
     }
 
     /// Ends everything when the process at the other end of standard input is gone.
@@ -88,7 +88,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         lock(&self.shared).clean_up();
     }
@@ -218,14 +218,14 @@ mod tests {
 
     #[test]
     fn what_a_run_started_and_wrote_goes_with_it() {
-        let directory = std::env::temp_dir().join(format!("bench-home-{}", std::process::id()));
-        let home = Home::new(directory.clone()).unwrap();
+        let directory = std::env::temp_dir().join(format!("bench-run-{}", std::process::id()));
+        let run = RunDirectory::new(directory.clone()).unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo heard >&2; exec cat"]);
-        let first = home.spawn("first", command).unwrap();
+        let first = run.spawn("first", command).unwrap();
         let mut command = Command::new("sleep");
         command.arg("60");
-        let second = home.spawn("second", command).unwrap();
+        let second = run.spawn("second", command).unwrap();
         while !first.log().contains("heard") {
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -235,7 +235,7 @@ mod tests {
         drop(first);
         assert_eq!(pids.map(stat), [false, true]);
         std::mem::forget(second);
-        drop(home);
+        drop(run);
         assert!(!stat(pids[1]) && !directory.exists());
     }
 }
