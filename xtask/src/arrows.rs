@@ -168,7 +168,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "cli",
-        &["control"],
+        &["reactor", "control"],
         &[],
         "every command line shares its exit statuses, tables and progress bars; no command is in it",
     ),

@@ -6,12 +6,14 @@
 //! | file | purpose |
 //! |---|---|
 //! | `outcome` | exit statuses |
+//! | `interrupt` | work to do when a signal ends the command |
 //! | `progress` | progress bars on standard error |
 //! | `socket` | the `--socket` flag |
 //! | `table` | tables and blocks of a `show` |
 //! | `values` | values as people type them |
 #![forbid(unsafe_code)]
 
+pub mod interrupt;
 mod outcome;
 pub mod progress;
 mod socket;

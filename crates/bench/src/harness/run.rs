@@ -6,17 +6,17 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use reactor::{Signal, Signals};
-use rustix::event::{PollFd, PollFlags, poll};
+use cli::interrupt::{self, AtEnd};
 
 /// Time limit of a run.
 const RUN_MAX: Duration = Duration::from_secs(1800);
 
 /// The directory and the processes of a run.
 pub(crate) struct RunDirectory {
+    at_end: Option<AtEnd>,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -28,33 +28,35 @@ struct Shared {
 impl RunDirectory {
     /// Makes the directory. A signal, or the end of [`RUN_MAX`], ends all processes and removes it.
     pub(crate) fn new(directory: PathBuf) -> Result<Self> {
-        // Signals are blocked before a second thread exists that could get them.
-        let signals = Signals::new().context("cannot take signals")?;
+        let shared = Arc::new(Mutex::new(Shared {
+            directory: directory.clone(),
+            children: Vec::new(),
+        }));
+        let at_end = {
+            let shared = Arc::clone(&shared);
+            interrupt::at_end(move || lock(&shared).clean_up())?
+        };
         fs::DirBuilder::new()
             .mode(0o700)
             .create(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
-        let shared = Arc::new(Mutex::new(Shared {
-            directory,
-            children: Vec::new(),
-        }));
-        let run = Self { shared };
-        let shared = Arc::clone(&run.shared);
-        std::thread::spawn(move || match await_signal(&signals, Some(RUN_MAX)) {
-            Some(true) => end(&shared, "", 130),
-            Some(false) => end(&shared, "headend: cut off: the benchmark took too long", 1),
-            None => {}
+        std::thread::spawn(|| {
+            std::thread::sleep(RUN_MAX);
+            eprintln!("headend: cut off: the benchmark took too long");
+            interrupt::end(1)
         });
-        Ok(run)
+        Ok(Self {
+            at_end: Some(at_end),
+            shared,
+        })
     }
 
     /// Ends everything when the process at the other end of standard input is gone.
     pub(crate) fn end_with_stdin(&self) {
-        let shared = Arc::clone(&self.shared);
-        std::thread::spawn(move || {
+        std::thread::spawn(|| {
             // End of input and a read error both mean that it is gone.
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-            end(&shared, "", 130);
+            interrupt::end(interrupt::STATUS)
         });
     }
 
@@ -90,6 +92,7 @@ impl RunDirectory {
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
+        self.at_end = None;
         lock(&self.shared).clean_up();
     }
 }
@@ -163,43 +166,6 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let places = path.split(':').filter(|place| !place.is_empty());
     let files = places.map(|place| Path::new(place).join(name));
     files.into_iter().find(|file| file.is_file())
-}
-
-/// Ends every process, removes the directory, and ends this process.
-fn end(shared: &Mutex<Shared>, why: &str, code: i32) -> ! {
-    // The lock is kept to the end, so that no more processes are started.
-    let mut shared = lock(shared);
-    shared.clean_up();
-    if !why.is_empty() {
-        eprintln!("{why}");
-    }
-    std::process::exit(code)
-}
-
-/// Waits for a signal that asks for the end; `false` if `limit` passed first, `None` if waiting
-/// failed.
-pub(crate) fn await_signal(signals: &Signals, limit: Option<Duration>) -> Option<bool> {
-    let end = limit.map(|limit| Instant::now() + limit);
-    loop {
-        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        if left == Some(Duration::ZERO) {
-            return Some(false);
-        }
-        let left = left
-            .map(rustix::time::Timespec::try_from)
-            .transpose()
-            .ok()?;
-        let mut fds = [PollFd::new(signals, PollFlags::IN)];
-        match poll(&mut fds, left.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return None,
-        }
-        match signals.next_signal() {
-            Ok(Some(Signal::Hangup) | None) => {}
-            Ok(Some(_)) => return Some(true),
-            Err(_) => return None,
-        }
-    }
 }
 
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {

@@ -7,9 +7,10 @@ use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
+use cli::interrupt;
 use reactor::Signals;
 
-use super::run::{self, RunDirectory, await_signal, find_program};
+use super::run::{self, RunDirectory, find_program};
 
 /// The option that marks the inner process and names its directory.
 pub(crate) const INSIDE: &str = "--inside";
@@ -48,7 +49,7 @@ pub(crate) fn outside() -> Result<ExitCode> {
     let pipe: &'static Mutex<Option<ChildStdin>> =
         Box::leak(Box::new(Mutex::new(child.stdin.take())));
     std::thread::spawn(move || {
-        if await_signal(&signals, None) == Some(true) {
+        if interrupt::wait_for(&signals).is_ok() {
             *pipe.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     });

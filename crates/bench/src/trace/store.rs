@@ -6,11 +6,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use cli::interrupt::{self, AtEnd};
 use lab::captures::{Kind, Scale};
-use reactor::Signals;
 
 use super::child::read;
-use crate::harness::run::await_signal;
 
 /// A capture as a file.
 #[derive(Clone, Debug)]
@@ -26,6 +25,7 @@ pub(super) struct Capture {
 
 /// The directories of a run.
 pub(super) struct CaptureStore {
+    at_end: Option<AtEnd>,
     own: PathBuf,
     /// The directory where captures are kept between runs, if any.
     kept: Option<PathBuf>,
@@ -37,10 +37,14 @@ impl CaptureStore {
     /// # Errors
     /// A directory cannot be made.
     pub(super) fn new(kept: Option<&Path>) -> Result<Self> {
-        // Signals are blocked before a second thread exists that could get them.
-        let signals = Signals::new().context("cannot take signals")?;
         let name = format!("headend-bench-trace-{}", std::process::id());
         let own = std::env::temp_dir().join(name);
+        let at_end = {
+            let own = own.clone();
+            interrupt::at_end(move || {
+                let _ = fs::remove_dir_all(&own);
+            })?
+        };
         let failed = |dir: &Path| format!("cannot make {}", dir.display());
         DirBuilder::new()
             .mode(0o700)
@@ -49,17 +53,11 @@ impl CaptureStore {
         if let Some(kept) = kept {
             fs::create_dir_all(kept).with_context(|| failed(kept))?;
         }
-        let store = Self {
-            own: own.clone(),
+        Ok(Self {
+            at_end: Some(at_end),
+            own,
             kept: kept.map(Path::to_owned),
-        };
-        std::thread::spawn(move || {
-            if await_signal(&signals, None).is_some() {
-                let _ = fs::remove_dir_all(&own);
-                std::process::exit(130);
-            }
-        });
-        Ok(store)
+        })
     }
 
     /// The capture of that kind and factor. Writes it if it does not exist, and reads it once, so
@@ -112,6 +110,7 @@ impl CaptureStore {
 
 impl Drop for CaptureStore {
     fn drop(&mut self) {
+        self.at_end = None;
         // What cannot be removed stays in the system's directory for temporary files.
         let _ = fs::remove_dir_all(&self.own);
     }

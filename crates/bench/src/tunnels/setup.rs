@@ -224,7 +224,7 @@ pub(super) fn bare(bench: &Bench, tunnels: u32, sizes: &Sizes) -> Result<Run> {
     let witness = CoreWitness::start();
     let (before, started) = (bare.server.booked()?, clock::now());
     let load_before = process_cpu();
-    // The first reply of a tunnel is told from its last by its length.
+    // The lengths of a tunnel's first and last reply differ.
     let next = |_, octets| {
         if octets == sizes.first_received {
             Next::Request(sizes.last_sent)

@@ -8,17 +8,16 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use reactor::Signals;
 use reactor::namespace::Namespace;
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use cli::interrupt::{self, AtEnd};
 use control::client::Client;
 use control::request::{Do, Nothing};
 use control::rows::Server;
@@ -103,6 +102,7 @@ pub struct Setup<'a> {
 
 /// Both daemons.
 pub struct Ends {
+    at_end: Option<AtEnd>,
     home: Arc<Mutex<Home>>,
 }
 
@@ -126,23 +126,25 @@ impl Ends {
     /// Starts both, LNS first.
     pub fn set_up(setup: &Setup<'_>) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        watch_signals()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("headend-ends-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(name);
+        let home = Arc::new(Mutex::new(Home {
+            directory: directory.clone(),
+            children: Vec::new(),
+        }));
+        let at_end = {
+            let home = Arc::clone(&home);
+            interrupt::at_end(move || lock(&home).clean_up())?
+        };
         fs::DirBuilder::new()
             .mode(0o700)
             .create(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
-        let home = Arc::new(Mutex::new(Home {
-            directory,
-            children: Vec::new(),
-        }));
-        let mut homes = lock(&HOMES);
-        homes.retain(|home| home.strong_count() > 0);
-        homes.push(Arc::downgrade(&home));
-        drop(homes);
-        let ends = Self { home };
+        let ends = Self {
+            at_end: Some(at_end),
+            home,
+        };
         if let Some((name, content)) = setup.file {
             write_private(&lock(&ends.home).directory.join(name), content)?;
         }
@@ -208,11 +210,8 @@ impl Ends {
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        // A failure because the daemons are being ended is not reported: the thread that ends them
-        // then ends this process too, with a status that says why.
-        while INTERRUPTED.load(Ordering::SeqCst) {
-            std::thread::park();
-        }
+        // While a signal ends the daemons, this waits for the end of the process. Their failure is then not reported.
+        self.at_end = None;
         lock(&self.home).clean_up();
     }
 }
@@ -310,51 +309,5 @@ fn end_of(child: &mut Child) -> Result<bool> {
             return Ok(false);
         }
         std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// Homes that a signal must clean up.
-static HOMES: Mutex<Vec<Weak<Mutex<Home>>>> = Mutex::new(Vec::new());
-
-/// Whether a signal requested the end.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// From now on, a signal that requests the end first ends the daemons.
-fn watch_signals() -> Result<()> {
-    static WATCHED: Mutex<bool> = Mutex::new(false);
-    let mut watched = lock(&WATCHED);
-    if *watched {
-        return Ok(());
-    }
-    // Signals are blocked before a second thread exists that could get them.
-    let signals = Signals::new().context("cannot take signals")?;
-    std::thread::spawn(move || {
-        if await_signal(&signals) {
-            INTERRUPTED.store(true, Ordering::SeqCst);
-            // The lock is kept to the end, so that no more daemons are started.
-            let homes = lock(&HOMES);
-            for home in homes.iter().filter_map(Weak::upgrade) {
-                lock(&home).clean_up();
-            }
-            std::process::exit(130);
-        }
-    });
-    *watched = true;
-    Ok(())
-}
-
-/// Waits for a signal that requests the end; `false` if waiting failed.
-fn await_signal(signals: &Signals) -> bool {
-    loop {
-        let mut fds = [PollFd::new(signals, PollFlags::IN)];
-        match poll(&mut fds, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return false,
-        }
-        match signals.next_signal() {
-            Ok(Some(reactor::Signal::Hangup) | None) => {}
-            Ok(Some(_)) => return true,
-            Err(_) => return false,
-        }
     }
 }
