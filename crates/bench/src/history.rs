@@ -7,12 +7,15 @@ mod gateway;
 mod mesh;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use lab::history::{Chapter, Verdict, chapter_bringup, chapter_poll, page};
+use cli::interrupt::{self, AtEnd};
+use lab::history::{Chapter, Verdict, chapter_bringup, chapter_poll, document, page};
 use lab::poll::Config;
 use lab::report::{CoreWitness, MachineInfo, Report};
 use reactor::StoreKind;
@@ -33,6 +36,9 @@ pub(super) struct HistoryArgs {
     /// Measure with fewer tunnels, descriptors and packets
     #[arg(long)]
     quick: bool,
+    /// Print the JSON file instead of the verdicts; after a signal, with the chapters finished by then
+    #[arg(long)]
+    json: bool,
 }
 
 /// What measures a chapter; whether it is quick.
@@ -59,6 +65,15 @@ pub(super) fn run(args: &HistoryArgs) -> Result<ExitCode> {
         fs::create_dir_all(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
+    let file = fs::canonicalize(&directory)
+        .map(|directory| directory.join(file.file_name().unwrap_or_default()))
+        .unwrap_or(file);
+    let json_file = file.with_file_name("history.json");
+    let names = CHAPTERS.map(|(name, _)| name);
+    let page_name = file.to_string_lossy();
+    let finished = Arc::new(Mutex::new(document(&names, &[], &page_name)));
+    // A signal leaves the page of the chapters that are finished, and prints their JSON.
+    let _at_end = args.json.then(|| print_at_end(&finished)).transpose()?;
     let witness = CoreWitness::start();
     let start = Instant::now();
     let mut chapters: Vec<Chapter> = Vec::new();
@@ -68,7 +83,13 @@ pub(super) fn run(args: &HistoryArgs) -> Result<ExitCode> {
             chapter.verdict = Verdict::withheld();
         }
         chapters.push(chapter);
+        let json = document(&names, &chapters, &page_name);
+        // A signal waits meanwhile: the page, the file and the printed object have the same chapters.
+        let mut finished = lock(&finished);
         write_page(&file, &chapters, &MachineInfo::read())?;
+        replace(&json_file, &json)?;
+        *finished = json;
+        drop(finished);
         eprintln!(
             "history {number}/{}: {name}, after {:.0} s",
             CHAPTERS.len(),
@@ -81,29 +102,57 @@ pub(super) fn run(args: &HistoryArgs) -> Result<ExitCode> {
         chapters[0].verdict.remarks.extend(company);
     }
     write_page(&file, &chapters, &machine)?;
-    for (number, chapter) in chapters.iter().enumerate() {
+    let json = document(&names, &chapters, &page_name);
+    replace(&json_file, &json)?;
+    let written = figures(&chapters, machine).write(&directory)?;
+    if args.json {
+        print!("{json}");
+    } else {
+        print_verdicts(&chapters);
         println!(
-            "{}. {}: {}",
-            number + 1,
+            "{written}\nThe page: {page_name}\nIts verdicts and ratios: {}",
+            json_file.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the chapters' JSON when a signal ends the run.
+fn print_at_end(finished: &Arc<Mutex<String>>) -> Result<AtEnd> {
+    let finished = Arc::clone(finished);
+    interrupt::at_end(move || {
+        let mut out = std::io::stdout().lock();
+        // If nobody reads any more, there is nobody to report it to.
+        let _ = out.write_all(lock(&finished).as_bytes());
+        let _ = out.flush();
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn print_verdicts(chapters: &[Chapter]) {
+    for (number, chapter) in (1..).zip(chapters) {
+        println!(
+            "{number}. {}: {}",
             chapter.title,
             chapter.verdict.outcome.words()
         );
         println!("   {}\n", chapter.verdict.why());
     }
-    let written = figures(&chapters, machine).write(&directory)?;
-    print!("{written}");
-    println!(
-        "\nThe page: {}",
-        fs::canonicalize(&file).unwrap_or(file).display()
-    );
-    Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the page beside its place and moves it there, so that a signal leaves the old page or the new one.
+/// Writes the page of these chapters.
 fn write_page(file: &Path, chapters: &[Chapter], machine: &MachineInfo) -> Result<()> {
+    replace(file, &page(chapters, machine))
+}
+
+/// Writes a file beside its place and moves it there, so that a signal leaves the old file or the new one.
+fn replace(file: &Path, text: &str) -> Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".part");
-    fs::write(&beside, page(chapters, machine))
+    fs::write(&beside, text)
         .and_then(|()| fs::rename(&beside, file))
         .with_context(|| format!("cannot write {}", file.display()))
 }
@@ -161,7 +210,7 @@ fn poll_chapter(quick: bool) -> Result<Chapter> {
 
 /// The chapters' figures as files.
 fn figures(chapters: &[Chapter], machine: MachineInfo) -> Report {
-    let mut report = Report::new("history", machine);
+    let mut report = Report::new("history figures", machine);
     for chapter in chapters {
         report.method.extend(chapter.method.iter().cloned());
         report.tables.extend(chapter.tables.iter().cloned());

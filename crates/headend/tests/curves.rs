@@ -2,6 +2,7 @@
 //! process is left. The measured figures are not checked.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -127,7 +128,25 @@ fn history_writes_one_page_with_all_chapters() {
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.starts_with("<!DOCTYPE html>") && text.trim_end().ends_with("</html>"));
     assert_eq!(text.matches("<section").count(), 6);
-    let report = read(&out.join("history.json"));
+    let summary = read(&out.join("history.json"));
+    assert_eq!(summary["schema"], "bench.history/1");
+    assert_eq!(summary["complete"], true);
+    let names: Vec<&str> = summary["chapters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|chapter| chapter["name"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "tunnel bring-up",
+        "poll and epoll",
+        "home gateway",
+        "capture",
+        "filter",
+        "full mesh",
+    ];
+    assert_eq!(names, expected);
+    let report = read(&out.join("history-figures.json"));
     check_files(&report, &out, &said);
     let ours = row(&report, "Times, also as multiples of r3125's", "headend");
     assert_eq!(ours[4], "measured", "all of ours were up");
@@ -139,6 +158,38 @@ fn history_writes_one_page_with_all_chapters() {
     let rows = &tables.find(|table| table["title"] == title).unwrap()["rows"];
     let published = rows[4]["cells"][3].as_f64();
     assert_eq!(published, Some(69.0), "row 5's loss");
+}
+
+#[test]
+fn an_interrupted_history_prints_the_finished_chapters_and_removes_its_files() {
+    let out = directory("history-interrupted");
+    let temporary = out.join("tmp");
+    fs::create_dir_all(&temporary).unwrap();
+    let mut bench = Command::new(HEADEND)
+        .args(["bench", "history", "--quick", "--json", "--out"])
+        .arg(out.join("page.html"))
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut progress = BufReader::new(bench.stderr.take().unwrap()).lines();
+    let first = progress.next().unwrap().unwrap();
+    assert!(first.starts_with("history 1/6: tunnel bring-up"), "{first}");
+    let pid = Pid::from_raw(bench.id().cast_signed()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    let output = bench.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["complete"], false);
+    assert_eq!(printed["chapters"][0]["name"], "tunnel bring-up");
+    assert_eq!(printed["chapters"][0]["verdict"], "not_judged");
+    assert_eq!(printed, read(&out.join("history.json")));
+    let page = fs::read_to_string(out.join("page.html")).unwrap();
+    let finished = printed["chapters"].as_array().unwrap().len();
+    assert_eq!(page.matches("<section").count(), finished);
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
 }
 
 #[test]

@@ -91,6 +91,12 @@ pub fn chapter_bringup(runs: &[BringupRun]) -> Chapter {
         charts,
         tables: vec![table_builds(), table_runs(&used)],
         verdict: verdict::verdict(&used),
+        old_builds: used
+            .0
+            .iter()
+            .filter(|run| !run.is_ours())
+            .map(|run| published::named(&run.build))
+            .collect(),
         ratio: ratio(&used),
         method: method(),
     }
@@ -99,12 +105,11 @@ pub fn chapter_bringup(runs: &[BringupRun]) -> Chapter {
 /// The time of r3031, the build with lists and no config id, divided by the time of our own design.
 fn ratio(runs: &Runs<'_>) -> Option<Ratio> {
     let ours = runs.0.iter().find(|run| run.is_ours())?;
-    let of = format!(
-        "{} tunnels: sorted list + poll against {}",
-        grouped(ours.target as f64, 0),
-        own_name(ours)
-    );
-    Ratio::new(of, runs.ratio("r3031", &ours.build))
+    Ratio::new(
+        format!("{} tunnels", grouped(ours.target as f64, 0)),
+        ["sorted list + poll", own_name(ours)],
+        runs.ratio("r3031", &ours.build),
+    )
 }
 
 fn account() -> Vec<String> {

@@ -48,6 +48,8 @@ impl Walks<'_> {
             .filter_map(|row| Some((row.n as f64, row.seconds?)))
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
         let exponent = self.exponent(subject)?.max(1.0);
+        // No list walks more than all segments for a packet: a steeper curve is noise of short measurements.
+        let exponent = exponent.min(*QUADRATIC.end());
         Some((seconds * (OF_CONNECTION as f64 / n).powf(exponent), true))
     }
 
@@ -81,9 +83,21 @@ pub fn chapter_capture(measured: &SegmentsReport, ours: Option<Whole>) -> Chapte
         ],
         tables: vec![table_capture(&walks, ours), table_sizes(&walks)],
         verdict: verdict(&walks, ours),
+        old_builds: old_builds(&walks),
         ratio: ratio(&walks),
         method: method(),
     }
+}
+
+/// The lists of the account that were measured.
+fn old_builds(walks: &Walks<'_>) -> Vec<String> {
+    let mut names: Vec<String> = WALKS
+        .iter()
+        .filter(|walk| walks.ratio(walk.subject, walk.subject).is_some())
+        .map(|walk| walk.subject.to_owned())
+        .collect();
+    names.dedup();
+    names
 }
 
 /// The time of the released lists, divided by the time of the lists with both changes.
@@ -91,7 +105,8 @@ fn ratio(walks: &Walks<'_>) -> Option<Ratio> {
     let [released, .., both] = &WALKS;
     let ratio = walks.ratio(released.subject, both.subject);
     Ratio::new(
-        "segments of a capture: lists from the head against lists from the tail",
+        "segments of a capture",
+        ["lists from the head", "lists from the tail"],
         ratio,
     )
 }

@@ -81,6 +81,10 @@ pub fn chapter_filter(runs: &[FilterRun], call_ns: f64, system_call_ns: f64) -> 
         charts: vec![chart(runs).into()],
         tables: vec![table(runs), table_calls(call_ns, system_call_ns)],
         verdict: verdict(runs, call_ns, system_call_ns),
+        old_builds: find(runs, Names::PerPacket, false)
+            .map(|_| "name looked up".to_owned())
+            .into_iter()
+            .collect(),
         ratio: ratio(runs),
         method: method(),
     }
@@ -91,7 +95,8 @@ fn ratio(runs: &[FilterRun]) -> Option<Ratio> {
     let of = |names| find(runs, names, false).map(FilterRun::cpu_ns);
     let ratio = of(Names::PerPacket)? / of(Names::Table)?;
     Ratio::new(
-        "a filtered packet: name looked up against name in a table",
+        "a filtered packet",
+        ["name looked up", "name in a table"],
         Some(ratio),
     )
 }

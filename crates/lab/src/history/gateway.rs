@@ -27,6 +27,7 @@ pub fn chapter_gateway(outcome: &Outcome) -> Chapter {
         charts: charts::charts(&run),
         tables,
         verdict: verdict::verdict(&run),
+        old_builds: vec!["FIFO".into()],
         ratio: ratio(&run),
         method: method(),
     }
@@ -85,7 +86,8 @@ fn ratio(run: &Run<'_>) -> Option<Ratio> {
     let ping = |number| run.mean(number, |run| run.ping_percentile_ms(0.5));
     let ratio = ping(3)? / ping(4)?;
     Ratio::new(
-        "B's ping beside uploads: FIFO against fair queues",
+        "B's ping beside uploads",
+        ["FIFO", "fair queues"],
         Some(ratio),
     )
 }

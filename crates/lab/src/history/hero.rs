@@ -42,9 +42,9 @@ pub(super) fn sentence(chapters: &[Chapter]) -> Option<String> {
 /// A bar for each chapter: the old design's cost divided by the new design's.
 pub(super) fn chart(chapters: &[Chapter]) -> Option<Figure> {
     let bars: Vec<Bar> = ratios(chapters)
-        .map(|Ratio { of, ratio }| {
-            Bar::new(of.clone(), Style::Solid, COLOUR_OURS, *ratio)
-                .labelled(format!("{} \u{d7}", rounded(*ratio)))
+        .map(|compared| {
+            Bar::new(compared.of(), Style::Solid, COLOUR_OURS, compared.ratio)
+                .labelled(format!("{} \u{d7}", rounded(compared.ratio)))
         })
         .collect();
     (!bars.is_empty()).then(|| {
@@ -73,13 +73,13 @@ mod tests {
         assert_eq!(sentence(&chapters), None);
         assert!(chart(&chapters).is_none());
         for (chapter, ratio) in chapters.iter_mut().zip([12.0, 3.4]) {
-            chapter.ratio = Ratio::new("lists by wheels", Some(ratio));
+            chapter.ratio = Ratio::new("timers", ["list", "wheel"], Some(ratio));
         }
         let found = sentence(&chapters);
         let expected = "On this machine 2 old designs cost 3.4 to 12 times what the new ones cost.";
         assert_eq!(found.as_deref(), Some(expected));
         let svg = chart(&chapters).map(|chart| chart.to_svg());
         assert!(svg.is_some_and(|svg| svg.contains("3.4 \u{d7}")));
-        assert_eq!(Ratio::new("", Some(f64::NAN)), None);
+        assert_eq!(Ratio::new("", ["", ""], Some(f64::NAN)), None);
     }
 }

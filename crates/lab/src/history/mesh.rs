@@ -123,6 +123,12 @@ pub fn chapter_mesh(rows: &[MeshRow], cores: usize) -> Chapter {
         ],
         tables: vec![table(rows)],
         verdict: verdict(rows, cores),
+        old_builds: rows
+            .iter()
+            .find(|row| row.waiting == Waiting::Poll)
+            .map(|_| "poll".to_owned())
+            .into_iter()
+            .collect(),
         ratio: ratio(rows),
         method: method(),
     }
@@ -131,8 +137,11 @@ pub fn chapter_mesh(rows: &[MeshRow], cores: usize) -> Chapter {
 /// The processor time of daemons with poll, divided by the processor time of daemons with epoll.
 fn ratio(rows: &[MeshRow]) -> Option<Ratio> {
     let (old, new) = largest_pair(rows)?;
-    let of = format!("a mesh of {} routers: poll against epoll", old.routers);
-    Ratio::new(of, Some(old.cpu_percent / new.cpu_percent))
+    Ratio::new(
+        format!("a mesh of {} routers", old.routers),
+        ["poll", "epoll"],
+        Some(old.cpu_percent / new.cpu_percent),
+    )
 }
 
 fn account() -> Vec<String> {

@@ -9,6 +9,7 @@
 
 mod bringup;
 mod capture;
+mod document;
 mod filter;
 mod gateway;
 mod hero;
@@ -19,6 +20,7 @@ pub mod published;
 
 pub use bringup::{BringupRun, chapter_bringup};
 pub use capture::{Whole, chapter_capture};
+pub use document::document;
 pub use filter::{FilterRun, Names, chapter_filter};
 pub use gateway::chapter_gateway;
 pub use mesh::{MeshRow, Waiting, chapter_mesh};
@@ -117,18 +119,31 @@ pub struct Claim {
 /// The cost of the old design compared with the new one, if both were measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ratio {
-    /// The two designs and the size at which they are compared.
-    pub of: String,
+    /// What is measured, and the size at which the designs are compared.
+    pub at: String,
+    /// The old design.
+    pub old: String,
+    /// The new design.
+    pub new: String,
     /// The old design's figure divided by the new one's.
     pub ratio: f64,
 }
 
 impl Ratio {
     /// `None` if the figure is missing or is not a number above zero.
-    fn new(of: impl Into<String>, ratio: Option<f64>) -> Option<Self> {
+    fn new(at: impl Into<String>, [old, new]: [&str; 2], ratio: Option<f64>) -> Option<Self> {
         let ratio = ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
-        let of = of.into();
-        Some(Self { of, ratio })
+        Some(Self {
+            at: at.into(),
+            old: old.into(),
+            new: new.into(),
+            ratio,
+        })
+    }
+
+    /// The comparison in a few words.
+    fn of(&self) -> String {
+        format!("{}: {} against {}", self.at, self.old, self.new)
     }
 }
 
@@ -147,6 +162,8 @@ pub struct Chapter {
     pub tables: Vec<Table>,
     /// The verdict and its reasons.
     pub verdict: Verdict,
+    /// The old designs that were re-run.
+    pub old_builds: Vec<String>,
     /// The old design compared with the new one, for the chart at the top of the page.
     pub ratio: Option<Ratio>,
     /// How it was measured and drawn, one sentence each; the benchmark adds its own.

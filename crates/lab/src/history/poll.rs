@@ -135,6 +135,11 @@ pub fn chapter_poll(rows: &[PollRow]) -> Chapter {
         charts: vec![chart_time(&curves).into(), chart_cpu(rows).into()],
         tables: vec![table(rows)],
         verdict: verdict(&curves, rows),
+        old_builds: curves
+            .iter()
+            .filter(|curve| curve.is_old())
+            .map(|curve| curve.poller.to_owned())
+            .collect(),
         ratio: ratio(&curves),
         method: method(),
     }
@@ -151,7 +156,8 @@ fn ratio(curves: &[Curve<'_>]) -> Option<Ratio> {
     let (watched, ratio) = pairs.max_by_key(|pair| pair.0)?;
     let size = grouped(watched as f64, 0);
     Ratio::new(
-        format!("a wait on {size} descriptors: poll against epoll"),
+        format!("a wait on {size} descriptors"),
+        ["poll", "epoll"],
         Some(ratio),
     )
 }

@@ -326,6 +326,53 @@ fn the_page_opens_with_the_ratios_and_a_quick_run_gives_no_verdict() {
 }
 
 #[test]
+fn the_json_has_a_row_for_each_finished_chapter() {
+    let chapters = [
+        chapter_bringup(&as_published()),
+        chapter_poll(&waits(12.0)),
+        chapter_poll(&[]),
+    ];
+    let names = ["tunnel bring-up", "poll and epoll", "nothing"];
+    let read = |count| -> serde_json::Value {
+        serde_json::from_str(&document(&names, &chapters[..count], "out/index.html")).unwrap()
+    };
+    let whole = read(3);
+    assert_eq!(whole["schema"], "bench.history/1");
+    assert_eq!(whole["complete"], true);
+    let first = &whole["chapters"][0];
+    assert_eq!(first["name"], "tunnel bring-up");
+    assert_eq!(first["old_builds"].as_array().unwrap().len(), 5);
+    assert_eq!(
+        first["old_builds"][1], "sorted list + poll (r3031)",
+        "{first}"
+    );
+    assert_eq!(
+        (&first["at"], &first["old"], &first["new"]),
+        (
+            &"10,000 tunnels".into(),
+            &"sorted list + poll".into(),
+            &"made <of> parts".into()
+        )
+    );
+    let ratio = first["ratio"].as_f64().unwrap();
+    assert!((ratio - 200.0).abs() < 1.0, "{ratio}");
+    assert_eq!(first["verdict"], "reproduced");
+    assert_eq!(first["page"], "out/index.html#chapter-1");
+    let second = &whole["chapters"][1];
+    assert_eq!(second["old_builds"], serde_json::json!(["poll-rebuilt"]));
+    assert_eq!(second["page"], "out/index.html#chapter-2");
+    let third = &whole["chapters"][2];
+    assert_eq!(third["old_builds"], serde_json::json!([]));
+    assert!(third["ratio"].is_null() && third["new"].is_null());
+    assert_eq!(third["verdict"], "not_tested");
+    // An interrupted run.
+    let part = read(1);
+    assert_eq!(part["complete"], false);
+    assert_eq!(part["chapters"].as_array().unwrap().len(), 1);
+    assert_eq!(part["chapters"][0], *first);
+}
+
+#[test]
 fn the_page_asks_nothing_of_the_network_and_runs_nothing() {
     let chapters = [chapter_bringup(&as_published()), chapter_poll(&waits(12.0))];
     let page = page(&chapters, &MachineInfo::read());
