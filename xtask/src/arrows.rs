@@ -35,19 +35,19 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "wire",
-        &["base"],
+        &[],
         &[],
         "bytes and headers have no state, no protocol and no I/O",
     ),
     row(
         "capfile",
-        &["base", "wire"],
+        &["wire"],
         &[],
         "files of packets are bytes too; what is in them is for others",
     ),
     row(
         "trace",
-        &["base", "wire", "capfile", "plot"],
+        &["wire", "capfile", "plot"],
         &[],
         "captures in, connections and text out: it opens files and starts threads, but needs no socket and no protocol",
     ),
@@ -60,8 +60,8 @@ const ALLOWED: &[Row] = &[
     row(
         "ppp",
         &["base", "wire"],
-        &["sim"],
-        "a protocol does no I/O and knows no other; simulation is for its tests",
+        &[],
+        "a protocol does no I/O and knows no other",
     ),
     row(
         "forward",
@@ -78,7 +78,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "ledger",
-        &["base"],
+        &[],
         &[],
         "records that wait on disk are octets to their store",
     ),
@@ -115,12 +115,12 @@ const ALLOWED: &[Row] = &[
     row(
         "qos",
         &["base", "wire", "settings"],
-        &["sim"],
+        &[],
         "queues know packets' keys, not where packets come from or go to",
     ),
     row(
         "ping",
-        &["base", "wire"],
+        &["base"],
         &["sim"],
         "an experiment's plan and its account need no socket",
     ),
@@ -148,8 +148,8 @@ const ALLOWED: &[Row] = &[
     row(
         "lab",
         &[
-            "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "filter", "forward", "edge",
-            "qos", "ping", "plot", "sim", "reactor", "shaper",
+            "base", "wire", "capfile", "trace", "l2tp", "qos", "ping", "plot", "sim", "reactor",
+            "shaper",
         ],
         &[],
         "experiments need the parts, never the daemon",
@@ -204,10 +204,9 @@ const ALLOWED: &[Row] = &[
             "emulate",
             "control",
             "cli",
-            "daemon",
             "tool-demo",
         ],
-        &[],
+        &["daemon"],
         "measures everything beside others, so it may use all parts but the binary",
     ),
     row(
@@ -284,7 +283,7 @@ const ALLOWED: &[Row] = &[
         "fuzz",
         &[
             "base", "wire", "capfile", "trace", "l2tp", "ppp", "aaa", "filter", "forward", "edge",
-            "qos", "ping", "sim", "bgp",
+            "qos", "ping", "bgp",
         ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",
@@ -298,19 +297,22 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "oracle",
-        &["wire", "capfile"],
         &[],
+        &["wire", "capfile"],
         "other people's decoders, against ours: tests alone",
     ),
     row("xtask", &[], &[], "it must build when nothing else does"),
 ];
 
-/// Checks every dependency between workspace crates against the table.
+/// Checks every dependency between workspace crates against the table, and the table against the crates.
 ///
 /// # Errors
-/// One line for each dependency that is missing from the table.
+/// One line for each dependency that is missing from the table, and for each entry of the table that no crate
+/// needs any more.
 pub(crate) fn check(members: &[Member]) -> Result<String, Vec<String>> {
-    let faults: Vec<String> = members.iter().flat_map(faults_of).collect();
+    let missing = members.iter().flat_map(faults_of);
+    let stale = ALLOWED.iter().flat_map(|row| stale(row, members));
+    let faults: Vec<String> = missing.chain(stale).collect();
     let arrows: usize = members.iter().map(|member| member.uses.len()).sum();
     if faults.is_empty() {
         Ok(format!("{} crates, {arrows} arrows", members.len()))
@@ -346,6 +348,34 @@ fn faults_of(member: &Member) -> Vec<String> {
         .collect()
 }
 
+/// The entries of a row that no dependency of its crate needs.
+fn stale(row: &Row, members: &[Member]) -> Vec<String> {
+    let Some(member) = members.iter().find(|member| member.name == row.krate) else {
+        return vec![format!("{} has a row, but is no crate", row.krate)];
+    };
+    let is_needed = |used: &str, in_tests: bool| {
+        let mut kinds = member.uses.iter().filter(|(name, _)| name == used);
+        kinds.any(|(_, kind)| (kind.as_deref() == Some("dev")) == in_tests)
+    };
+    let entries = |list: &'static [&'static str], in_tests| {
+        let unused = list
+            .iter()
+            .filter(move |used| !is_needed(used, in_tests))
+            .map(move |used| {
+                let of = if in_tests { "its tests" } else { "it" };
+                format!(
+                    "{} -> {used} is stale: {of} no longer depend{} on that crate; remove the entry",
+                    row.krate,
+                    if in_tests { "" } else { "s" }
+                )
+            });
+        unused.collect::<Vec<_>>()
+    };
+    let mut faults = entries(row.uses, false);
+    faults.extend(entries(row.tests_use, true));
+    faults
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,12 +394,12 @@ mod tests {
 
     #[test]
     fn an_arrow_in_the_table_passes() {
-        assert!(check(&[member("wire", &[("base", None)])]).is_ok());
+        assert!(faults_of(&member("l2tp", &[("wire", None)])).is_empty());
     }
 
     #[test]
     fn an_arrow_the_other_way_is_named() {
-        let faults = check(&[member("base", &[("wire", None)])]).unwrap_err();
+        let faults = faults_of(&member("base", &[("wire", None)]));
         assert!(
             faults[0].starts_with("base -> wire is not allowed"),
             "{faults:?}"
@@ -378,13 +408,39 @@ mod tests {
 
     #[test]
     fn the_simulator_is_for_a_cores_tests_only() {
-        assert!(check(&[member("l2tp", &[("sim", Some("dev"))])]).is_ok());
-        assert!(check(&[member("l2tp", &[("sim", None)])]).is_err());
+        assert!(faults_of(&member("l2tp", &[("sim", Some("dev"))])).is_empty());
+        assert_eq!(faults_of(&member("l2tp", &[("sim", None)])).len(), 1);
+    }
+
+    #[test]
+    fn an_arrow_that_no_dependency_needs_is_stale() {
+        let row = row("l2tp", &["base", "wire"], &["sim"], "");
+        let of = |uses: &[(&str, Option<&str>)]| stale(&row, &[member("l2tp", uses)]);
+        let all = [
+            ("base", None),
+            ("wire", Some("build")),
+            ("sim", Some("dev")),
+        ];
+        assert_eq!(of(&all), Vec::<String>::new());
+        let faults = of(&[("base", None), ("sim", Some("dev"))]);
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].starts_with("l2tp -> wire is stale"), "{faults:?}");
+        // A dependency of the tests alone does not need the entry for the crate, nor the other way around.
+        let faults = of(&[("base", None), ("wire", Some("dev")), ("sim", None)]);
+        assert_eq!(faults.len(), 2);
+        assert!(faults[1].starts_with("l2tp -> sim is stale"), "{faults:?}");
+        assert_eq!(stale(&row, &[]).len(), 1);
+    }
+
+    #[test]
+    fn the_table_is_that_of_this_tree() {
+        let metadata = crate::cargo::Metadata::read().unwrap();
+        check(&metadata.members()).unwrap();
     }
 
     #[test]
     fn a_crate_without_a_row_fails() {
-        let faults = check(&[member("nowhere", &[])]).unwrap_err();
+        let faults = faults_of(&member("nowhere", &[]));
         assert!(faults[0].contains("crate nowhere has no row"), "{faults:?}");
     }
 
