@@ -14,6 +14,7 @@ mod functions;
 mod kernel;
 mod keys;
 mod lexer;
+mod links;
 mod modules;
 mod peers;
 mod run;

@@ -3,7 +3,9 @@
 use crate::cargo::{self, Metadata};
 use crate::run::Report;
 use crate::sources::Source;
-use crate::{arrows, dependencies, dist, docs, functions, kernel, keys, modules, peers, sources};
+use crate::{
+    arrows, dependencies, dist, docs, functions, kernel, keys, links, modules, peers, sources,
+};
 use crate::{tidy as tidiness, words as phrases};
 use std::process::Command;
 
@@ -177,6 +179,10 @@ fn look(report: &mut Report, metadata: &Metadata, sources: &[Source]) {
     report.check("banned phrases", || {
         let pages = sources::pages(&metadata.root).map_err(|fault| vec![fault])?;
         phrases::check(&metadata.root, sources, &pages)
+    });
+    report.check("links of the pages", || {
+        let pages = sources::pages(&metadata.root).map_err(|fault| vec![fault])?;
+        links::check(&metadata.root, &pages)
     });
     report.check("what docs/rfc names", || {
         docs::check(&metadata.root, &members, sources)
