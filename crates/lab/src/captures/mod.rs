@@ -165,9 +165,6 @@ impl fmt::Debug for Kind {
 pub struct Scale(f64);
 
 impl Scale {
-    /// The size in the descriptions.
-    pub const ONE: Self = Self(1.0);
-
     /// The scale `factor`, if it is valid.
     pub fn new(factor: f64) -> Option<Self> {
         (factor > 0.0 && factor <= SCALE_MAX).then_some(Self(factor))
