@@ -103,15 +103,9 @@ fn lookups(count: usize) {
 }
 
 fn steps() {
-    let mut packet = vec![
-        0x45, 0, 0, 100, 0, 1, 0x40, 0, 64, 6, 0, 0, 100, 64, 0, 1, 198, 51, 100, 7,
-    ];
-    packet.extend_from_slice(&[
-        0, 80, 0x80, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff,
-    ]);
-    packet.resize(100, 0);
-    let sum = !wire::checksum::sum(&packet[..20]);
-    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    let packet = tcp_packet();
+    // To restore it after a hop.
+    let sum = [packet[10], packet[11]];
     let mut packets = vec![packet; 1000];
     let order = numbers(packets.len());
     let mut routes = Routes::new(10);
@@ -171,8 +165,22 @@ fn steps() {
         ns(&order, |n| {
             let packet = &mut packets[n];
             packet[8] = 64;
-            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            packet[10..12].copy_from_slice(&sum);
             up(packet).is_ok()
         }),
     );
+}
+
+/// A TCP segment of 100 bytes from a subscriber.
+fn tcp_packet() -> Vec<u8> {
+    let mut packet = vec![
+        0x45, 0, 0, 100, 0, 1, 0x40, 0, 64, 6, 0, 0, 100, 64, 0, 1, 198, 51, 100, 7,
+    ];
+    packet.extend_from_slice(&[
+        0, 80, 0x80, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff,
+    ]);
+    packet.resize(100, 0);
+    let sum = !wire::checksum::sum(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet
 }

@@ -38,57 +38,6 @@ impl Kind {
             Kind::Gobgp => "gobgp",
         }
     }
-
-    /// Its command in a namespace, without the configuration. Its sockets are in `place`.
-    fn command(self, namespace: &Namespace, setup: &Setup<'_>, place: &Path) -> Command {
-        match self {
-            Kind::Frr => {
-                let mut command = namespace.command(BGPD);
-                // No zebra, so no route reaches the kernel. No privileges are dropped, because there may be
-                // none to drop.
-                command.args([
-                    "-Z",
-                    "-S",
-                    "-n",
-                    "-P",
-                    "0",
-                    "-p",
-                    "179",
-                    "-l",
-                    setup.address,
-                ]);
-                command.args([
-                    "--log",
-                    "stdout",
-                    "--log-level",
-                    if setup.is_quiet { "critical" } else { "debug" },
-                    "-i",
-                ]);
-                command
-                    .arg(place.join("pid"))
-                    .arg("--vty_socket")
-                    .arg(place);
-                command
-            }
-            Kind::Bird => {
-                let mut command = namespace.command("bird");
-                command.args(["-f", "-s"]).arg(place.join("ctl"));
-                command
-            }
-            Kind::Gobgp => {
-                let mut command = namespace.command("gobgpd");
-                command.args([
-                    "-l",
-                    if setup.is_quiet { "error" } else { "debug" },
-                    "-p",
-                    "--pprof-disable",
-                    "-t",
-                    "toml",
-                ]);
-                command
-            }
-        }
-    }
 }
 
 /// A running daemon.
@@ -114,10 +63,7 @@ impl<'a> Router<'a> {
         std::fs::create_dir_all(&place)?;
         let config = bench.directory.join(format!("{}.conf", kind.name()));
         setup.write(kind, &config)?;
-        let mut command = kind.command(namespace, setup, &place);
-        command
-            .arg(if kind == Kind::Bird { "-c" } else { "-f" })
-            .arg(&config);
+        let command = command(namespace, kind, setup, [&config, &place]);
         let process = Process::start(command, kind.name(), &bench.directory)?;
         let router = Router {
             process,
@@ -205,5 +151,42 @@ impl<'a> Router<'a> {
             words.iter().all(|word| printed.contains(word))
         })
         .with_context(|| format!("one of {words:?} is not there"))
+    }
+}
+
+/// The command line of a daemon with this configuration, whose own files go to `place`.
+fn command(
+    namespace: &Namespace,
+    kind: Kind,
+    setup: &Setup<'_>,
+    [config, place]: [&Path; 2],
+) -> Command {
+    match kind {
+        Kind::Frr => {
+            let mut command = namespace.command(BGPD);
+            // No zebra, so no route reaches the kernel. No privileges are dropped, because there may be
+            // none to drop.
+            command.args(["-Z", "-S", "-n", "-P", "0"]);
+            command.args(["-p", "179", "-l", setup.address]);
+            let level = if setup.is_quiet { "critical" } else { "debug" };
+            command.args(["--log", "stdout", "--log-level", level]);
+            command.arg("-i").arg(place.join("pid"));
+            command.arg("--vty_socket").arg(place);
+            command.arg("-f").arg(config);
+            command
+        }
+        Kind::Bird => {
+            let mut command = namespace.command("bird");
+            command.args(["-f", "-s"]).arg(place.join("ctl"));
+            command.arg("-c").arg(config);
+            command
+        }
+        Kind::Gobgp => {
+            let mut command = namespace.command("gobgpd");
+            let level = if setup.is_quiet { "error" } else { "debug" };
+            command.args(["-l", level, "-p", "--pprof-disable", "-t", "toml"]);
+            command.arg("-f").arg(config);
+            command
+        }
     }
 }

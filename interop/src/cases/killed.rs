@@ -36,47 +36,24 @@ pub(crate) fn loses_no_record_that_is_older_than_the_bound(bench: &Bench<'_>) ->
     lac.dial(&tunnel, BEFORE)?;
     lns.all_on_line(BEFORE)?;
     until(SOON, || {
-        let told = server
-            .records()
-            .iter()
-            .filter(|one| one.status() == "Start")
-            .count();
-        Ok((told == BEFORE).then_some(()))
+        let records = server.records();
+        let starts = records.iter().filter(|one| one.status() == "Start");
+        Ok((starts.count() == BEFORE).then_some(()))
     })?
     .context("freeradius was not told of the first")?;
     server.stop()?;
 
-    // No server accepts records now: the first subscribers continue, others start, and half of all end.
-    lac.dial(&tunnel, AWAY)?;
-    lns.all_on_line(BEFORE + AWAY)?;
-    let leaving: Vec<String> = (1..=BEFORE + AWAY)
-        .step_by(2)
-        .map(|n| format!("user{n}"))
-        .collect();
-    for name in &leaving {
-        lns.verb(&["session", "drop", name])?;
-    }
-    lns.all_on_line(BEFORE + AWAY - leaving.len())?;
-    let ended = accounts(&lns, &["subscribers", "--ended"])?;
-    let mut begun = ended.clone();
-    for row in lns.show(&["subscribers"])? {
-        let name = row["name"].as_str().context("a name")?.to_owned();
-        let detail = lns.show(&["subscriber", &name])?.remove(0);
-        begun.insert(
-            detail["account"].as_str().context("an account")?.into(),
-            name,
-        );
-    }
-    ensure!(ended.len() == leaving.len() && begun.len() == BEFORE + AWAY);
+    let (begun, ended) = change_without_server(&lns, &lac, &tunnel)?;
     std::thread::sleep(BOUND);
     // Records that are too young to be safe.
+    let last = LAST.to_string();
     lac.verb(&[
         "session",
         "create",
         "--tunnel",
         &tunnel,
         "--count",
-        &LAST.to_string(),
+        &last,
         "--no-wait",
     ])?;
     std::thread::sleep(Duration::from_millis(60));
@@ -93,7 +70,44 @@ pub(crate) fn loses_no_record_that_is_older_than_the_bound(bench: &Bench<'_>) ->
     lns.process.signal(Signal::KILL)?;
     drop(lns);
     let lns = Headend::lns(bench, &settings)?;
-    // Records still missing after that time are reported below.
+    let records = records_after(&server, &begun, &ended)?;
+    lns.stop()?;
+    judge(bench, &records, &begun, &ended)
+}
+
+/// While no server accepts records, the first subscribers continue, others start, and half of all end. Returns the
+/// accounts that began, and those of them that ended.
+fn change_without_server(
+    lns: &Headend,
+    lac: &Headend,
+    tunnel: &str,
+) -> Result<(Accounts, Accounts)> {
+    lac.dial(tunnel, AWAY)?;
+    lns.all_on_line(BEFORE + AWAY)?;
+    let leaving: Vec<String> = (1..=BEFORE + AWAY)
+        .step_by(2)
+        .map(|n| format!("user{n}"))
+        .collect();
+    for name in &leaving {
+        lns.verb(&["session", "drop", name])?;
+    }
+    lns.all_on_line(BEFORE + AWAY - leaving.len())?;
+    let ended = accounts(lns, &["subscribers", "--ended"])?;
+    let mut begun = ended.clone();
+    for row in lns.show(&["subscribers"])? {
+        let name = row["name"].as_str().context("a name")?.to_owned();
+        let detail = lns.show(&["subscriber", &name])?.remove(0);
+        begun.insert(
+            detail["account"].as_str().context("an account")?.into(),
+            name,
+        );
+    }
+    ensure!(ended.len() == leaving.len() && begun.len() == BEFORE + AWAY);
+    Ok((begun, ended))
+}
+
+/// The server's records, once all expected ones are there, or after [`SOON`]: [`judge`] reports those still missing.
+fn records_after(server: &FreeRadius, begun: &Accounts, ended: &Accounts) -> Result<Vec<Record>> {
     until(SOON, || {
         let records = server.records();
         let count = |status: &str, of: &Accounts| {
@@ -101,12 +115,10 @@ pub(crate) fn loses_no_record_that_is_older_than_the_bound(bench: &Bench<'_>) ->
             records.iter().filter(is_one).count()
         };
         let on = records.iter().filter(|one| one.status() == "Accounting-On");
-        let all = count("Start", &begun) >= begun.len() && count("Stop", &ended) >= ended.len();
+        let all = count("Start", begun) >= begun.len() && count("Stop", ended) >= ended.len();
         Ok((all && on.count() >= 2).then_some(()))
     })?;
-    let records = server.records();
-    lns.stop()?;
-    judge(bench, &records, &begun, &ended)
+    Ok(server.records())
 }
 
 fn accounts(lns: &Headend, what: &[&str]) -> Result<Accounts> {

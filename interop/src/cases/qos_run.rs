@@ -303,27 +303,7 @@ pub(crate) fn shows_rates_in_a_page(bench: &Bench<'_>) -> Result<()> {
     let address = page.wait_for("http://127.0.0.1:", SOON)?;
     let mut seen = String::new();
     let rate = until(2 * SOON, || {
-        let mut browser = bench.wire.lac.command("chromium");
-        browser
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-            ])
-            .args([
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-            ])
-            .arg(format!(
-                "--user-data-dir={}",
-                bench.directory.join("chromium").display()
-            ))
-            .args(["--virtual-time-budget=3000", "--dump-dom", &address]);
-        let output = browser.output().context("chromium")?;
-        seen = String::from_utf8_lossy(&output.stdout).into_owned();
+        seen = in_browser(bench, &address)?;
         std::fs::write(bench.directory.join("page.html"), &seen)?;
         // The first line belongs to the upward root queue.
         Ok(text_of(&seen, "r1")
@@ -333,15 +313,36 @@ pub(crate) fn shows_rates_in_a_page(bench: &Bench<'_>) -> Result<()> {
     let rate = rate.context("the page has no rate")?;
     // iperf3 sends 4.1 Mbit/s including the headers that it does not count, in bursts when it is late.
     ensure!((2.0..=8.0).contains(&rate), "{rate} Mbit/s in the page");
-    let looks = seen
+    judge_page(&seen)
+}
+
+/// The page after its script has run for some virtual seconds.
+fn in_browser(bench: &Bench<'_>, address: &str) -> Result<String> {
+    let mut browser = bench.wire.lac.command("chromium");
+    browser.args(["--headless", "--no-sandbox", "--disable-gpu"]);
+    browser.args(["--disable-quic", "--no-first-run", "--disable-sync"]);
+    browser.args([
+        "--disable-background-networking",
+        "--disable-component-update",
+    ]);
+    let profile = bench.directory.join("chromium");
+    browser.arg(format!("--user-data-dir={}", profile.display()));
+    browser.args(["--virtual-time-budget=3000", "--dump-dom", address]);
+    let output = browser.output().context("chromium")?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The page has asked for rates, says over which time they are, and draws the busy queue's line thick.
+fn judge_page(page: &str) -> Result<()> {
+    let looks = page
         .split("data-looks=\"")
         .nth(1)
         .and_then(|rest| rest.split('"').next());
     let looks: u32 = looks.context("it never asked")?.parse()?;
     ensure!(looks >= 1, "it asked {looks} times");
-    let state = text_of(&seen, "state").unwrap_or_default();
+    let state = text_of(page, "state").unwrap_or_default();
     ensure!(state.starts_with("rates over 0."), "{state}");
-    let thick = seen.split("id=\"e1\" style=\"stroke-width:").nth(1);
+    let thick = page.split("id=\"e1\" style=\"stroke-width:").nth(1);
     let thick = thick
         .and_then(|rest| rest.split("px").next())
         .context("a line's width")?;

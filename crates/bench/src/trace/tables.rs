@@ -205,42 +205,44 @@ fn against(plan: &Plan, results: &Results) -> Table {
             Cell::num(1.0, 1),
         ]);
         for peer in &plan.peers {
-            let Some(found) = reached(results, *peer, ours) else {
-                table.row([(*kind).into(), ours.packets.into(), peer.name().into()]);
-                continue;
-            };
-            let standing = match found.is_measured {
-                true => "measured".to_owned(),
-                false => format!(
-                    "~ from {} packets, {:.3} s",
-                    grouped(found.largest.packets as f64, 0),
-                    found.largest.cpu_s()
-                ),
-            };
-            let resident = found.largest.median().resident_bytes as f64;
-            // Memory is not extrapolated.
-            let memory_ratio = found.is_measured.then(|| Cell::num(resident / memory, 1));
-            table.row([
-                (*kind).into(),
-                ours.packets.into(),
-                peer.name().into(),
-                found.cpu_s.map(|s| Cell::num(s, 3)).into(),
-                standing.into(),
-                found
-                    .cpu_s
-                    .map(|s| millions(ours.packets as f64 / s.max(1e-9)))
-                    .into(),
-                found
-                    .cpu_s
-                    .map(|s| Cell::num(s / ours.cpu_s().max(1e-9), 1))
-                    .into(),
-                exponent(found.exponent),
-                Cell::num(resident / 1e6, 1),
-                memory_ratio.into(),
-            ]);
+            add_peer(&mut table, results, *peer, ours);
         }
     }
     table
+}
+
+/// Adds the row of another analyser on the capture of `ours`.
+fn add_peer(table: &mut Table, results: &Results, peer: Peer, ours: &Measured) {
+    let packets = ours.packets;
+    let Some(found) = reached(results, peer, ours) else {
+        table.row([ours.kind.into(), packets.into(), peer.name().into()]);
+        return;
+    };
+    let standing = match found.is_measured {
+        true => "measured".to_owned(),
+        false => format!(
+            "~ from {} packets, {:.3} s",
+            grouped(found.largest.packets as f64, 0),
+            found.largest.cpu_s()
+        ),
+    };
+    let resident = found.largest.median().resident_bytes as f64;
+    // Memory is not extrapolated.
+    let memory = ours.median().resident_bytes as f64;
+    let memory_ratio = found.is_measured.then(|| Cell::num(resident / memory, 1));
+    let cpu = |cell: &dyn Fn(f64) -> Cell| Cell::from(found.cpu_s.map(cell));
+    table.row([
+        ours.kind.into(),
+        packets.into(),
+        peer.name().into(),
+        cpu(&|s| Cell::num(s, 3)),
+        standing.into(),
+        cpu(&|s| millions(packets as f64 / s.max(1e-9))),
+        cpu(&|s| Cell::num(s / ours.cpu_s().max(1e-9), 1)),
+        exponent(found.exponent),
+        Cell::num(resident / 1e6, 1),
+        memory_ratio.into(),
+    ]);
 }
 
 #[cfg(test)]
