@@ -43,13 +43,28 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// Runs the test, which compares the peer's output with headend's.
     pub(crate) run: fn(&Bench<'_>) -> Result<()>,
+    /// Whether no other test may use the cores meanwhile.
+    pub(crate) is_alone: bool,
 }
 
 const fn case(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
-    Case { name, run }
+    Case {
+        name,
+        run,
+        is_alone: false,
+    }
 }
 
-/// Every test; the longest first, so that they do not run alone at the end.
+/// A test that asserts rates or losses of traffic in real time.
+const fn alone(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
+    Case {
+        name,
+        run,
+        is_alone: true,
+    }
+}
+
+/// Every test; the longest first, so that they do not run alone at the end. Tests that must run alone follow them.
 pub(crate) const ALL: &[Case] = &[
     case("queues_serve_as_the_kernels_do", kernel_queues::serve_alike),
     case(
@@ -140,7 +155,7 @@ pub(crate) const ALL: &[Case] = &[
         "a_page_zooms_toggles_and_reads_values",
         page::zooms_toggles_and_reads,
     ),
-    case(
+    alone(
         "qos_run_holds_iperf3_at_its_rate_both_ways",
         qos_run::holds_the_rate,
     ),
@@ -184,11 +199,11 @@ pub(crate) const ALL: &[Case] = &[
         "a_killed_lns_loses_no_old_record",
         killed::loses_no_record_that_is_older_than_the_bound,
     ),
-    case(
+    alone(
         "our_lac_and_lns_carry_iperf3_both_ways",
         carried::carries_iperf3,
     ),
-    case(
+    alone(
         "our_lac_and_lns_carry_iperf3_on_two_cores",
         carried::carries_iperf3_on_two_cores,
     ),
