@@ -186,6 +186,18 @@ impl Row {
         !matches!(self.form, Form::Opaque)
     }
 
+    /// The flags that a sent attribute may have. The Partial bit of a well-known or non-transitive attribute and the
+    /// lower four bits are zero (RFC 4271, section 4.3); the receiver ignores them.
+    #[must_use]
+    #[inline]
+    pub const fn sendable(&self) -> u8 {
+        if self.flags == PASSED_ON || !self.is_known() {
+            PASSED_ON | flag::PARTIAL | flag::EXTENDED
+        } else {
+            self.flags | flag::EXTENDED
+        }
+    }
+
     /// The value as shown to operators: text for known formats, hex digits otherwise.
     #[must_use]
     pub const fn show<'a>(&self, value: &'a [u8]) -> Shown<'a> {

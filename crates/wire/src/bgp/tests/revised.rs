@@ -199,10 +199,13 @@ fn s3c_conflicting_flags_withdraw() {
 
 #[test]
 fn s3c_other_flags_do_not_conflict() {
-    // Partial, Extended Length and the four unused bits.
-    assert_kept("6f 01 01 00", &external());
-    assert_kept("5f 01 0001 00", &external());
+    // Partial and Extended Length. See also `flags_that_must_be_zero_are_cleared`.
+    assert_kept("50 01 0001 00", &external());
     assert_kept("e0 08 04 fbf0000e", &external());
+    for attribute in ["6f 01 01 00", "5f 01 0001 00"] {
+        let judged = judge_one(attribute, &external());
+        assert_eq!((judged.verdict, judged.faults), (Verdict::Accept, vec![]));
+    }
 }
 
 #[test]

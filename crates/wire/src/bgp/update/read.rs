@@ -65,6 +65,8 @@ struct Reader<'a, 'c> {
     /// The range of the kept attributes, as long as they are contiguous.
     kept: Range<usize>,
     is_scattered: bool,
+    /// A kept attribute has a flag that must be zero when sent.
+    has_stray_flags: bool,
     faults: Vec<Fault<'a>>,
     fault_count: usize,
     treatment: Option<Treatment>,
@@ -151,6 +153,7 @@ impl<'a, 'c> Reader<'a, 'c> {
             dropped: Codes::default(),
             kept: 0..0,
             is_scattered: false,
+            has_stray_flags: false,
             faults: Vec::new(),
             fault_count: 0,
             treatment: None,
@@ -189,6 +192,7 @@ impl<'a, 'c> Reader<'a, 'c> {
             if !self.seen.insert(attribute.code) {
                 self.repeated(&attribute)?;
             } else if self.take(&attribute)? {
+                self.has_stray_flags |= attribute.flags & !attribute.row().sendable() != 0;
                 self.keep(start..end);
             }
             start = end;
@@ -398,7 +402,8 @@ impl<'a, 'c> Reader<'a, 'c> {
             && verdict == Verdict::Accept
             && (self.as_path.is_some() || self.aggregator.is_some());
         let drops_next_hop = self.next_hop.is_some() && !has_next_hop;
-        let canonical = if drops_next_hop || inserted.is_some() || is_narrow || self.is_scattered {
+        let is_changed = drops_next_hop || inserted.is_some() || is_narrow;
+        let canonical = if is_changed || self.is_scattered || self.has_stray_flags {
             if drops_next_hop {
                 self.dropped.insert(code::NEXT_HOP);
             }

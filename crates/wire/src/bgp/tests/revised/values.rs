@@ -246,6 +246,37 @@ fn an_unknown_attribute_is_partial_when_we_pass_it_on() {
     assert_eq!(out, hex("e0 63 01 07 c0 08 04 fbf0000e f0 64 0001 07"));
 }
 
+/// RFC 4271, section 4.3: the Partial bit of well-known and non-transitive attributes is zero, and so are the lower four
+/// bits; a receiver ignores the latter.
+#[test]
+fn flags_that_must_be_zero_are_cleared() {
+    for (received, kept) in [
+        ("c0 08 04 fbf0000e", "c0 08 04 fbf0000e"),
+        ("cf 08 04 fbf0000e", "c0 08 04 fbf0000e"),
+        ("e1 08 04 fbf0000e", "e0 08 04 fbf0000e"),
+        ("df 08 0004 fbf0000e", "d0 08 0004 fbf0000e"),
+        ("a0 04 04 00000001", "80 04 04 00000001"),
+        ("4f 06 00", "40 06 00"),
+        ("60 06 00", "40 06 00"),
+        ("c8 63 02 0102", "c0 63 02 0102"),
+        ("e8 63 02 0102", "e0 63 02 0102"),
+    ] {
+        let judged = judge_one(received, &external());
+        assert_eq!(judged.faults, [], "{received}");
+        let all = [ORIGIN, AS_PATH, NEXT_HOP, kept].concat();
+        assert_eq!(judged.attributes, hex(&all), "{received}");
+    }
+    for flags in 0x40..=0x6f {
+        if flags & 0x10 == 0 {
+            let origin = format!("{flags:02x}{}", &ORIGIN[2..]);
+            let octets = body("", &[&origin, AS_PATH, NEXT_HOP], NLRI);
+            let judged = judge(&octets, &external()).expect("the session stays");
+            let all = [ORIGIN, AS_PATH, NEXT_HOP].concat();
+            assert_eq!(judged.attributes, hex(&all), "{origin}");
+        }
+    }
+}
+
 #[test]
 fn rfc7607_as_0() {
     let source = "RFC 7607, section 2";

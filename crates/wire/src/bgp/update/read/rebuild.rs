@@ -30,9 +30,8 @@ impl Reader<'_, '_> {
                 .is_some_and(|value| !value.starts_with(&trans));
         let mut done = Codes::default();
         for attribute in attr::iter(attributes) {
-            let &Attribute {
-                flags, code, value, ..
-            } = &attribute;
+            let &Attribute { code, value, .. } = &attribute;
+            let flags = attribute.flags & attribute.row().sendable();
             if !done.insert(code) || self.dropped.contains(code) {
                 continue;
             }
@@ -52,7 +51,11 @@ impl Reader<'_, '_> {
                     };
                     attr::emit(flags, code, &wide, &mut out);
                 }
-                _ => out.extend_from_slice(attribute.octets),
+                _ => {
+                    let start = out.len();
+                    out.extend_from_slice(attribute.octets);
+                    out[start] = flags;
+                }
             }
         }
         emit_next_hop(&mut out);
