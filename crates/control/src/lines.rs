@@ -23,6 +23,8 @@ pub struct Lines {
     ended: bool,
     /// Only the pending output remains to be written.
     closing: bool,
+    /// The client reads no more, so replies are dropped.
+    deaf: bool,
 }
 
 /// The result of reading or writing.
@@ -39,6 +41,22 @@ impl Lines {
     pub fn wants_input(&self) -> bool {
         let waiting = self.input.len() - self.taken;
         !self.ended && !self.closing && waiting < INPUT_MAX && !self.is_full()
+    }
+
+    /// The client reads no more: its complete lines are still carried out, and their replies dropped.
+    pub fn hang_up(&mut self) {
+        self.deaf = true;
+        self.drop_output();
+    }
+
+    /// Whether the client reads no more.
+    pub fn is_deaf(&self) -> bool {
+        self.deaf
+    }
+
+    fn drop_output(&mut self) {
+        self.out.clear();
+        self.written = 0;
     }
 
     /// Whether bytes wait to be written.
@@ -66,7 +84,7 @@ impl Lines {
         !self.has_output() && (self.closing || self.ended && !self.has_line())
     }
 
-    /// Reads pending input, up to the bound.
+    /// Reads pending input, up to the bound. A lost connection has no more input; what came before stays.
     pub fn read(&mut self, stream: &mut impl Read) -> Heard {
         self.input.drain(..self.taken);
         self.taken = 0;
@@ -81,7 +99,10 @@ impl Lines {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::Fine,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Heard::Lost,
+                Err(_) => {
+                    self.ended = true;
+                    return Heard::Lost;
+                }
             }
         }
         Heard::Fine
@@ -89,6 +110,9 @@ impl Lines {
 
     /// Writes as much as the other side accepts.
     pub fn write(&mut self, stream: &mut impl Write) -> Heard {
+        if self.deaf {
+            self.drop_output();
+        }
         while self.has_output() {
             match stream.write(&self.out[self.written..]) {
                 Ok(0) => return Heard::Lost,
@@ -206,6 +230,33 @@ mod tests {
             assert!(said.contains("more than 16384 bytes"), "{said}");
             assert!(lines.is_done());
         }
+    }
+
+    #[test]
+    fn the_lines_of_a_client_that_left_are_still_there_and_replies_are_dropped() {
+        struct Reset<'a>(&'a [u8]);
+        impl Read for Reset<'_> {
+            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(out)? {
+                    0 => Err(ErrorKind::ConnectionReset.into()),
+                    count => Ok(count),
+                }
+            }
+        }
+        let mut lines = Lines::default();
+        let mut stream = Reset(b"one\ntwo\ncut");
+        assert_eq!(lines.read(&mut stream), Heard::Fine);
+        assert_eq!(lines.read(&mut stream), Heard::Lost);
+        lines.hang_up();
+        let mut got = Vec::new();
+        while lines.next_line(|line, out| {
+            got.push(line.to_vec());
+            out.extend(b"reply\n");
+        }) {}
+        assert_eq!(got, [b"one".to_vec(), b"two".to_vec()]);
+        let mut out = Vec::new();
+        assert_eq!(lines.write(&mut out), Heard::Fine);
+        assert!(out.is_empty() && lines.is_done() && !lines.wants_input());
     }
 
     #[test]

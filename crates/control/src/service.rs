@@ -176,14 +176,18 @@ impl<R> Service<R> {
             return;
         };
         let (lines, stream, rest) = (&mut client.lines, &mut client.stream, &mut client.rest);
-        let mut heard = Heard::Fine;
-        if ready.readiness.readable() && !ready.readiness.hangup() {
-            heard = lines.read(stream);
-        }
+        let heard = if ready.readiness.readable() {
+            lines.read(stream)
+        } else {
+            Heard::Fine
+        };
         if ready.readiness.hangup() || heard == Heard::Lost {
-            return self.close(number, reactor);
+            lines.hang_up();
         }
         loop {
+            if lines.is_deaf() {
+                *rest = None;
+            }
             while !lines.is_full() {
                 if let Some(left) = rest.take() {
                     *rest = who.go_on(left, lines.out());
@@ -192,7 +196,11 @@ impl<R> Service<R> {
                 }
             }
             let is_done = rest.is_none() && lines.is_done();
-            if lines.write(stream) == Heard::Lost || is_done && lines.is_done() {
+            if lines.write(stream) == Heard::Lost {
+                lines.hang_up();
+                continue;
+            }
+            if is_done && lines.is_done() {
                 return self.close(number, reactor);
             }
             if lines.has_output() || rest.is_none() && !lines.has_line() {

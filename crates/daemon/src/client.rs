@@ -64,13 +64,24 @@ impl<J> Client<J> {
 
     /// Whether the connection can be closed.
     pub(super) fn is_done(&self) -> bool {
-        let idle = self.queue.is_empty() && self.waiting == 0;
+        let waits = self.waiting > 0 && !self.lines.is_deaf();
+        let idle = self.queue.is_empty() && !waits;
         self.lines.is_done() && (idle || self.lines.is_closing())
     }
 
     /// Reads pending input, up to the limit.
     pub(super) fn read(&mut self, stream: &mut impl Read) -> Heard {
         self.lines.read(stream)
+    }
+
+    /// The client reads no more: its complete requests are still carried out.
+    pub(super) fn hang_up(&mut self) {
+        self.lines.hang_up();
+    }
+
+    /// Whether the client reads no more.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.lines.is_deaf()
     }
 
     /// Writes as much output as the socket takes.
@@ -125,7 +136,7 @@ impl<J> Client<J> {
 
     /// Whether the replies have reached the limit.
     pub(super) fn is_full(&self) -> bool {
-        self.lines.is_full() || self.waiting >= WAITING_MAX
+        self.lines.is_full() || self.waiting >= WAITING_MAX && !self.lines.is_deaf()
     }
 
     /// Opens a ticket for a request whose creations report later.

@@ -1,5 +1,6 @@
 //! The control socket: accepts clients and serves them in turn. A client that does not read fills
-//! its own buffers and delays no other client. The requests themselves are in `jobs`; start with
+//! its own buffers and delays no other client. If a client closes its connection, the daemon still carries out each
+//! request whose line arrived whole, except those that only read. The requests themselves are in `jobs`; start with
 //! [`Server::serve`].
 
 use std::fmt::Display;
@@ -51,6 +52,8 @@ pub(super) struct Server {
     waiters: Waiters,
     captures: Captures,
     accepting: bool,
+    /// There was no room for a client when one last asked.
+    was_full: bool,
 }
 
 impl Server {
@@ -72,6 +75,7 @@ impl Server {
             waiters: HashMap::new(),
             captures: Captures::default(),
             accepting: true,
+            was_full: false,
         })
     }
 
@@ -92,9 +96,16 @@ impl Server {
         !self.work.is_empty()
     }
 
-    /// Accepts new clients.
+    /// Accepts new clients. Without room, they wait for a turn, in which clients that have closed their connections are
+    /// served and leave; then they are refused.
     pub(super) fn accept(&mut self, core: &mut Core) {
+        let is_full = self.len() >= self.clients_max;
+        let refuses = is_full && self.was_full;
+        self.was_full = is_full;
         loop {
+            if !refuses && self.len() >= self.clients_max {
+                return;
+            }
             match self.listener.accept() {
                 Ok((stream, _)) => self.welcome(stream, core),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -151,15 +162,15 @@ impl Server {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        let mut heard = Heard::Fine;
-        if readiness.readable() && !readiness.hangup() {
-            heard = connection.client.read(&mut connection.stream);
-        }
-        if readiness.hangup() || heard == Heard::Lost {
-            self.close(key, core);
+        let heard = if readiness.readable() {
+            connection.client.read(&mut connection.stream)
         } else {
-            self.list(key);
+            Heard::Fine
+        };
+        if readiness.hangup() || heard == Heard::Lost {
+            connection.client.hang_up();
         }
+        self.list(key);
     }
 
     fn list(&mut self, key: Key) {
@@ -223,8 +234,10 @@ impl Server {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        let heard = connection.client.write(&mut connection.stream);
-        if heard == Heard::Lost || connection.client.is_done() {
+        if connection.client.write(&mut connection.stream) == Heard::Lost {
+            connection.client.hang_up();
+        }
+        if connection.client.is_done() {
             return self.close(key, core);
         }
         let client = &connection.client;

@@ -116,6 +116,37 @@ fn a_client_that_says_no_more_still_gets_its_answers() {
     assert_eq!((lines.len(), ends, up), (5, 2, 3), "{lines:?}");
 }
 
+/// The client closes its socket as soon as it has written, with replies unread, before a show, or in the middle of a line.
+#[test]
+fn requests_of_a_client_that_closes_at_once_are_carried_out() {
+    const TIMES: usize = 200;
+    let directory = Directory::new();
+    let lac = lac_with(&directory, 0);
+    let create = "{\"v\":1,\"id\":1,\"do\":\"tunnel.create\",\"peer\":\"127.0.0.1:9\",\"wait\":\"none\"}\n";
+    let show = "{\"v\":1,\"id\":2,\"do\":\"show.tunnels\"}\n";
+    for turn in 0..TIMES {
+        let mut client = lac.client();
+        let text = match turn % 4 {
+            0 => create.to_owned(),
+            1 => format!("{show}{create}"),
+            2 => format!("{create}{show}{}", &create[..create.len() - 1]),
+            _ => format!("{}{create}", show.repeat(50)),
+        };
+        client.send_raw(text.as_bytes());
+    }
+    // The daemon accepts and reads clients in order, but it may still work on the last ones.
+    let mut count = 0;
+    for _ in 0..100 {
+        count = lac.client().rows("show.tunnels").len();
+        if count >= TIMES {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(count, TIMES, "each whole creation once, and no part of a line");
+    assert_eq!(lac.client().stats()["clients"], 1, "no client is left behind");
+}
+
 #[test]
 fn a_bad_request_is_refused_and_the_connection_lives_on() {
     let directory = Directory::new();
