@@ -59,6 +59,21 @@ pub(crate) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     out
 }
 
+/// An UPDATE that announces prefixes of 24 bits with a path of four-octet AS numbers.
+pub(crate) fn announcement(path: &[u32], prefixes: &[[u8; 3]]) -> Vec<u8> {
+    let mut attributes = vec![0x40, 1, 1, 0, 0x40, 2, 2 + 4 * path.len() as u8];
+    attributes.extend([2, path.len() as u8]);
+    attributes.extend(path.iter().flat_map(|asn| asn.to_be_bytes()));
+    attributes.extend([0x40, 3, 4, 192, 0, 2, 2]);
+    let mut body = vec![0, 0];
+    body.extend((attributes.len() as u16).to_be_bytes());
+    body.extend(attributes);
+    for [a, b, c] in prefixes {
+        body.extend([24, *a, *b, *c]);
+    }
+    message(2, &body)
+}
+
 impl Hand {
     pub(crate) fn new(settings: PeerSettings) -> Self {
         Self::of(config(settings))

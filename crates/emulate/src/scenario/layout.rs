@@ -245,6 +245,10 @@ fn behaviour(section: &mut Section<'_>, settings: &mut RouterSettings) {
     }
     set(section.flag("ipv6"), &mut settings.ipv6);
     set(section.flag("originate"), &mut settings.originates);
+    set(
+        section.flag("enforce_first_as"),
+        &mut settings.enforces_first_as,
+    );
 }
 
 /// Reads the keys for a link's behaviour.
@@ -356,6 +360,7 @@ fn override_with(settings: &mut RouterSettings, before: RouterSettings, after: R
         originates,
         validates,
         roles,
+        enforces_first_as,
         outside,
         port
     );

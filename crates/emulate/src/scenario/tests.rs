@@ -229,3 +229,12 @@ fn nothing_is_no_scenario_and_no_text_ends_in_a_panic() {
         assert!(Scenario::load(text, "s.toml").is_err(), "{text}");
     }
 }
+
+#[test]
+fn the_first_as_is_enforced_unless_a_router_says_otherwise() {
+    let scenario = load(
+        "[topology]\nkind = \"mesh\"\nrouters = 3\n[[router]]\nname = \"r2\"\nenforce_first_as = false\n",
+    );
+    let enforces = |at: usize| scenario.topology.routers[at].settings.enforces_first_as;
+    assert_eq!([0, 1, 2].map(enforces), [true, false, true]);
+}

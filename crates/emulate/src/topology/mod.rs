@@ -86,6 +86,9 @@ pub struct RouterSettings {
     pub validates: bool,
     /// Whether it uses the roles of RFC 9234 on its links.
     pub roles: bool,
+    /// Whether it treats a route as withdrawn if the AS path does not start with the AS of the external peer that sent
+    /// it (RFC 4271 section 6.3).
+    pub enforces_first_as: bool,
     /// Whether it is a daemon outside of the emulation, connected over TCP.
     pub outside: bool,
     /// The port at its address on which it accepts TCP connections.
@@ -103,6 +106,7 @@ impl RouterSettings {
         originates: false,
         validates: false,
         roles: false,
+        enforces_first_as: true,
         outside: false,
         port: 1790,
     };

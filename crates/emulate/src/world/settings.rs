@@ -31,7 +31,7 @@ struct Kind {
     passive: bool,
     leaks: bool,
     router: (u16, Option<u16>, u64, u64),
-    flags: [bool; 3],
+    flags: [bool; 4],
 }
 
 /// The settings of peers; each distinct kind is stored once.
@@ -125,7 +125,12 @@ impl Kinds {
                 own.advertisement_interval.as_nanos(),
                 own.connect_retry.as_nanos(),
             ),
-            flags: [own.ipv6, own.validates, own.roles],
+            flags: [
+                own.ipv6,
+                own.validates,
+                own.roles,
+                own.enforces_first_as,
+            ],
         };
         if let Some(made) = self.made.get(&kind) {
             return Arc::clone(made);
@@ -181,6 +186,7 @@ fn plain(own: &RouterSettings, relation: Relation) -> PeerSettings {
         },
         graceful_restart: None,
         role: role.filter(|_| own.roles),
+        enforce_first_as: own.enforces_first_as,
         advertisement_interval: own.advertisement_interval,
         ..PeerSettings::default()
     }

@@ -410,6 +410,18 @@ mod tests {
     }
 
     #[test]
+    fn the_first_as_is_enforced_unless_a_peer_s_section_turns_that_off() {
+        let peers = "[[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 1\nenforce_first_as = false\n\
+                     [[bgp.neighbor]]\naddress = \"192.0.2.8\"\nremote_asn = 1\n";
+        let bgp = read(&[CONTROL, ROUTER, peers].concat())
+            .unwrap()
+            .bgp
+            .unwrap();
+        let enforced = |at: usize| bgp.speaker.peers[at].settings.enforce_first_as;
+        assert_eq!([0, 1].map(enforced), [false, true]);
+    }
+
+    #[test]
     fn policies_are_read_whole_and_their_faults_have_lines() {
         let policy = "[[bgp.policy]]\nname = \"in\"\n[[bgp.policy.term]]\nprefix = \"10.0.0.0/8 le 24\"\nthen = \"accept\"\n";
         let peer = "[[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 1\nimport = \"in\"\n";

@@ -40,6 +40,7 @@ pub(super) fn read(
         ("refresh", &mut settings.refresh),
         ("extended_messages", &mut settings.extended_messages),
         ("role_strict", &mut settings.role_strict),
+        ("enforce_first_as", &mut settings.enforce_first_as),
         (
             "collision_detect_established",
             &mut settings.collision_detect_established,
