@@ -112,6 +112,8 @@ pub enum Place {
 pub struct Limits {
     /// The most dynamic peers, over all networks.
     pub dynamic_peers_max: u32,
+    /// The most dynamic peers that are held back without a place in their network.
+    pub held_peers_max: u32,
     /// The most recent events that are stored for operators.
     pub recent_events_max: u32,
 }
@@ -120,6 +122,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             dynamic_peers_max: 100_000,
+            held_peers_max: 10_000,
             recent_events_max: 256,
         }
     }

@@ -117,6 +117,10 @@ pub(crate) struct Peer {
     pub(crate) doublings: u8,
     /// How long the next wait in Idle is, if that was decided when the session ended.
     pub(crate) held: Option<Duration>,
+    /// Whether a dynamic peer stays in the table after its session, so that its connections are refused.
+    pub(crate) is_held: bool,
+    /// Whether it is counted as a held peer instead of as one of its network.
+    pub(crate) is_held_apart: bool,
     /// The connection of its state machine.
     pub(crate) main: Option<ConnId>,
     /// A second connection, until the collision is resolved.
@@ -150,6 +154,8 @@ impl Peer {
             state: State::Idle,
             doublings: 0,
             held: None,
+            is_held: false,
+            is_held_apart: false,
             main: None,
             second: None,
             waits: Waits::Nothing,

@@ -2,11 +2,12 @@
 //!
 //! The files of `speaker/`: `machine` runs the table of [`fsm`] and carries out its actions; `receive`
 //! splits the streams into messages; `send` fills them; `clock` fires timers; `routes` connects sessions and the rib;
-//! `operate` has the operator's verbs; `views` builds what operators look at.
+//! `operate` has the operator's verbs; `hold` keeps dynamic peers back; `views` builds what operators look at.
 //!
 //! Implements parts of RFC 4271, sections 3 and 8.1.4.
 
 mod clock;
+mod hold;
 mod machine;
 mod operate;
 mod receive;
@@ -51,6 +52,8 @@ pub struct Speaker {
     random: Random,
     peers: Peers,
     networks: Vec<Network>,
+    /// How many dynamic peers are held back, apart from those that are counted in their network.
+    held: u32,
     conns: Conns,
     rib: Rib,
     /// Whether the rib may have something to do.
@@ -78,7 +81,7 @@ pub struct Speaker {
 /// A network of dynamic peers.
 struct Network {
     config: DynamicConfig,
-    /// How many peers it has.
+    /// How many peers it has, except those that are held back.
     peers: u32,
 }
 
@@ -107,6 +110,7 @@ impl Speaker {
             peers: Peers::new(random.next()),
             random,
             networks: Vec::new(),
+            held: 0,
             conns: Conns::default(),
             rib,
             has_work: false,

@@ -221,6 +221,7 @@ impl Speaker {
         if matches!(peer.origin, Origin::Dynamic(_)) && peer.stale.is_none() {
             return self.forget(index);
         }
+        self.end_hold(index);
         let event = fsm::Event::IdleHoldTimerExpires;
         self.run(index, None, event, CloseReason::Closed, now);
         self.start_event(index, false, now);

@@ -467,7 +467,7 @@ impl Speaker {
             return;
         };
         let is_dynamic = matches!(peer.origin, Origin::Dynamic(_));
-        if is_dynamic && from != State::Idle && peer.stale.is_none() && peer.held.is_none() {
+        if is_dynamic && from != State::Idle && peer.stale.is_none() && !peer.is_held {
             return self.forget(index);
         }
         if !peer.is_started || to != State::Idle {

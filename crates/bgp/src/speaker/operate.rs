@@ -47,7 +47,12 @@ impl Speaker {
         };
         found.doublings = 0;
         found.held = None;
-        if found.main.is_none() && found.state == State::Idle {
+        if found.main.is_some() || found.state != State::Idle {
+            return;
+        }
+        if found.is_held {
+            self.release(peer.0, now);
+        } else {
             self.begin(peer.0, now);
         }
     }
@@ -69,11 +74,13 @@ impl Speaker {
         let Some(found) = self.peers.get_mut(peer.0).filter(|peer| peer.is_started) else {
             return;
         };
-        let is_dynamic = matches!(found.origin, Origin::Dynamic(_));
         found.is_started = false;
         self.end_all(peer.0, &CloseReason::Reset(text.into()), now);
-        if !is_dynamic {
-            self.begin(peer.0, now);
+        // A dynamic peer was forgotten together with its connection, unless it has stale routes or was held back.
+        match self.peers.get(peer.0).map(|found| found.origin) {
+            Some(Origin::Configured) => self.begin(peer.0, now),
+            Some(Origin::Dynamic(_)) => self.release(peer.0, now),
+            None => {}
         }
     }
 
@@ -286,7 +293,7 @@ impl Speaker {
                 .position(|network| Some(&network.config.prefix) == prefix);
             if let Some(place) = place {
                 *at = place as u32;
-                self.networks[place].peers += 1;
+                self.networks[place].peers += u32::from(!peer.is_held_apart);
             }
         }
     }
@@ -304,6 +311,7 @@ impl Speaker {
 
     /// ManualStart.
     pub(super) fn begin(&mut self, index: u32, now: Instant) {
+        self.end_hold(index);
         let Some(peer) = self.peers.get_mut(index) else {
             return;
         };
@@ -322,10 +330,8 @@ impl Speaker {
         let Some(peer) = self.peers.remove(index) else {
             return;
         };
-        if let Origin::Dynamic(at) = peer.origin {
-            if let Some(network) = self.networks.get_mut(at as usize) {
-                network.peers = network.peers.saturating_sub(1);
-            }
+        if let Origin::Dynamic(_) = peer.origin {
+            self.give_place_back(&peer);
             self.events.push_back(Event::Forgotten {
                 peer: PeerId(index),
                 remote: peer.remote,

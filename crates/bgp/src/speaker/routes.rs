@@ -106,7 +106,7 @@ impl Speaker {
     pub(super) fn stale_expires(&mut self, index: u32) {
         self.drop_stale(index);
         let is_left = self.peers.get(index).is_some_and(|peer| {
-            matches!(peer.origin, Origin::Dynamic(_)) && peer.main.is_none() && peer.held.is_none()
+            matches!(peer.origin, Origin::Dynamic(_)) && peer.main.is_none() && !peer.is_held
         });
         if is_left {
             self.forget(index);
@@ -141,7 +141,8 @@ impl Speaker {
         }
     }
 
-    /// Ends the session of a peer that announced more prefixes than its limit (RFC 4271, section 6.7).
+    /// Ends the session of a peer that announced more prefixes than its limit (RFC 4271, section 6.7). The peer stays in
+    /// Idle for the time of the limit, or until an operator starts it.
     fn over_limit(&mut self, index: u32, now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -154,6 +155,7 @@ impl Speaker {
             peer.is_started = false;
         }
         let main = peer.main;
+        self.hold(index);
         let of = |family: FamilyId| {
             let counts = self.rib.peer_counts(PeerId(index), family);
             counts.received.saturating_sub(counts.stale)

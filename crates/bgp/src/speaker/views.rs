@@ -22,8 +22,10 @@ pub struct SummaryView {
     pub router_id: Ipv4Addr,
     /// Peers, including dynamic peers.
     pub peers: usize,
-    /// Dynamic peers.
+    /// Dynamic peers, including those that are held back.
     pub dynamic: usize,
+    /// Dynamic peers that are held back: stopped, or over their limit of prefixes.
+    pub held: u32,
     /// Sessions that are Established.
     pub established: u32,
     /// Connections that are open or being opened.
@@ -104,7 +106,9 @@ impl Speaker {
                 .networks
                 .iter()
                 .map(|network| network.peers as usize)
-                .sum(),
+                .sum::<usize>()
+                + self.held as usize,
+            held: self.held,
             established: self.established,
             connections: self.conns.len(),
             discards: self.discards,

@@ -1,6 +1,7 @@
 //! Speakers in a small simulated network of streams, in virtual time.
 
 mod bring_up;
+mod dynamic;
 mod first_as;
 mod hand;
 mod keeping;

@@ -17,6 +17,8 @@ row! {
         peers: usize = [gauge "peers"],
         /// Dynamic peers.
         dynamic: usize = [gauge "  dynamic peers"],
+        /// Dynamic peers that are held back: stopped, or over `prefixes_max`.
+        held: u32 = [gauge "  held back"],
         /// Established sessions.
         established: u32 = [gauge "  established"],
         /// Connections, established or being opened.

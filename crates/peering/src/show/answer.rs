@@ -298,6 +298,7 @@ fn summary(speaker: &Speaker, out: &mut Rows<'_>) {
         asn: view.asn,
         peers: view.peers,
         dynamic: view.dynamic,
+        held: view.held,
         established: view.established,
         connections: view.connections,
         refused: refused.filter(|(_, count)| *count > 0).collect(),

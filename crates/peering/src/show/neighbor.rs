@@ -6,7 +6,7 @@ use base::{Duration, Instant};
 use bgp::fsm::State;
 use bgp::peer::{Counts, Origin};
 use bgp::speaker::NeighborView;
-use bgp::{RemoteAsn, Speaker};
+use bgp::{CloseReason, RemoteAsn, Speaker};
 use wire::bgp::{Families, FamilyId};
 
 use super::answer::by_family;
@@ -59,6 +59,9 @@ pub(super) fn line(view: &NeighborView, speaker: &Speaker, now: Instant, out: &m
     );
     let state_or_prefixes = match view.state {
         State::Established => prefixes_in.to_string(),
+        State::Idle if matches!(view.last_end, Some(CloseReason::PrefixLimit { .. })) => {
+            "Idle (prefixes)".into()
+        }
         State::Idle if !view.is_started => "Idle (stopped)".into(),
         state => state.name().into(),
     };

@@ -1,0 +1,133 @@
+//! Dynamic peers that are held back after their session, and what stays of those that are gone.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use base::Duration;
+use bgp::config::PrefixLimit;
+use bgp::fsm::State;
+use bgp::policy::Policy;
+use bgp::{ConnId, Discard, DynamicConfig, PeerSettings, RemoteAsn, SpeakerConfig};
+use wire::bgp::KEEPALIVE;
+
+use crate::hand::{Hand, OURS, THEIRS, announcement, open};
+
+const TOO_MANY: [[u8; 3]; 3] = [[198, 51, 100], [198, 51, 101], [198, 51, 102]];
+
+fn host(last: u8) -> IpAddr {
+    IpAddr::from([192, 0, 2, last])
+}
+
+/// A speaker with one network of at most `peers_max` dynamic peers.
+fn network(settings: PeerSettings, peers_max: u32) -> SpeakerConfig {
+    let mut config = SpeakerConfig::new(OURS, Ipv4Addr::new(10, 0, 0, 1));
+    config.dynamic = vec![DynamicConfig {
+        prefix: "192.0.2.0/24".parse().unwrap(),
+        remote_asn: RemoteAsn::Any,
+        peers_max,
+        settings: Arc::new(settings),
+    }];
+    config
+}
+
+fn limited(restart_after: Option<Duration>) -> PeerSettings {
+    PeerSettings {
+        import: Some(Policy::accept()),
+        export: Some(Policy::accept()),
+        prefix_limit: Some(PrefixLimit {
+            prefixes_max: 2,
+            restart_after,
+        }),
+        ..PeerSettings::default()
+    }
+}
+
+fn up(hand: &mut Hand, remote: IpAddr) -> ConnId {
+    let conn = hand.connect_from(remote, 40_000).expect("it is let in");
+    hand.send_open(conn, &open());
+    hand.send(conn, &KEEPALIVE);
+    let peer = hand.speaker.peer(remote).expect("it is a peer");
+    let view = hand.speaker.neighbor(peer, hand.now).unwrap();
+    assert_eq!(view.state, State::Established);
+    conn
+}
+
+/// Has a peer announce more prefixes than it may.
+fn overdo(hand: &mut Hand, remote: IpAddr) {
+    let conn = up(hand, remote);
+    hand.send(conn, &announcement(&[THEIRS], &TOO_MANY));
+    assert_eq!(hand.codes(conn), Some((6, 1)));
+}
+
+#[test]
+fn a_dynamic_peer_over_its_limit_is_held_back_for_the_configured_time() {
+    let mut hand = Hand::of(network(limited(Some(Duration::from_secs(60))), 1));
+    overdo(&mut hand, host(7));
+    assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
+    // It does not use the place of another host, and it is shown.
+    let other = up(&mut hand, host(8));
+    let summary = hand.speaker.summary();
+    assert_eq!((summary.dynamic, summary.held), (2, 1));
+    hand.speaker.closed(other, hand.now);
+    hand.drain();
+    hand.pass(Duration::from_secs(44));
+    assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
+    hand.pass(Duration::from_secs(17));
+    assert_eq!(hand.speaker.summary().held, 0);
+    up(&mut hand, host(7));
+}
+
+#[test]
+fn without_that_time_it_is_held_back_until_an_operator_starts_it() {
+    let mut hand = Hand::of(network(limited(None), 1));
+    overdo(&mut hand, host(7));
+    hand.pass(Duration::from_secs(100_000));
+    assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
+    let peer = hand.speaker.peer(host(7)).expect("it is shown");
+    hand.speaker.start_peer(peer, hand.now);
+    hand.drain();
+    assert_eq!(hand.speaker.peer(host(7)), None);
+    up(&mut hand, host(7));
+    assert_eq!(hand.speaker.summary().dynamic, 1);
+}
+
+#[test]
+fn held_peers_are_limited_and_none_is_let_in_for_another() {
+    let mut config = network(limited(None), 3);
+    config.limits.held_peers_max = 2;
+    let mut hand = Hand::of(config);
+    // Two are held apart from the network. Three more use the network's places.
+    (1..=5).for_each(|last| overdo(&mut hand, host(last)));
+    assert_eq!(hand.connect_from(host(6), 1), Err(Discard::DynamicLimit));
+    for last in 1..=5 {
+        assert_eq!(hand.connect_from(host(last), 1), Err(Discard::PeerIdle));
+    }
+    let summary = hand.speaker.summary();
+    assert_eq!((summary.dynamic, summary.held), (5, 2));
+    // All of them are counted once when they are released.
+    for last in 1..=5 {
+        let peer = hand.speaker.peer(host(last)).unwrap();
+        hand.speaker.reset_peer(peer, "", hand.now);
+        hand.speaker.start_peer(peer, hand.now);
+    }
+    let summary = hand.speaker.summary();
+    assert_eq!((summary.dynamic, summary.held), (0, 0));
+    for last in 1..=3 {
+        up(&mut hand, host(last));
+    }
+    assert_eq!(hand.connect_from(host(4), 1), Err(Discard::DynamicLimit));
+}
+
+#[test]
+fn a_reload_keeps_held_peers_in_their_count() {
+    let mut config = network(limited(None), 1);
+    let mut hand = Hand::of(config.clone());
+    overdo(&mut hand, host(7));
+    config.dynamic[0].peers_max = 2;
+    hand.speaker.reload(config, hand.now);
+    let summary = hand.speaker.summary();
+    assert_eq!((summary.dynamic, summary.held), (1, 1));
+    assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
+    up(&mut hand, host(8));
+    up(&mut hand, host(9));
+}
