@@ -146,7 +146,11 @@ impl Speaker {
             .map(|(index, _)| index)
             .collect();
         for index in peers {
-            self.begin(index, now);
+            if self.peers.get(index).is_some_and(|peer| peer.is_held) {
+                self.release(index, now);
+            } else {
+                self.begin(index, now);
+            }
         }
     }
 

@@ -57,13 +57,16 @@ impl Speaker {
         }
     }
 
-    /// Stops a peer, with a text for its operator (RFC 9003). The peer stays in Idle.
+    /// Stops a peer, with a text for its operator (RFC 9003). The peer stays in Idle until it is started, also if it is a
+    /// dynamic peer: then [`start_peer`](Self::start_peer) forgets it, and its host may connect again.
     pub fn stop_peer(&mut self, peer: PeerId, text: &str, now: Instant) {
         self.latest = now;
         let Some(found) = self.peers.get_mut(peer.0) else {
             return;
         };
         found.is_started = false;
+        found.held = None;
+        self.hold(peer.0);
         self.end_all(peer.0, &CloseReason::Shutdown(text.into()), now);
         self.drop_stale(peer.0);
     }

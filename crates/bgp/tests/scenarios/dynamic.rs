@@ -10,7 +10,7 @@ use bgp::policy::Policy;
 use bgp::{ConnId, Discard, DynamicConfig, PeerSettings, RemoteAsn, SpeakerConfig};
 use wire::bgp::KEEPALIVE;
 
-use crate::hand::{Hand, OURS, THEIRS, announcement, open};
+use crate::hand::{Hand, OURS, THEIRS, announcement, open, restarting};
 
 const TOO_MANY: [[u8; 3]; 3] = [[198, 51, 100], [198, 51, 101], [198, 51, 102]];
 
@@ -116,6 +116,57 @@ fn held_peers_are_limited_and_none_is_let_in_for_another() {
         up(&mut hand, host(last));
     }
     assert_eq!(hand.connect_from(host(4), 1), Err(Discard::DynamicLimit));
+}
+
+#[test]
+fn a_stopped_dynamic_peer_is_refused_until_it_is_started() {
+    let mut hand = Hand::of(network(limited(Some(Duration::from_secs(1))), 1));
+    let conn = up(&mut hand, host(7));
+    let peer = hand.speaker.peer(host(7)).unwrap();
+    hand.speaker.stop_peer(peer, "until noon", hand.now);
+    hand.drain();
+    assert_eq!(hand.codes(conn), Some((6, 2)));
+    for _ in 0..10 {
+        assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
+        hand.pass(Duration::from_secs(3_600));
+    }
+    let view = hand.speaker.neighbor(peer, hand.now).unwrap();
+    assert_eq!((view.state, view.is_started), (State::Idle, false));
+    // Stopping it again and resetting it change nothing. Another host is not affected.
+    hand.speaker.stop_peer(peer, "", hand.now);
+    hand.speaker.reset_peer(peer, "", hand.now);
+    assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
+    up(&mut hand, host(8));
+    hand.speaker.start_peer(peer, hand.now);
+    hand.drain();
+    assert_eq!(hand.speaker.summary().held, 0);
+    assert_eq!(hand.connect_from(host(7), 1), Err(Discard::DynamicLimit));
+}
+
+#[test]
+fn a_dynamic_peer_that_is_away_is_stopped_with_its_stale_routes() {
+    let mut hand = Hand::of(network(limited(None), 1));
+    let conn = hand.connect_from(host(7), 1).unwrap();
+    hand.send_open(conn, &restarting());
+    hand.send(conn, &KEEPALIVE);
+    hand.send(conn, &announcement(&[THEIRS], &TOO_MANY[..1]));
+    hand.speaker.closed(conn, hand.now);
+    hand.drain();
+    let peer = hand.speaker.peer(host(7)).expect("its routes are stale");
+    hand.speaker.stop_peer(peer, "", hand.now);
+    hand.drain();
+    assert!(
+        hand.speaker
+            .rib()
+            .best("198.51.100.0/24".parse().unwrap())
+            .is_none()
+    );
+    hand.pass(Duration::from_secs(1_000));
+    assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
+    hand.speaker.start_peer(peer, hand.now);
+    hand.drain();
+    assert_eq!(hand.speaker.summary().dynamic, 0);
+    up(&mut hand, host(7));
 }
 
 #[test]

@@ -44,6 +44,20 @@ pub(crate) fn open() -> Open {
     open
 }
 
+/// An OPEN with graceful restart: the peer preserves its forwarding state, and is back within 30 s.
+pub(crate) fn restarting() -> Open {
+    let mut open = open();
+    let graceful = GracefulRestart {
+        restarted: false,
+        notification: false,
+        time_s: 30,
+        families: vec![(wire::bgp::FamilyId::Ipv4Unicast.into(), true)],
+    };
+    open.capabilities
+        .push(Capability::GracefulRestart(graceful));
+    open
+}
+
 fn octets(open: &Open) -> Vec<u8> {
     let mut out = Vec::new();
     open.emit(&mut out).expect("a short one");
@@ -644,15 +658,7 @@ fn refreshes_are_asked_for_where_the_peer_understands_them() {
 
 #[test]
 fn a_peer_that_restarts_gracefully_is_taken_back_without_a_word() {
-    let mut restarting = open();
-    restarting
-        .capabilities
-        .push(Capability::GracefulRestart(GracefulRestart {
-            restarted: false,
-            notification: false,
-            time_s: 30,
-            families: vec![(wire::bgp::FamilyId::Ipv4Unicast.into(), true)],
-        }));
+    let restarting = restarting();
     let mut hand = Hand::new(passive());
     let first = hand.up(&restarting);
     // The peer connects again while its session is Established (RFC 4724, section 4.2).

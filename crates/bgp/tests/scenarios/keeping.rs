@@ -6,9 +6,9 @@ use std::sync::Arc;
 use base::Duration;
 use bgp::fsm::State;
 use bgp::{CloseReason, PeerConfig, PeerSettings, RemoteAsn};
-use wire::bgp::{Capability, GracefulRestart, KEEPALIVE};
+use wire::bgp::KEEPALIVE;
 
-use crate::hand::{Hand, REMOTE, THEIRS, config, open, passive};
+use crate::hand::{Hand, REMOTE, THEIRS, config, open, passive, restarting};
 
 #[test]
 fn the_peer_is_given_up_when_the_hold_time_is_over_and_not_before() {
@@ -97,18 +97,8 @@ fn who_sends_more_than_is_read_puts_off_its_own_hold_timer_and_no_other() {
 
 #[test]
 fn stale_routes_do_not_outlive_an_operator_s_stop() {
-    let mut restarting = open();
-    let family = wire::bgp::FamilyId::Ipv4Unicast.into();
-    let capability = GracefulRestart {
-        restarted: false,
-        notification: false,
-        time_s: 30,
-        families: vec![(family, true)],
-    };
-    let capability = Capability::GracefulRestart(capability);
-    restarting.capabilities.push(capability);
     let mut hand = Hand::new(passive());
-    let conn = hand.up(&restarting);
+    let conn = hand.up(&restarting());
     hand.speaker.closed(conn, hand.now);
     hand.drain();
     assert!(hand.view().stale_until.is_some());
