@@ -138,6 +138,8 @@ pub(crate) struct Peer {
     pub(crate) graceful: Option<Graceful>,
     /// Families whose End-of-RIB was received in this session.
     pub(crate) ended: Families,
+    /// Families that it is sending again: their start was marked and their end was not (RFC 7313).
+    pub(crate) refreshing: Families,
 }
 
 impl Peer {
@@ -167,6 +169,7 @@ impl Peer {
             malformed: None,
             graceful: None,
             ended: Families::NONE,
+            refreshing: Families::NONE,
         }
     }
 

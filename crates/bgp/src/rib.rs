@@ -45,7 +45,7 @@ pub use store::{
     Best, Cursor, LocalRoute, Memory, NextHopRule, PeerTraits, Reason, Received, RibConfig,
     RouteView,
 };
-use store::{Follower, Store};
+use store::{Follower, Old, Store};
 pub use view::{Counters, PeerCounts};
 pub use watch::BestChange;
 use watch::Watch;
@@ -140,7 +140,7 @@ impl Rib {
     /// [`sweep_stale`](Self::sweep_stale) is called: for a refresh whose start the peer marked (RFC 7313).
     pub fn mark_stale(&mut self, peer: PeerId, family: FamilyId) {
         let (store, mut followers) = self.split();
-        store.age(peer.0, family, true, &mut followers);
+        store.age(peer.0, family, Some(Old::Refresh), &mut followers);
     }
 
     /// Removes the peer's stale routes of a family, in slices.

@@ -37,7 +37,7 @@ use paths::PathStore;
 pub(super) use paths::{LOCAL, PathInfo};
 use peer::Peers;
 pub use peer::{NextHopRule, PeerTraits};
-pub(super) use peer::{Peer, Source};
+pub(super) use peer::{Old, Peer, Source};
 pub use receive::{LocalRoute, Received};
 use sweep::Sweep;
 use table::Tables;
@@ -127,7 +127,8 @@ impl Store {
         };
         state.is_open = false;
         for family in FamilyId::ALL {
-            self.age(peer, family, keep.contains(family), follower);
+            let because = keep.contains(family).then_some(Old::Restart);
+            self.age(peer, family, because, follower);
         }
         self.peers.forget_if_gone(peer);
     }

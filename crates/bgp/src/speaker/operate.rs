@@ -149,7 +149,7 @@ impl Speaker {
         true
     }
 
-    fn session_of(&self, peer: PeerId) -> Option<(ConnId, &crate::negotiate::Agreed)> {
+    pub(super) fn session_of(&self, peer: PeerId) -> Option<(ConnId, &crate::negotiate::Agreed)> {
         let main = self.peers.get(peer.0)?.main?;
         let conn = self.conns.get(main)?;
         let agreed = conn.agreed.as_deref()?;

@@ -19,6 +19,7 @@ impl Speaker {
             return;
         };
         peer.ended = Families::NONE;
+        peer.refreshing = Families::NONE;
         let Some(conn) = self.conns.get(id) else {
             return;
         };
@@ -90,7 +91,9 @@ impl Speaker {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
         };
-        if peer.stale.is_some() {
+        // Routes that a refresh made old are not stale in this sense: they wait for the end of the refresh.
+        let is_stale = |stale: &Stale| stale.families.contains(family);
+        if peer.stale.as_deref().is_some_and(is_stale) {
             self.rib.sweep_stale(PeerId(index), family);
             self.has_work = true;
         }
@@ -181,13 +184,27 @@ impl Speaker {
         self.has_work = true;
     }
 
-    /// The peer starts to send all its routes of a family again (RFC 7313, section 4).
+    /// The peer starts to send all its routes of a family again (RFC 7313, section 4). With graceful restart that is
+    /// ignored before its End-of-RIB, so that its stale routes and the old ones of a refresh stay apart.
     pub(super) fn refresh_begins(&mut self, index: u32, family: FamilyId) {
+        let has_ended = self.session_of(PeerId(index)).is_some_and(|(_, agreed)| {
+            let peer = self.peers.get(index);
+            agreed.graceful.is_none() || peer.is_some_and(|peer| peer.ended.contains(family))
+        });
+        let Some(peer) = self.peers.get_mut(index).filter(|_| has_ended) else {
+            return;
+        };
+        peer.refreshing = peer.refreshing.with(family);
         self.rib.mark_stale(PeerId(index), family);
     }
 
     /// The peer has sent all of them: routes that it did not send again are removed.
     pub(super) fn refresh_ends(&mut self, index: u32, family: FamilyId) {
+        let is_open = |peer: &&mut crate::peer::Peer| peer.refreshing.contains(family);
+        let Some(peer) = self.peers.get_mut(index).filter(is_open) else {
+            return;
+        };
+        peer.refreshing = peer.refreshing.without(family);
         self.rib.sweep_stale(PeerId(index), family);
         self.has_work = true;
     }

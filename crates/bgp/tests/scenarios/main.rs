@@ -7,4 +7,5 @@ mod hand;
 mod keeping;
 mod losses;
 mod net;
+mod refresh;
 mod routes;

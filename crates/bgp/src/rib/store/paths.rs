@@ -14,7 +14,7 @@ pub(crate) const LOCAL: u32 = 0x00ff_ffff;
 /// A path, which routes of many prefixes can share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PathInfo {
-    /// The peer's number times 256, plus the number of its session.
+    /// The peer's number times 256, plus the number of its session or refresh.
     source: u32,
     /// The path identifier as received (RFC 7911); 0 without one.
     pub(crate) path_id: u32,

@@ -165,12 +165,50 @@ pub(crate) struct Held {
     pub(crate) routes: u32,
     /// The routes of older sessions among them.
     pub(crate) old: u32,
-    /// The number of the current session.
+    /// The number of the current session, or of the current refresh within it.
     pub(crate) epoch: u8,
-    /// The older session whose routes are kept for now.
-    pub(crate) kept: Option<u8>,
-    /// How many sessions there were since all old routes were removed.
+    /// Why old routes are kept for now, if they are.
+    pub(crate) kept: Option<Kept>,
+    /// How many numbers were used since all old routes were removed.
     pub(crate) sessions: u8,
+}
+
+/// The old routes of a peer that are kept: all from the number `since` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) since: u8,
+    pub(crate) because: Old,
+}
+
+/// What made routes old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Old {
+    /// The peer sends all its routes again (RFC 7313). It still has them, so they are as good as new ones if its session
+    /// ends before it has sent them.
+    Refresh,
+    /// Its session has ended (RFC 4724). If the next session ends too before they are sent again, they are removed.
+    Restart,
+}
+
+impl Held {
+    /// Whether routes with that number stay: those of the current session, and old ones that are kept.
+    #[inline]
+    pub(crate) fn stays(&self, epoch: u8) -> bool {
+        epoch == self.epoch
+            || self
+                .kept
+                .is_some_and(|kept| self.age_of(epoch) <= self.age_of(kept.since))
+    }
+
+    /// Whether there are routes that a refresh made old.
+    pub(crate) fn is_refreshing(&self) -> bool {
+        self.old > 0 && self.kept.is_some_and(|kept| kept.because == Old::Refresh)
+    }
+
+    /// How many numbers were used after that one.
+    const fn age_of(&self, epoch: u8) -> u8 {
+        self.epoch.wrapping_sub(epoch)
+    }
 }
 
 /// A peer.

@@ -7,13 +7,17 @@ use wire::bgp::FamilyId;
 use wire::with_family;
 
 use super::paths::LOCAL;
+use super::peer::{Kept, Old};
 use super::table::{Stored, Whose};
 use super::{Follower, Store};
 use crate::rib::number::NONE;
 
-/// How many sessions of a peer may start and end before its old routes are swept. More would let the 8-bit session
+/// How many numbers of sessions and refreshes a peer may use before its old routes are swept. More would let the 8-bit
 /// number wrap around.
 const SESSIONS_MAX: u8 = 250;
+/// How many of those numbers refreshes may use, so that sessions have some left.
+const REFRESHES_MAX: u8 = 100;
+
 /// A walk over a table. It goes around until no peer needs it.
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
@@ -33,13 +37,16 @@ impl Sweep {
 }
 
 impl Store {
-    /// Makes all routes of a peer those of an older session. With `keeps`, the routes of the last session stay until
-    /// they are swept on request; all others are removed, in slices.
+    /// Makes all routes of a peer old. With `because`, they stay until they are swept on request; without it they are
+    /// removed, in slices.
+    ///
+    /// Routes that were old before stay too if a refresh made them old: the peer has not withdrawn them. Those that a
+    /// restart made old are removed, because the peer had its time to send them again (RFC 4724, section 4.2).
     pub(in crate::rib) fn age(
         &mut self,
         peer: u32,
         family: FamilyId,
-        keeps: bool,
+        because: Option<Old>,
         follower: &mut impl Follower,
     ) {
         let Some(state) = self.peers.get_mut(peer) else {
@@ -47,12 +54,33 @@ impl Store {
         };
         let held = state.held_mut(family);
         let has_older = held.old > 0;
-        held.kept = keeps.then_some(held.epoch);
+        if because == Some(Old::Refresh) && held.is_refreshing() {
+            // The peer starts again before it has sent all. Without new routes there is nothing more to mark, and many
+            // such starts must not use up the numbers.
+            let is_marked = held.old == held.routes;
+            if is_marked || held.sessions >= REFRESHES_MAX {
+                return;
+            }
+        }
+        let since = match held.kept {
+            Some(kept) if held.is_refreshing() => kept.since,
+            Some(_) | None => held.epoch,
+        };
+        let drops_older = has_older && !held.is_refreshing();
+        held.kept = because.map(|because| Kept { since, because });
         held.old = held.routes;
         held.epoch = held.epoch.wrapping_add(1);
         held.sessions = if has_older { held.sessions + 1 } else { 0 };
         let is_late = held.sessions >= SESSIONS_MAX;
-        if held.old > 0 && (!keeps || has_older) {
+        if is_late {
+            // The oldest numbers are about to be used again. Only the routes of the last number can stay.
+            let last = held.epoch.wrapping_sub(1);
+            held.kept = because.map(|because| Kept {
+                since: last,
+                because,
+            });
+        }
+        if held.old > 0 && (because.is_none() || drops_older || is_late) {
             self.request_sweep(peer, family);
         }
         if is_late {
@@ -158,7 +186,7 @@ impl Store {
                 peer,
                 path_id: path.path_id,
             };
-            if path.epoch() != held.epoch && held.kept != Some(path.epoch()) {
+            if !held.stays(path.epoch()) {
                 self.take_at::<F>(slot, whose, follower);
                 changed += 1;
             } else if state.reimports {

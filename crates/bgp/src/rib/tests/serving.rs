@@ -189,6 +189,60 @@ fn stale_routes_stay_and_those_not_announced_again_go_at_the_end() {
 }
 
 #[test]
+fn routes_that_a_refresh_made_old_stay_when_the_session_ends_in_the_middle() {
+    let v4 = FamilyId::Ipv4Unicast;
+    let mut net = Net::new();
+    net.open(1, 64_501);
+    net.open(2, 64_502);
+    net.say_routes(1, &Said::path(&[64_501]), &many(10));
+    net.settle();
+    // The peer starts three times, and sends some of its routes again each time.
+    for count in [2, 4, 0] {
+        net.rib.mark_stale(PeerId(1), v4, T0);
+        net.say_routes(1, &Said::path(&[64_501]), &many(count));
+        net.settle();
+        assert_eq!(net.rib.counts(v4), (10, 10));
+    }
+    net.close(1, Families::ALL);
+    net.settle();
+    assert_eq!(net.ear(2).routes.len(), 10);
+    // It is back, and sends seven of them: after that only these are left.
+    net.open(1, 64_501);
+    net.say_routes(1, &Said::path(&[64_501]), &many(7));
+    net.rib.end_of_rib(PeerId(1), v4, T0);
+    net.settle();
+    assert_eq!((net.rib.counts(v4), net.ear(2).routes.len()), ((7, 7), 7));
+    // Without graceful restart all go, also in the middle of a refresh.
+    net.rib.mark_stale(PeerId(1), v4, T0);
+    net.say_routes(1, &Said::path(&[64_501]), &many(3));
+    net.close(1, Families::NONE);
+    net.settle();
+    assert_eq!(net.rib.counts(v4), (0, 0));
+}
+
+#[test]
+fn a_refresh_may_start_any_number_of_times() {
+    let v4 = FamilyId::Ipv4Unicast;
+    let mut net = Net::new();
+    net.open(1, 64_501);
+    net.say_routes(1, &Said::path(&[64_501]), &many(10));
+    for round in 1..1_000 {
+        net.rib.mark_stale(PeerId(1), v4, T0);
+        net.say_routes(1, &Said::path(&[64_501, round]), &many(2));
+        net.settle();
+        assert_eq!(net.rib.counts(v4), (10, 10), "round {round}");
+    }
+    net.close(1, Families::ALL);
+    net.settle();
+    assert_eq!(net.rib.counts(v4), (10, 10));
+    net.open(1, 64_501);
+    net.say_routes(1, &Said::path(&[64_501]), &many(3));
+    net.rib.end_of_rib(PeerId(1), v4, T0);
+    net.settle();
+    assert_eq!(net.rib.counts(v4), (3, 3));
+}
+
+#[test]
 fn a_closed_peer_is_swept_in_slices_while_its_next_session_announces() {
     let mut net = Net::new();
     net.open(1, 64_501);
