@@ -13,7 +13,8 @@ pub(crate) struct Resend {
     /// Slots that were taken out of `dirty`. Those from `at` on are not sent yet.
     pub(crate) window: Vec<Item>,
     pub(crate) at: usize,
-    /// For a member that started with no routes: the slots that it was sent. Other members may know of any slot.
+    /// The slots that the member was sent, if they are known: from the start of a session or a refresh on. Only such
+    /// slots are withdrawn. A member that fell behind may know of any slot.
     pub(crate) sent: Option<Dirty>,
     /// Whether it is an enhanced refresh, whose end is marked (RFC 7313).
     pub(crate) is_marked: bool,

@@ -8,6 +8,7 @@ use super::Groups;
 use super::group::{Context, Group};
 use super::member::Resend;
 use crate::policy::Edits;
+use crate::rib::dirty::Dirty;
 use crate::rib::hash;
 use crate::rib::number::NONE;
 use crate::rib::store::Store;
@@ -117,15 +118,22 @@ impl Groups {
             }
         }
         let is_apart = group.outward.add_path.is_none();
-        let mut resend = Resend {
+        // The member has read the queue, so it was sent all that the group has advertised, except its own routes.
+        let mut sent = Dirty::default();
+        let mut dirty = Dirty::default();
+        for slot in 0..group.sent.len() {
+            let path = group.sent_path(slot);
+            if path != NONE && store.path(path).peer() != peer {
+                dirty.insert(slot);
+                sent.insert(slot);
+            }
+        }
+        let resend = Resend {
+            dirty,
+            sent: Some(sent),
             is_marked,
             ..Resend::default()
         };
-        for slot in 0..group.sent.len() {
-            if group.sent_path(slot) != NONE {
-                resend.dirty.insert(slot);
-            }
-        }
         if let Some(member) = self.members.get_mut(peer, family) {
             if is_apart {
                 group.queue.leave(member.cursor, |_| {});

@@ -152,6 +152,34 @@ fn a_refresh_is_all_again_between_its_marks() {
 }
 
 #[test]
+fn a_refresh_withdraws_nothing_that_was_not_sent() {
+    let mut net = Net::new();
+    net.open(1, 64_501);
+    net.open(2, 64_502);
+    net.say_routes(1, &Said::path(&[64_501]), &many(10));
+    net.say(2, &Said::path(&[64_502]), &["10.200.0.0/16"]);
+    net.settle();
+    // Most routes of the group are the peer's own.
+    for _ in 0..2 {
+        net.rib.refresh(PeerId(1), FamilyId::Ipv4Unicast, T0);
+        net.settle();
+    }
+    assert_eq!((net.ear(1).noise, net.ear(1).updates), (0, 3));
+    assert_eq!(net.ear(1).prefixes(), ["10.200.0.0/16"]);
+    // Meanwhile a route is withdrawn that was sent, another one that was not, and a third one becomes the peer's own.
+    net.say_routes(2, &Said::path(&[64_502, 7]), &many(14)[10..]);
+    net.settle();
+    net.rib.refresh(PeerId(1), FamilyId::Ipv4Unicast, T0);
+    net.read(1, 1);
+    net.unsay(1, &[&many(14)[0].prefix.to_string()]);
+    net.unsay(2, &["10.200.0.0/16"]);
+    net.say_routes(1, &Said::path(&[64_501]), &many(14)[10..11]);
+    net.settle();
+    assert_eq!(net.ear(1).noise, 0);
+    assert_eq!(net.ear(1).routes.len(), 3);
+}
+
+#[test]
 fn stale_routes_stay_and_those_not_announced_again_go_at_the_end() {
     let mut net = Net::new();
     net.open(1, 64_501);
