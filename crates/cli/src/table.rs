@@ -118,6 +118,7 @@ pub fn block(columns: &[Column], row: &Value, out: &mut impl Write) -> io::Resul
 /// escaped.
 pub fn show(value: &Value, shown: Shown) -> String {
     match (shown, value) {
+        (Shown::Since, Value::Null) => "never".into(),
         (_, Value::Null) => "-".into(),
         (_, Value::String(text)) if text.is_empty() => "-".into(),
         (_, Value::Array(list)) if list.is_empty() => "-".into(),
@@ -126,7 +127,7 @@ pub fn show(value: &Value, shown: Shown) -> String {
             let items: Vec<String> = list.iter().map(|item| show(item, shown)).collect();
             items.join(" ")
         }
-        (Shown::Age, Value::Number(number)) => age(number.as_f64().unwrap_or(0.0)),
+        (Shown::Age | Shown::Since, Value::Number(number)) => age(number.as_f64().unwrap_or(0.0)),
         (Shown::Tenths, Value::Number(number)) if number.is_f64() => {
             format!("{:.1}", number.as_f64().unwrap_or(0.0))
         }
@@ -228,6 +229,13 @@ mod tests {
             !text.contains('\u{1b}') && text.contains("a\\u{1b}[2Jb"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_never_was_has_no_age() {
+        assert_eq!(show(&Value::Null, Shown::Since), "never");
+        assert_eq!(show(&json!(185.0), Shown::Since), "3m05s");
+        assert_eq!(show(&Value::Null, Shown::Age), "-");
     }
 
     #[test]

@@ -68,8 +68,8 @@ pub struct NeighborView {
     pub state: State,
     /// Whether the operator has it running.
     pub is_started: bool,
-    /// When it became Established, or stopped being Established.
-    pub since: Instant,
+    /// When it became Established, or stopped being Established; `None` if it never was.
+    pub since: Option<Instant>,
     /// What the OPEN messages negotiated.
     pub agreed: Option<Agreed>,
     /// The hold time that we offer, in seconds.
@@ -159,7 +159,7 @@ impl Speaker {
             expected_asn: peer.remote_asn,
             state: self.state_of(peer),
             is_started: peer.is_started,
-            since: peer.since,
+            since: (peer.counts.ups > 0).then_some(peer.since),
             agreed: main.and_then(|(conn, _)| conn.agreed.as_deref().cloned()),
             hold_time_s: peer.settings.hold_time_s,
             heard: timed.map(|(_, hot)| hot.heard),

@@ -242,6 +242,23 @@ fn a_handshake_is_open_keepalive_and_then_silence() {
 }
 
 #[test]
+fn a_peer_is_up_or_down_since_its_first_session_and_never_before() {
+    let mut hand = Hand::new(passive());
+    hand.pass(Duration::from_secs(60));
+    assert_eq!(hand.view().since, None);
+    let conn = hand.connect();
+    hand.speaker.closed(conn, hand.now);
+    assert_eq!(hand.view().since, None);
+    let up = hand.now;
+    let conn = hand.up(&open());
+    hand.pass(Duration::from_secs(3));
+    assert_eq!(hand.view().since, Some(up));
+    hand.speaker.closed(conn, hand.now);
+    hand.drain();
+    assert_eq!(hand.view().since, Some(up + Duration::from_secs(3)));
+}
+
+#[test]
 fn every_cut_of_a_stream_reads_the_same() {
     let mut stream = octets(&open());
     stream.extend_from_slice(&KEEPALIVE);

@@ -46,8 +46,8 @@ row! {
         messages_in: u64 = [counter "MSGRCVD"],
         /// Messages sent.
         messages_out: u64 = [counter "MSGSENT"],
-        /// Time since the session was established, or since it ended.
-        since_s: f64 = [gauge Seconds "UP/DOWN"],
+        /// Time since the session was established, or since it ended; null: it was never established.
+        since_s: Option<f64> = [gauge Seconds Since "UP/DOWN"],
         /// State of the session.
         state: &'a str = [text],
         /// The state, or the number of prefixes received if the session is established.
@@ -81,8 +81,8 @@ row! {
         state: &'a str = [text "  state"],
         /// Whether the peer is started; false after `bgp stop`.
         is_started: bool = [text],
-        /// Time in this state.
-        since_s: f64 = [gauge Seconds "  time in state"],
+        /// Time since the session was established, or since it ended; null: it was never established.
+        since_s: Option<f64> = [gauge Seconds Since "  up or down for"],
         /// Our address and port.
         local: Option<SocketAddr> = [text "  local end"],
         /// The peer's address and port.

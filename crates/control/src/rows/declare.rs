@@ -109,6 +109,8 @@ pub enum Shown {
     Number,
     /// Seconds, as 4.2s, 3m05s, 2h07m or 5d03h.
     Age,
+    /// As [`Age`](Self::Age), and `never` if the value is absent.
+    Since,
     /// With one decimal.
     Tenths,
     /// A fraction, as a percentage.

@@ -201,6 +201,11 @@ fn a_declaration_has_kind_unit_look_and_documentation() {
     assert_eq!((uptime.unit, uptime.shown), (Unit::Seconds, Shown::Age));
     let hold = found(BgpHold::FIELDS, "hold_time_s");
     assert_eq!((hold.unit, hold.shown), (Unit::Seconds, Shown::Number));
+    let since = found(BgpNeighbor::FIELDS, "since_s");
+    assert_eq!(
+        (since.heading, since.shown),
+        (Some("UP/DOWN"), Shown::Since)
+    );
     assert!(found(Tunnel::FIELDS, "window").heading.is_none());
     for row in TYPES {
         assert!(

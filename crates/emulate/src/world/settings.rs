@@ -125,12 +125,7 @@ impl Kinds {
                 own.advertisement_interval.as_nanos(),
                 own.connect_retry.as_nanos(),
             ),
-            flags: [
-                own.ipv6,
-                own.validates,
-                own.roles,
-                own.enforces_first_as,
-            ],
+            flags: [own.ipv6, own.validates, own.roles, own.enforces_first_as],
         };
         if let Some(made) = self.made.get(&kind) {
             return Arc::clone(made);
