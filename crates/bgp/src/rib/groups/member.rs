@@ -51,6 +51,11 @@ impl Member {
         self.group.checked_sub(1)
     }
 
+    /// Whether something is to be sent after the queue is read.
+    pub(crate) fn owes_anything(&self) -> bool {
+        self.owes_end || self.owes_refresh_end || self.wants_refresh
+    }
+
     pub(crate) fn set_group(&mut self, group: u32) {
         self.group = group + 1;
     }

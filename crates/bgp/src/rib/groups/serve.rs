@@ -68,10 +68,13 @@ impl Groups {
                 return false;
             };
             let has_more = group.queue.read(&mut member.cursor, peer, out, limit);
+            // A refresh with several paths forgets what was advertised, so withdrawals that wait for the timer go first.
+            let has_waiting = group.outward.add_path.is_some() && !group.pending.is_empty();
+            let is_due = group.is_due(now) || member.wants_refresh && has_waiting;
             if out.len() >= limit {
-                return has_more || member.wants_refresh || member.owes_end || group.is_due(now);
+                return has_more || is_due || member.owes_anything();
             }
-            if group.is_due(now) {
+            if is_due {
                 self.flush(number, store, now);
                 continue;
             }

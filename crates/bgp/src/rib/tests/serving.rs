@@ -152,6 +152,26 @@ fn a_refresh_is_all_again_between_its_marks() {
 }
 
 #[test]
+fn a_refresh_with_several_paths_loses_no_withdrawal_that_waits() {
+    let mut net = Net::new();
+    net.open(1, 64_501);
+    let mut traits = Net::traits(2, 64_502);
+    traits.add_path_tx = Families::ALL;
+    traits.advertisement_interval = Duration::from_secs(30);
+    net.open_with(2, traits);
+    net.say_routes(1, &Said::path(&[64_501]), &many(10));
+    net.settle();
+    assert_eq!(net.ear(2).routes.len(), 10);
+    // The timer runs, so this waits. The peer asks for all routes before it is over.
+    net.unsay(1, &[&many(1)[0].prefix.to_string()]);
+    net.settle();
+    assert_eq!(net.ear(2).routes.len(), 10);
+    net.rib.refresh(PeerId(2), FamilyId::Ipv4Unicast, T0);
+    net.settle();
+    assert_eq!((net.ear(2).routes.len(), net.ear(2).noise), (9, 0));
+}
+
+#[test]
 fn a_refresh_withdraws_nothing_that_was_not_sent() {
     let mut net = Net::new();
     net.open(1, 64_501);
