@@ -144,8 +144,8 @@ impl Speaker {
         }
     }
 
-    /// Ends the session of a peer that announced more prefixes than its limit (RFC 4271, section 6.7). The peer stays in
-    /// Idle for the time of the limit, or until an operator starts it.
+    /// Ends the session of a peer that announced more prefixes than its limit (RFC 4271, section 6.7). The peer stays
+    /// in Idle for the time of the limit, or until an operator starts it.
     fn over_limit(&mut self, index: u32, now: Instant) {
         let Some(peer) = self.peers.get_mut(index) else {
             return;
@@ -157,7 +157,7 @@ impl Speaker {
         if limit.restart_after.is_none() {
             peer.is_started = false;
         }
-        let main = peer.main;
+        let (main, second) = (peer.main, peer.second);
         self.hold(index);
         let of = |family: FamilyId| {
             let counts = self.rib.peer_counts(PeerId(index), family);
@@ -168,6 +168,10 @@ impl Speaker {
             family: family.unwrap_or(FamilyId::IN_FIELDS),
             prefixes_max: limit.prefixes_max,
         };
+        // A second connection would take the place of the first one at once.
+        if second.is_some() {
+            self.run(index, second, fsm::Event::AutomaticStop, why.clone(), now);
+        }
         self.run(index, main, fsm::Event::AutomaticStop, why, now);
     }
 

@@ -119,6 +119,20 @@ fn held_peers_are_limited_and_none_is_let_in_for_another() {
 }
 
 #[test]
+fn a_second_connection_does_not_get_around_the_limit() {
+    let mut hand = Hand::of(network(limited(None), 1));
+    let first = up(&mut hand, host(7));
+    let second = hand.connect_from(host(7), 40_001).unwrap();
+    hand.send(first, &announcement(&[THEIRS], &TOO_MANY));
+    assert_eq!(hand.codes(first), Some((6, 1)));
+    hand.send_open(second, &open());
+    hand.send(second, &KEEPALIVE);
+    assert_eq!(hand.speaker.established(), 0);
+    assert_eq!(hand.speaker.summary().connections, 0);
+    assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
+}
+
+#[test]
 fn a_stopped_dynamic_peer_is_refused_until_it_is_started() {
     let mut hand = Hand::of(network(limited(Some(Duration::from_secs(1))), 1));
     let conn = up(&mut hand, host(7));
