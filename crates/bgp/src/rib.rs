@@ -229,6 +229,12 @@ impl Rib {
         self.watch = Some(Box::new(Watch::new(&self.store)));
     }
 
+    /// Replaces our AS, our BGP identifier and our cluster identifier. Loops are detected by the new ones from now on.
+    /// The caller closes the sessions for which the change matters: their routes were judged by the old ones.
+    pub fn set_identity(&mut self, asn: u32, router_id: u32, cluster_id: Option<u32>) {
+        self.store.set_identity(asn, router_id, cluster_id);
+    }
+
     /// The next change of a best route, after [`watch_changes`](Self::watch_changes). Of several changes of one prefix
     /// only the last is returned.
     pub fn poll_change(&mut self) -> Option<BestChange> {

@@ -50,6 +50,7 @@ pub struct Speaker {
     router_id: Ipv4Addr,
     limits: Limits,
     random: Random,
+    cluster_id: Option<Ipv4Addr>,
     peers: Peers,
     networks: Vec<Network>,
     /// How many dynamic peers are held back, apart from those that are counted in their network.
@@ -110,6 +111,7 @@ impl Speaker {
             peers: Peers::new(random.next()),
             random,
             networks: Vec::new(),
+            cluster_id: config.cluster_id,
             held: 0,
             conns: Conns::default(),
             rib,

@@ -110,6 +110,14 @@ impl Store {
         }
     }
 
+    /// Replaces our AS and identifiers.
+    pub(super) fn set_identity(&mut self, asn: u32, router_id: u32, cluster_id: Option<u32>) {
+        self.config.asn = asn;
+        self.config.router_id = router_id;
+        self.config.cluster_id = cluster_id;
+        self.peers.set_local(asn, router_id);
+    }
+
     /// Our cluster identifier as a route reflector.
     pub(super) fn cluster_id(&self) -> u32 {
         self.config.cluster_id.unwrap_or(self.config.router_id)

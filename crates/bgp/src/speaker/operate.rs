@@ -2,6 +2,7 @@
 //!
 //! Implements parts of RFC 4271, section 8.1.2.
 
+use core::net::Ipv4Addr;
 use std::sync::Arc;
 
 use base::Instant;
@@ -17,8 +18,10 @@ use crate::policy::Policy;
 use crate::table::{ConnId, Flags};
 
 /// What a new configuration changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reload {
+    /// Settings of the speaker itself that are new: `asn`, `router_id`, `cluster_id`.
+    pub own: Vec<&'static str>,
     /// Peers that were added.
     pub added: u32,
     /// Peers that were removed.
@@ -184,17 +187,24 @@ impl Speaker {
 
     /// Applies a new configuration. Sessions continue if nothing changed that they negotiated. New policies apply at
     /// once, and stored routes are judged again in slices.
+    ///
+    /// A new AS number or BGP Identifier starts every session again, a new cluster identifier those of internal peers.
     pub fn reload(&mut self, config: SpeakerConfig, now: Instant) -> Reload {
-        let mut reload = Reload::default();
-        let is_other = self.asn != config.asn || self.router_id != config.router_id;
-        self.asn = config.asn;
-        self.router_id = config.router_id;
+        let mut reload = Reload {
+            own: self.set_identity(&config),
+            ..Reload::default()
+        };
+        let is_other = |key| reload.own.contains(&key);
+        let ends_all = is_other("asn") || is_other("router_id");
+        let ends_internal = is_other("cluster_id");
         self.limits = config.limits;
         let mut policies = Vec::new();
         let olds: Vec<u32> = self.peers.iter().map(|(index, _)| index).collect();
         for index in olds {
             match self.fate(index, &config) {
-                Fate::Stays(settings) if !is_other => {
+                Fate::Stays(settings)
+                    if !(ends_all || ends_internal && self.is_internal(index)) =>
+                {
                     reload.kept += 1;
                     self.resettle(index, settings, &mut policies);
                 }
@@ -208,6 +218,9 @@ impl Speaker {
                 }
             }
         }
+        let cluster_id = config.cluster_id.map(Ipv4Addr::to_bits);
+        self.rib
+            .set_identity(config.asn, config.router_id.to_bits(), cluster_id);
         self.renumber_networks(config.dynamic);
         let mut begun = 0;
         for new in config.peers {
@@ -224,6 +237,26 @@ impl Speaker {
         self.rib.set_policies(policies, config.roas);
         self.has_work = true;
         reload
+    }
+
+    /// Takes over our AS and identifiers. Returns the names of those that are new.
+    fn set_identity(&mut self, config: &SpeakerConfig) -> Vec<&'static str> {
+        let is_new = [
+            ("asn", self.asn != config.asn),
+            ("router_id", self.router_id != config.router_id),
+            ("cluster_id", self.cluster_id != config.cluster_id),
+        ];
+        self.asn = config.asn;
+        self.router_id = config.router_id;
+        self.cluster_id = config.cluster_id;
+        let new = is_new.into_iter().filter(|(_, is_new)| *is_new);
+        new.map(|(key, _)| key).collect()
+    }
+
+    /// Whether a peer has a session and is in our AS.
+    fn is_internal(&self, index: u32) -> bool {
+        let session = self.session_of(PeerId(index));
+        session.is_some_and(|(_, agreed)| agreed.is_internal())
     }
 
     /// What a new configuration means for a peer.

@@ -9,3 +9,4 @@ mod losses;
 mod net;
 mod refresh;
 mod routes;
+mod reload;

@@ -157,6 +157,14 @@ impl BgpService {
         self.preserves = bgp.preserves();
         self.announce(&bgp.announce, pools);
         self.has_work = true;
+        for key in &reload.own {
+            let whose = if *key == "cluster_id" {
+                "internal"
+            } else {
+                "all"
+            };
+            tracing::info!("bgp.{key} changed: {whose} sessions start again");
+        }
         tracing::info!(
             added = reload.added,
             removed = reload.removed,

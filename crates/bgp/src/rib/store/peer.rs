@@ -248,6 +248,11 @@ impl Peers {
         }
     }
 
+    /// Replaces our AS and identifier.
+    pub(crate) fn set_local(&mut self, asn: u32, router_id: u32) {
+        self.local = Source::local(asn, router_id);
+    }
+
     #[inline]
     pub(crate) fn get(&self, peer: u32) -> Option<&Peer> {
         self.list.get(peer as usize)?.as_deref()
