@@ -41,7 +41,7 @@ impl Mesh {
             .map(|number| {
                 let mut config =
                     SpeakerConfig::new(64_512 + number, Ipv4Addr::from_bits(number + 1));
-                config.limits.recent_events_max = 16;
+                config.limits.recent_events_max = Some(16);
                 config.peers = (0..routers)
                     .filter(|other| *other != number)
                     .map(|other| {

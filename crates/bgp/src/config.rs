@@ -114,8 +114,9 @@ pub struct Limits {
     pub dynamic_peers_max: u32,
     /// The most dynamic peers that are held back without a place in their network.
     pub held_peers_max: u32,
-    /// The most recent events that are stored for operators.
-    pub recent_events_max: u32,
+    /// The most recent events that are stored for operators; by default 16 for each peer, at least 1,024 and at most
+    /// 65,536.
+    pub recent_events_max: Option<u32>,
 }
 
 impl Default for Limits {
@@ -123,7 +124,7 @@ impl Default for Limits {
         Self {
             dynamic_peers_max: 100_000,
             held_peers_max: 10_000,
-            recent_events_max: 256,
+            recent_events_max: None,
         }
     }
 }

@@ -52,10 +52,13 @@ pub enum Event {
         /// The reason.
         reason: CloseReason,
     },
-    /// A malformed UPDATE was received (RFC 7606); the peer's view has it.
+    /// A malformed UPDATE was received (RFC 7606); the peer's view has it, or
+    /// [`past_neighbor`](crate::Speaker::past_neighbor) after a dynamic peer is forgotten.
     Malformed {
         /// The peer.
         peer: PeerId,
+        /// Its address.
+        remote: IpAddr,
     },
     /// A dynamic peer was forgotten: its identifier may be reused.
     Forgotten {
@@ -101,6 +104,46 @@ pub enum What {
     Refused(crate::discard::Discard),
 }
 
+impl What {
+    /// Cuts off data of NOTIFICATIONs beyond [`DATA_MAX`].
+    fn shorten(&mut self) {
+        let notification = match self {
+            Self::Sent(notification) | Self::Received(notification) => notification,
+            Self::Ended(reason) => match &mut **reason {
+                CloseReason::Received(notification) | CloseReason::Fault(notification) => {
+                    notification
+                }
+                CloseReason::Closed
+                | CloseReason::ConnectFailed
+                | CloseReason::HoldTimer
+                | CloseReason::SendHoldTimer
+                | CloseReason::Shutdown(_)
+                | CloseReason::Reset(_)
+                | CloseReason::Deconfigured
+                | CloseReason::ConfigurationChanged
+                | CloseReason::PrefixLimit { .. }
+                | CloseReason::Collision
+                | CloseReason::PeerRestarted
+                | CloseReason::StateMachine(_)
+                | CloseReason::ConnectRetryTimer => return,
+            },
+            Self::State { .. } | Self::Malformed | Self::Refused(_) => return,
+        };
+        if notification.data.len() > DATA_MAX {
+            notification.data.truncate(DATA_MAX);
+            notification.data.shrink_to_fit();
+        }
+    }
+}
+
+/// How many events are stored for each peer, unless the number is configured.
+const EVENTS_PER_PEER: usize = 16;
+/// The least and the most events that are stored then.
+const EVENTS: core::ops::RangeInclusive<usize> = 1_024..=65_536;
+/// The octets of a NOTIFICATION's data that an event keeps: enough for the longest text (RFC 9003). Peers choose the
+/// rest, up to 64 KiB, and there are many events.
+const DATA_MAX: usize = 256;
+
 /// The latest events: new ones replace the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct RecentEvents {
@@ -109,7 +152,14 @@ pub(crate) struct RecentEvents {
 }
 
 impl RecentEvents {
-    pub(crate) fn push(&mut self, recent: RecentEvent, recent_events_max: u32) {
+    /// How many events are stored for that many peers.
+    pub(crate) fn room_for(peers: usize) -> u32 {
+        let room = peers.saturating_mul(EVENTS_PER_PEER);
+        room.clamp(*EVENTS.start(), *EVENTS.end()) as u32
+    }
+
+    pub(crate) fn push(&mut self, mut recent: RecentEvent, recent_events_max: u32) {
+        recent.what.shorten();
         while self.ring.len() >= recent_events_max as usize {
             if self.ring.pop_front().is_none() {
                 return;

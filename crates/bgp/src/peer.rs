@@ -215,6 +215,11 @@ impl Peers {
         self.by_address.len()
     }
 
+    /// The most peers that there were at one time.
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
     /// Reserves room for more peers.
     pub(crate) fn reserve(&mut self, peers: usize) {
         self.places.reserve_exact(peers);

@@ -2,7 +2,8 @@
 //!
 //! The files of `speaker/`: `machine` runs the table of [`fsm`] and carries out its actions; `receive`
 //! splits the streams into messages; `send` fills them; `clock` fires timers; `routes` connects sessions and the rib;
-//! `operate` has the operator's verbs; `hold` keeps dynamic peers back; `views` builds what operators look at.
+//! `operate` has the operator's verbs; `hold` keeps dynamic peers back; `past` has what stays of those that are gone;
+//! `views` builds what operators look at.
 //!
 //! Implements parts of RFC 4271, sections 3 and 8.1.4.
 
@@ -10,6 +11,7 @@ mod clock;
 mod hold;
 mod machine;
 mod operate;
+mod past;
 mod receive;
 mod routes;
 mod send;
@@ -48,13 +50,15 @@ const EVENTS_KEPT: usize = 32;
 pub struct Speaker {
     asn: u32,
     router_id: Ipv4Addr,
+    cluster_id: Option<Ipv4Addr>,
     limits: Limits,
     random: Random,
-    cluster_id: Option<Ipv4Addr>,
     peers: Peers,
     networks: Vec<Network>,
     /// How many dynamic peers are held back, apart from those that are counted in their network.
     held: u32,
+    /// Dynamic peers that are gone, oldest first.
+    past: VecDeque<Peer>,
     conns: Conns,
     rib: Rib,
     /// Whether the rib may have something to do.
@@ -107,12 +111,13 @@ impl Speaker {
         let mut speaker = Self {
             asn: config.asn,
             router_id: config.router_id,
+            cluster_id: config.cluster_id,
             limits: config.limits,
             peers: Peers::new(random.next()),
             random,
             networks: Vec::new(),
-            cluster_id: config.cluster_id,
             held: 0,
+            past: VecDeque::new(),
             conns: Conns::default(),
             rib,
             has_work: false,
@@ -226,7 +231,8 @@ impl Speaker {
         network.peers += 1;
         let settings = network.config.settings.clone();
         let config = PeerConfig::new(address, network.config.remote_asn, settings);
-        let peer = Peer::new(config, Origin::Dynamic(at as u32), now);
+        let mut peer = Peer::new(config, Origin::Dynamic(at as u32), now);
+        self.recall(&mut peer);
         let index = self.peers.insert(peer);
         self.begin(index, now);
         Ok(index)
@@ -325,8 +331,9 @@ impl Speaker {
 
     fn happened(&mut self, remote: IpAddr, what: What, at: Instant) {
         let recent = RecentEvent { at, remote, what };
-        self.recent_events
-            .push(recent, self.limits.recent_events_max);
+        let most = self.limits.recent_events_max;
+        let most = most.unwrap_or_else(|| RecentEvents::room_for(self.peers.places()));
+        self.recent_events.push(recent, most);
     }
 
     /// The state of a peer: that of its main connection, if it has one.

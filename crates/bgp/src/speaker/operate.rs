@@ -60,8 +60,8 @@ impl Speaker {
         }
     }
 
-    /// Stops a peer, with a text for its operator (RFC 9003). The peer stays in Idle until it is started, also if it is a
-    /// dynamic peer: then [`start_peer`](Self::start_peer) forgets it, and its host may connect again.
+    /// Stops a peer, with a text for its operator (RFC 9003). The peer stays in Idle until it is started. That holds for
+    /// a dynamic peer too: [`start_peer`](Self::start_peer) forgets it, and its host may connect again.
     pub fn stop_peer(&mut self, peer: PeerId, text: &str, now: Instant) {
         self.latest = now;
         let Some(found) = self.peers.get_mut(peer.0) else {
@@ -372,6 +372,7 @@ impl Speaker {
                 peer: PeerId(index),
                 remote: peer.remote,
             });
+            self.remember(peer);
         }
     }
 }

@@ -223,9 +223,10 @@ impl Speaker {
         let remote = peer.remote;
         self.happened(remote, What::Malformed, now);
         let peer = PeerId(index);
+        let event = Event::Malformed { peer, remote };
         // One event until it is polled, so that a flood of malformed messages costs no memory.
-        if self.events.back() != Some(&Event::Malformed { peer }) {
-            self.events.push_back(Event::Malformed { peer });
+        if self.events.back() != Some(&event) {
+            self.events.push_back(event);
         }
     }
 

@@ -137,7 +137,7 @@ impl Speaker {
         Some(self.view(PeerId(index), peer, now))
     }
 
-    fn view(&self, id: PeerId, peer: &Peer, now: Instant) -> NeighborView {
+    pub(super) fn view(&self, id: PeerId, peer: &Peer, now: Instant) -> NeighborView {
         let main = peer
             .main
             .and_then(|main| Some((self.conns.get(main)?, self.conns.hot(main)?)));

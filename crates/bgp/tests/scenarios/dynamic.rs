@@ -7,10 +7,10 @@ use base::Duration;
 use bgp::config::PrefixLimit;
 use bgp::fsm::State;
 use bgp::policy::Policy;
-use bgp::{ConnId, Discard, DynamicConfig, PeerSettings, RemoteAsn, SpeakerConfig};
+use bgp::{CloseReason, ConnId, Discard, DynamicConfig, PeerSettings, RemoteAsn, SpeakerConfig};
 use wire::bgp::KEEPALIVE;
 
-use crate::hand::{Hand, OURS, THEIRS, announcement, open, restarting};
+use crate::hand::{Hand, OURS, THEIRS, announcement, message, open, restarting};
 
 const TOO_MANY: [[u8; 3]; 3] = [[198, 51, 100], [198, 51, 101], [198, 51, 102]];
 
@@ -195,4 +195,48 @@ fn a_reload_keeps_held_peers_in_their_count() {
     assert_eq!(hand.connect_from(host(7), 1), Err(Discard::PeerIdle));
     up(&mut hand, host(8));
     up(&mut hand, host(9));
+}
+
+#[test]
+fn a_malformed_update_can_be_read_after_the_dynamic_peer_is_gone() {
+    // ORIGIN 7; then a message whose lengths are wrong, which ends the session.
+    let origin = message(2, &[0, 0, 0, 4, 0x40, 1, 1, 7, 24, 198, 51, 100]);
+    let lengths = [0, 9, 0, 0];
+    let mut hand = Hand::of(network(PeerSettings::default(), 100));
+    let conn = up(&mut hand, host(7));
+    hand.send(conn, &origin);
+    hand.send(conn, &message(2, &lengths));
+    assert_eq!(hand.codes(conn), Some((3, 1)));
+    assert_eq!(hand.speaker.peer(host(7)), None);
+    let past = |hand: &Hand| hand.speaker.past_neighbor(host(7), hand.now);
+    let view = past(&hand).expect("it can be looked at");
+    assert_eq!((view.state, view.counts.malformed), (State::Idle, 2));
+    assert_eq!(*view.malformed.unwrap().octets, lengths);
+    assert!(matches!(view.last_end, Some(CloseReason::Fault(_))));
+    // When it is back, its own view has it, and again after a session without a fault.
+    let conn = up(&mut hand, host(7));
+    assert!(past(&hand).is_none());
+    let peer = hand.speaker.peer(host(7)).unwrap();
+    let view = hand.speaker.neighbor(peer, hand.now).unwrap();
+    assert_eq!(*view.malformed.unwrap().octets, lengths);
+    hand.speaker.closed(conn, hand.now);
+    hand.drain();
+    assert_eq!(past(&hand).unwrap().counts.malformed, 2);
+    // The latest 64 stay. Peers without a fault are not among them.
+    for last in 20..120 {
+        let conn = up(&mut hand, host(last));
+        if last < 83 {
+            hand.send(conn, &origin);
+        }
+        hand.speaker.closed(conn, hand.now);
+        hand.drain();
+    }
+    assert!(past(&hand).is_some());
+    let conn = up(&mut hand, host(200));
+    hand.send(conn, &origin);
+    hand.speaker.closed(conn, hand.now);
+    hand.drain();
+    assert!(past(&hand).is_none());
+    let one = |last| hand.speaker.past_neighbor(host(last), hand.now);
+    assert!(one(20).is_some() && one(200).is_some() && one(100).is_none());
 }

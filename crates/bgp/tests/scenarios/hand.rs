@@ -718,19 +718,3 @@ fn a_malformed_update_is_counted_and_kept_to_be_shown() {
     assert_eq!(hand.codes(conn), Some((3, 1)));
     assert_eq!(hand.view().counts.malformed, 1_001);
 }
-
-#[test]
-fn what_happened_is_remembered_up_to_a_number() {
-    let mut config = config(passive());
-    config.limits.recent_events_max = 10;
-    let mut hand = Hand::of(config);
-    for _ in 0..5 {
-        let conn = hand.up(&open());
-        hand.speaker.closed(conn, hand.now);
-        hand.drain();
-    }
-    assert_eq!(hand.speaker.recent_events().count(), 10);
-    assert!(hand.speaker.summary().recent_events_dropped > 10);
-    let last = hand.speaker.recent_events().next_back().unwrap();
-    assert_eq!(last.remote, REMOTE);
-}

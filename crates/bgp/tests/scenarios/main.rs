@@ -2,11 +2,12 @@
 
 mod bring_up;
 mod dynamic;
+mod events;
 mod first_as;
 mod hand;
 mod keeping;
 mod losses;
 mod net;
 mod refresh;
-mod routes;
 mod reload;
+mod routes;

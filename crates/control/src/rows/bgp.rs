@@ -25,6 +25,8 @@ row! {
         connections: usize = [gauge],
         /// Refused connections, by reason.
         refused: BTreeMap<&'static str, u32> = [counter "connections refused"],
+        /// Events that `show bgp events` has lost to later ones.
+        events_lost: u64 = [counter "events lost"],
         /// Prefixes with a route, by family.
         prefixes: BTreeMap<&'static str, usize> = [gauge "prefixes"],
         /// After our restart: we still wait for peers' routes before we advertise ours.

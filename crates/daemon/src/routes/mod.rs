@@ -258,10 +258,8 @@ impl BgpService {
             Event::Down { remote, reason, .. } => {
                 tracing::info!(peer = %remote, %reason, "bgp session down");
             }
-            Event::Malformed { peer } => {
-                if tracing::enabled!(tracing::Level::DEBUG) {
-                    tracing::debug!(peer = text(address(*peer)), "malformed UPDATE");
-                }
+            Event::Malformed { remote, .. } => {
+                tracing::debug!(peer = %remote, "malformed UPDATE");
             }
             Event::Forgotten { remote, .. } => tracing::debug!(peer = %remote, "forgotten"),
             Event::Connect { .. } | Event::Close { .. } => {}

@@ -66,7 +66,7 @@ impl Kinds {
         let own = &topology.routers[router as usize];
         let mut config = SpeakerConfig::new(own.asn, own.address);
         config.roas = Arc::clone(&self.roas);
-        config.limits.recent_events_max = RECENT_EVENTS_MAX;
+        config.limits.recent_events_max = Some(RECENT_EVENTS_MAX);
         config.peers.reserve_exact(near.len());
         for &(peer, link) in near {
             let other = &topology.routers[peer as usize];

@@ -14,7 +14,7 @@ use bgp::rib::Cursor;
 use bgp::{PeerId, Speaker};
 use wire::bgp::{Families, FamilyId, Prefix};
 
-use super::{find_peer, neighbor, route};
+use super::{find_peer, neighbor, past_peer, route};
 use control::reply::{Code, Refusal, Rows};
 use control::request::{BgpNeighbors, BgpRoutes};
 use control::rows;
@@ -42,6 +42,8 @@ pub enum BgpShow {
     /// A block for each.
     Details(PeerId),
     Detail(PeerId),
+    /// The block of a dynamic peer that is gone.
+    Past(IpAddr),
     /// Best routes of what lies in `within`, or all; or those of a peer.
     Routes {
         within: Option<Prefix>,
@@ -68,7 +70,10 @@ impl BgpShow {
     /// All peers, or one.
     pub fn neighbors(asked: &BgpNeighbors, speaker: &Speaker) -> Result<Self, Refusal> {
         match &asked.peer {
-            Some(peer) => Ok(Self::Detail(find_peer(speaker, peer)?)),
+            Some(peer) => match (find_peer(speaker, peer), past_peer(speaker, peer)) {
+                (Err(_), Some(past)) => Ok(Self::Past(past)),
+                (found, _) => Ok(Self::Detail(found?)),
+            },
             None => Ok(Self::Details(PeerId(0))),
         }
     }
@@ -158,6 +163,12 @@ impl BgpShow {
             .map(Self::Details),
             Self::Detail(peer) => {
                 if let Some(view) = speaker.neighbor(peer, now) {
+                    neighbor::detail(&view, speaker, now, out);
+                }
+                None
+            }
+            Self::Past(remote) => {
+                if let Some(view) = speaker.past_neighbor(remote, now) {
                     neighbor::detail(&view, speaker, now, out);
                 }
                 None
@@ -302,6 +313,7 @@ fn summary(speaker: &Speaker, out: &mut Rows<'_>) {
         established: view.established,
         connections: view.connections,
         refused: refused.filter(|(_, count)| *count > 0).collect(),
+        events_lost: view.recent_events_dropped,
         prefixes: by_family(|family| speaker.rib().counts(family).0),
         deferring: view.deferring,
     });

@@ -25,6 +25,13 @@ pub fn find_peer(speaker: &Speaker, text: &str) -> Result<PeerId, Refusal> {
     })
 }
 
+/// The address of a dynamic peer that is gone, if there is something left to look at.
+fn past_peer(speaker: &Speaker, text: &str) -> Option<IpAddr> {
+    let address = text.parse::<IpAddr>().ok()?.to_canonical();
+    let past = speaker.past_neighbor(address, Instant::ZERO)?;
+    Some(past.remote)
+}
+
 /// Does to a peer, or to all, what was asked; how many that were.
 pub fn act(speaker: &mut Speaker, asked: &BgpPeer, now: Instant) -> Result<u64, Refusal> {
     let mut peers = Vec::new();

@@ -110,6 +110,8 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     if let Some(most) = section.integer("dynamic_max", 1..=1_000_000, "peers") {
         limits.dynamic_peers_max = most.value as u32;
     }
+    let events = section.integer("events_max", 16..=1_000_000, "events");
+    limits.recent_events_max = events.map(|events| events.value as u32);
     let cluster_id = section.from_text("cluster_id", "an IPv4 address", "192.0.2.1");
     let cluster_id = cluster_id.map(|id| id.value);
     let mut shutdown_wait = Duration::from_secs(2);
@@ -344,6 +346,7 @@ mod tests {
             "prefixes_max",
             "prefixes_restart_s",
             "cluster_id",
+            "events_max",
             "import = ",
             "export = ",
             "add_path_receive",
