@@ -82,6 +82,11 @@ pub struct Limits {
     /// Tunnels opened by peers and not yet established, or refused and not yet settled; a further SCCRQ evicts
     /// the oldest of them.
     pub half_open: u32,
+    /// Half-open tunnels of one source: an IPv4 address or an IPv6 /64. A further SCCRQ from there is ignored.
+    pub half_open_per_source: u32,
+    /// Above this number of half-open tunnels, an SCCRQ draws two datagrams at most: the answer and one
+    /// retransmission.
+    pub half_open_flood: u32,
     /// All sessions; a further ICRQ or OCRQ gets CDN 4.
     pub sessions: u32,
     /// Sessions of one tunnel.
@@ -198,6 +203,8 @@ impl Default for Config {
             limits: Limits {
                 tunnels: 262_144,
                 half_open: 65_536,
+                half_open_per_source: 16_384,
+                half_open_flood: 1_024,
                 sessions: 524_288,
                 sessions_per_tunnel: 65_535,
                 held: 65_536,
@@ -266,6 +273,9 @@ impl Config {
         let limits = &self.limits;
         if limits.tunnels == 0 || limits.tunnels > crate::ids::MAX_TUNNELS {
             return fault("limits.tunnels", "must be 1 to 1048576");
+        }
+        if limits.half_open_per_source == 0 {
+            return fault("limits.half_open_per_source", "must be 1 or more");
         }
         if limits.sessions == 0 || limits.sessions > crate::ids::MAX_SESSIONS {
             return fault("limits.sessions", "must be 1 to 1048576");

@@ -43,6 +43,9 @@ pub enum Discard {
     /// There is no room for a half-open tunnel.
     #[error("too many half-open tunnels")]
     HalfOpenLimit,
+    /// The source has too many half-open tunnels. The peer may retransmit its SCCRQ.
+    #[error("too many half-open tunnels of this source")]
+    HalfOpenPerSource,
     /// The table of tunnels is full. The peer gets a StopCCN, and no record is made.
     #[error("too many tunnels")]
     TunnelLimit,
@@ -62,7 +65,7 @@ pub enum Discard {
 
 impl Discard {
     /// Every reason, in the order of their counters.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Malformed,
         Self::UnsupportedVersion,
         Self::UnknownTunnel,
@@ -75,6 +78,7 @@ impl Discard {
         Self::BadDigest,
         Self::LostTie,
         Self::HalfOpenLimit,
+        Self::HalfOpenPerSource,
         Self::TunnelLimit,
         Self::UnknownSession,
         Self::DataWrongSource,
@@ -97,6 +101,7 @@ impl Discard {
             Self::BadDigest => "discard_bad_digest",
             Self::LostTie => "discard_lost_tie",
             Self::HalfOpenLimit => "discard_half_open_limit",
+            Self::HalfOpenPerSource => "discard_half_open_per_source",
             Self::TunnelLimit => "discard_tunnel_limit",
             Self::UnknownSession => "discard_unknown_session",
             Self::DataWrongSource => "discard_data_wrong_source",
@@ -127,6 +132,8 @@ pub(crate) struct Counters {
     pub(crate) ignored_messages: u64,
     pub(crate) stateless_refusals: u64,
     pub(crate) half_open_forgotten: u64,
+    pub(crate) half_open_cut_short: u64,
+    pub(crate) duplicates_unanswered: u64,
     pub(crate) held_forgotten: u64,
     pub(crate) session_strays: u64,
     pub(crate) data_not_forwarded: u64,
@@ -163,6 +170,8 @@ impl Counters {
             ("ignored_messages", self.ignored_messages),
             ("stateless_refusals", self.stateless_refusals),
             ("half_open_forgotten", self.half_open_forgotten),
+            ("half_open_cut_short", self.half_open_cut_short),
+            ("duplicates_unanswered", self.duplicates_unanswered),
             ("held_forgotten", self.held_forgotten),
             ("session_strays", self.session_strays),
             ("data_not_forwarded", self.data_not_forwarded),

@@ -265,6 +265,16 @@ impl Reliable {
         Expiry::Retransmit
     }
 
+    /// Starts the second interval without a retransmission; `false` if that interval is over.
+    pub(crate) fn wait_again(&mut self, retransmit: &Retransmit, now: Instant) -> bool {
+        let first = self.tries == 0;
+        if first {
+            self.tries = 1;
+            self.deadline = now + self.interval(retransmit);
+        }
+        first
+    }
+
     /// Makes the oldest message the next to be sent, after a duplicate from the peer showed that it did not
     /// receive our answer. Timers and window stay unchanged.
     pub(crate) fn rewind(&mut self) {

@@ -20,6 +20,8 @@ use peer::{BYSTANDER, Peer, STRANGER, addr};
 const LIMITS: Limits = Limits {
     tunnels: 9,
     half_open: 3,
+    half_open_per_source: 3,
+    half_open_flood: 1,
     sessions: 8,
     sessions_per_tunnel: 4,
     held: 3,

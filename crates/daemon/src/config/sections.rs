@@ -276,9 +276,17 @@ fn limits(root: &DeTable<'_>, notes: &Notes<'_>, config: &mut l2tp::Config) {
     let mut section = Section::open(root, "limits", notes);
     let limits = &mut config.limits;
     let million = 1 << 20;
+    if let Some(number) = section.integer("half_open_flood", 0..=million, "") {
+        limits.half_open_flood = number.value as u32;
+    }
     for (key, highest, limit) in [
         ("tunnels", million, &mut limits.tunnels),
         ("half_open", million, &mut limits.half_open),
+        (
+            "half_open_per_source",
+            million,
+            &mut limits.half_open_per_source,
+        ),
         ("sessions", million, &mut limits.sessions),
         (
             "sessions_per_tunnel",

@@ -14,7 +14,7 @@ use crate::session::{EndedSession, SessionKey, SessionState};
 use crate::tunnel::fsm::{self, Action, Event};
 use crate::tunnel::{EndedTunnel, Ending, Tunnel, TunnelKey, TunnelState};
 
-/// How many stale entries the queues of half-open and held tunnels may contain before they are compacted.
+/// How many stale entries the queue of held tunnels may contain before it is compacted.
 const ORDER_SLACK: usize = 1_024;
 
 /// How many held tunnels one new tunnel may evict while none of them frees a usable id.
@@ -42,7 +42,7 @@ impl Endpoint {
             TunnelState::Established => self.tally.established -= 1,
             // A refused request counts until the peer has acknowledged the refusal, so that bad requests take
             // no more room than good ones.
-            _ if !originated && action != Action::SendStopCcn => self.tally.half_open -= 1,
+            _ if !originated && action != Action::SendStopCcn => self.remove_half_open(index),
             _ => {}
         }
         self.unlink_peer(index);
@@ -124,19 +124,18 @@ impl Endpoint {
     /// Keeps a closed tunnel's sequence state for a full retransmission cycle,
     /// so that late duplicates are still acknowledged (RFC 2661 5.7).
     pub(super) fn hold(&mut self, index: u32, now: Instant) {
+        if self.tunnel_at(index).ending == Ending::StopSent {
+            self.stop_ends(index);
+        }
+        self.tally.held += 1;
         let Self {
             tunnels,
             pool,
             config,
-            tally,
             ..
         } = self;
         let tunnel = tunnels.at_mut(index).expect("the tunnel is closing");
-        match core::mem::replace(&mut tunnel.ending, Ending::Held) {
-            Ending::StopSent => tally.stop_ends(tunnel),
-            Ending::No | Ending::Held => {}
-        }
-        tally.held += 1;
+        tunnel.ending = Ending::Held;
         tunnel.reliable.drop_all(pool);
         tunnel.idle_deadline = now + config.hold;
         let (key, was_up) = (tunnel.key, tunnel.up.is_some());
@@ -213,41 +212,6 @@ impl Endpoint {
         } else {
             self.remove_tunnel(index);
         }
-    }
-
-    /// Notes a half-open tunnel, so that it can be removed if it stays so.
-    pub(super) fn note_half_open(&mut self, index: u32) {
-        let key = self.tunnel_at(index).key;
-        self.half_open_order.push_back(key);
-        let most = 2 * self.tally.half_open as usize + ORDER_SLACK;
-        if self.half_open_order.len() > most {
-            let tunnels = &self.tunnels;
-            self.half_open_order
-                .retain(|&key| tunnels.get(key).is_some_and(Tunnel::is_half_open));
-        }
-    }
-
-    /// Removes the tunnel that has been half open longest. A genuine peer needs
-    /// one round trip; a flood mostly removes its own.
-    pub(super) fn forget_oldest_half_open(&mut self, now: Instant) -> bool {
-        while let Some(key) = self.half_open_order.pop_front() {
-            let Some(tunnel) = self.tunnels.get(key).filter(|t| t.is_half_open()) else {
-                continue;
-            };
-            self.counters.half_open_forgotten += 1;
-            if tunnel.ending != Ending::No {
-                self.remove_tunnel(key.index);
-                return true;
-            }
-            let (route, version, remote_id) = (tunnel.route, tunnel.version, tunnel.remote_id);
-            let next = (tunnel.reliable.next_ns(), tunnel.reliable.nr());
-            if let Some(codes) = TunnelEnd::NoResources.codes(version) {
-                self.refuse_stateless(route, version, remote_id, next, &codes);
-            }
-            self.end_tunnel(key.index, Event::Forget, TunnelEnd::NoResources, now);
-            return true;
-        }
-        false
     }
 
     /// Sends one StopCCN to the tunnel that a peer calls `remote_id`, without a

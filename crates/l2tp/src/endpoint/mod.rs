@@ -12,6 +12,7 @@
 //! | `compose` | the AVPs of each message that is sent |
 //! | `data` | data messages: sessions and headers of frames |
 //! | `transmit` | headers, acknowledgements, digests |
+//! | `half_open` | limits on requests of unauthenticated peers |
 //! | `timers` | deadlines |
 //! | `tables` | look-ups and links |
 //! | `views` | rows for `show` |
@@ -39,6 +40,7 @@ mod calls;
 mod close;
 mod compose;
 mod data;
+mod half_open;
 mod open;
 mod read;
 mod receive;
@@ -89,6 +91,8 @@ pub struct Endpoint {
     ready: VecDeque<u32>,
     refusals: VecDeque<(Route, Vec<u8>)>,
     events: VecDeque<Event>,
+    /// The sources of half-open tunnels.
+    sources: half_open::Sources,
     /// Half-open tunnels, oldest first; a key may be stale.
     half_open_order: VecDeque<base::slab::Key>,
     /// Held tunnels, oldest first; a key may be stale.
@@ -126,16 +130,6 @@ struct Tally {
     sessions_established: u32,
 }
 
-impl Tally {
-    /// A tunnel's StopCCN was acknowledged or given up.
-    fn stop_ends(&mut self, tunnel: &Tunnel) {
-        self.closing -= 1;
-        if !tunnel.originated && tunnel.up.is_none() {
-            self.half_open -= 1;
-        }
-    }
-}
-
 impl Endpoint {
     /// Makes an endpoint. `seed` is 32 random octets; equal seeds and inputs
     /// give equal outputs.
@@ -165,6 +159,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             refusals: VecDeque::new(),
             events: VecDeque::new(),
+            sources: half_open::Sources::new(random.u64()),
             half_open_order: VecDeque::new(),
             held_order: VecDeque::new(),
             ended_tunnels: VecDeque::new(),

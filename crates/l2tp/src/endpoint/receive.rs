@@ -144,11 +144,8 @@ impl Endpoint {
             Some(Arrival::Duplicate) => {
                 counters.duplicates += 1;
                 tunnel.duplicates += 1;
-                tunnel.reliable.ack_owed = true;
-                // The peer did not receive our answer: send it again instead of a ZLB.
-                if message.kind() == MessageType::Sccrq && tunnel.up.is_none() {
-                    tunnel.reliable.rewind();
-                }
+                let asks = message.kind() == MessageType::Sccrq && tunnel.up.is_none();
+                self.answer_duplicate(index, asks);
             }
             Some(Arrival::Early) => self.receive_early(index, control),
             Some(Arrival::BeyondWindow) => {}
@@ -177,6 +174,20 @@ impl Endpoint {
             (slot.ns, slot.session) = (control.ns, control.session);
             slot.body.extend_from_slice(control.body);
             pool.push_back(&mut tunnel.reliable.early, at);
+        }
+    }
+
+    /// Acknowledges a duplicate. A repeated SCCRQ (`asks`) gets our answer again instead of a ZLB. During a flood
+    /// it gets nothing, so that a genuine peer keeps asking until we have room.
+    fn answer_duplicate(&mut self, index: u32, asks: bool) {
+        if asks && self.has_drawn_enough(index) {
+            self.counters.duplicates_unanswered += 1;
+            return;
+        }
+        let reliable = &mut self.tunnel_at_mut(index).reliable;
+        reliable.ack_owed = true;
+        if asks {
+            reliable.rewind();
         }
     }
 

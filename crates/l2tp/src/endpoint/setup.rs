@@ -125,6 +125,10 @@ impl Endpoint {
         if self.tally.live >= self.config.limits.tunnels && !replaces {
             return self.refuse_full(datagram.route, version, remote_id);
         }
+        let frees = earlier.is_some_and(|index| self.tunnel_at(index).is_half_open());
+        if self.source_is_full(peer.ip()) && !frees {
+            return Err(Discard::HalfOpenPerSource);
+        }
         if acceptable.is_ok() {
             self.resolve_tie(datagram.route, message, now)?;
         }
@@ -147,8 +151,7 @@ impl Endpoint {
         tunnel.received = 1;
         tunnel.idle_deadline = now + setup_timeout;
         self.insert_request(index);
-        self.tally.half_open += 1;
-        self.note_half_open(index);
+        self.add_half_open(index);
         self.counters.count_received(MessageType::Sccrq.number());
         self.note_ignored(message);
         if let Credentials::Signed(auth) = credentials {
@@ -464,7 +467,7 @@ impl Endpoint {
             };
         }
         if !originated && next == TunnelState::Established {
-            self.tally.half_open -= 1;
+            self.remove_half_open(index);
         }
         debug_assert!(self.tunnel_at(index).ending == Ending::No);
     }

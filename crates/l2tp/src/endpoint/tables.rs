@@ -106,6 +106,11 @@ impl Endpoint {
     /// Removes a tunnel's record. Its sessions and its peer were removed before.
     pub(super) fn remove_tunnel(&mut self, index: u32) {
         self.remove_request(index);
+        match self.tunnel_at(index).ending {
+            Ending::No => {}
+            Ending::StopSent => self.stop_ends(index),
+            Ending::Held => self.tally.held -= 1,
+        }
         let Self {
             tunnels,
             timers,
@@ -124,11 +129,6 @@ impl Endpoint {
             if let Some(ids) = narrow_ids.iter_mut().find(|ids| ids.get(id) == Some(index)) {
                 ids.release(id);
             }
-        }
-        match tunnel.ending {
-            Ending::No => {}
-            Ending::StopSent => self.tally.stop_ends(tunnel),
-            Ending::Held => self.tally.held -= 1,
         }
         self.tunnels.remove(key);
         let tunnel = crate::TunnelKey(key);

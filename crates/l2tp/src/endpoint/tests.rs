@@ -28,6 +28,7 @@ fn assert_empty(endpoint: &Endpoint) {
     assert!(endpoint.session_remotes.is_empty());
     assert!(endpoint.ready.is_empty());
     assert!(endpoint.refusals.is_empty());
+    assert!(endpoint.sources.is_empty());
     assert!(endpoint.events.is_empty());
     assert!(endpoint.held_order.is_empty());
     for ids in &endpoint.narrow_ids {

@@ -65,13 +65,16 @@ impl Endpoint {
     }
 
     fn tunnel_due(&mut self, index: u32, now: Instant) {
+        self.tunnel_at_mut(index).timer = None;
+        if self.cut_short(index, now) {
+            return;
+        }
         let Self {
             tunnels, config, ..
         } = self;
         let tunnel = tunnels
             .at_mut(index)
             .expect("a tunnel cancels its timer when it goes");
-        tunnel.timer = None;
         match tunnel.reliable.expire(&config.retransmit, now) {
             Expiry::Retransmit if tunnel.ending == Ending::StopSent => tunnel.reliable.make_room(),
             Expiry::NotDue | Expiry::Retransmit => {}

@@ -139,7 +139,13 @@ fn read(answer: &[u8]) -> (M, u16, Option<(u16, Option<u16>)>) {
 /// Version 2 has exactly 65,535 tunnel ids between two hosts.
 #[test]
 fn all_65_535_ids_of_version_2_serve_one_address_and_the_next_request_is_refused() {
-    let mut lns = Bare::new(lns_config());
+    let mut lns = Bare::new(Config {
+        limits: Limits {
+            half_open_per_source: 70_000,
+            ..Config::default().limits
+        },
+        ..lns_config()
+    });
     let peer = sim::addr("10.0.0.1:1701");
     let mut seen = vec![false; 1 << 16];
     for id in 1..=65_535 {
@@ -169,6 +175,7 @@ fn all_65_535_ids_of_version_2_serve_one_address_and_the_next_request_is_refused
 fn more_than_65_535_tunnels_of_version_2_come_from_several_addresses() {
     let limits = Limits {
         half_open: 70_000,
+        half_open_per_source: 70_000,
         ..Config::default().limits
     };
     for hosts in [2, 3, 50] {
@@ -197,6 +204,7 @@ fn more_than_65_535_tunnels_of_version_2_come_from_several_addresses() {
 fn tunnels_with_equal_ids_of_ours_are_told_apart_by_their_peer() {
     let limits = Limits {
         half_open: 70_000,
+        half_open_per_source: 70_000,
         ..Config::default().limits
     };
     let mut lns = Bare::new(Config {
@@ -226,6 +234,7 @@ fn ids_of_held_tunnels_are_used_again_when_all_are_in_use() {
     let mut lns = Bare::new(Config {
         limits: Limits {
             tunnels: 60_000,
+            half_open_per_source: 60_000,
             ..Config::default().limits
         },
         ..lns_config()

@@ -9,6 +9,7 @@ mod common;
 mod data;
 mod digests;
 mod establishment;
+mod floods;
 mod hiding;
 mod ids;
 mod keepalive;
