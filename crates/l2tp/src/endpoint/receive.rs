@@ -321,9 +321,7 @@ impl Endpoint {
     fn dispatch(&mut self, index: u32, session: u16, message: &Message<'_>, now: Instant) {
         let kind = message.kind();
         self.counters.count_received(kind.number());
-        if message.ignored_malformed().is_some() {
-            self.counters.ignored_avps += 1;
-        }
+        self.counters.ignored_avps += u64::from(message.ignored_avps());
         if self.tunnel_at(index).ending == Ending::StopSent {
             if kind == MessageType::StopCcn {
                 self.hold(index, now);

@@ -153,7 +153,7 @@ impl Endpoint {
         self.insert_request(index);
         self.add_half_open(index);
         self.counters.count_received(MessageType::Sccrq.number());
-        self.note_ignored(message);
+        self.counters.ignored_avps += u64::from(message.ignored_avps());
         if let Credentials::Signed(auth) = credentials {
             // Before the refusal too, so that it can be signed.
             self.tunnel_at_mut(index).auth = Some(auth);
@@ -204,12 +204,6 @@ impl Endpoint {
                 message: String::new(),
             };
             self.refuse_stateless(route, version, remote_id, FIRST_REPLY, &codes);
-        }
-    }
-
-    fn note_ignored(&mut self, message: &Message<'_>) {
-        if message.ignored_malformed().is_some() {
-            self.counters.ignored_avps += 1;
         }
     }
 

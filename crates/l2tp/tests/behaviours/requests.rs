@@ -152,6 +152,8 @@ fn b03_unknown_avps_without_m_are_ignored_whatever_their_vendor() {
         lac.call_with(&mut stage, 5, &request);
         only_ack(&lac.say(&mut stage, &strange(Body::new(M::Hello))));
         assert_eq!(stage.counts().sessions_established, 1);
+        // Four AVPs in each of four messages.
+        assert_eq!(stage.counter("ignored_avps"), 16);
     }
 }
 

@@ -74,6 +74,7 @@ pub struct Message<'a> {
     fault: Option<Fault>,
     unrecognised: Option<(u16, u16)>,
     ignored: Option<Attribute>,
+    ignored_avps: u16,
     slots: [Slot; COUNT],
 }
 
@@ -95,6 +96,7 @@ impl<'a> Message<'a> {
             fault: None,
             unrecognised: None,
             ignored: None,
+            ignored_avps: 0,
             slots: [Slot::default(); COUNT],
         };
         let mut avps = Avps::new(body);
@@ -157,12 +159,15 @@ impl<'a> Message<'a> {
             self.set_fault(Fault::BadLength(attribute));
         } else {
             self.ignored = self.ignored.or(Some(attribute));
+            self.ignored_avps += 1;
         }
     }
 
     /// Records an unrecognised AVP.
     fn skip(&mut self, avp: &Avp<'a>) {
-        if avp.mandatory && self.unrecognised.is_none() {
+        if !avp.mandatory {
+            self.ignored_avps += 1;
+        } else if self.unrecognised.is_none() {
             self.unrecognised = Some((avp.vendor, avp.attribute));
         }
     }
@@ -218,6 +223,13 @@ impl<'a> Message<'a> {
     #[must_use]
     pub fn ignored_malformed(&self) -> Option<Attribute> {
         self.ignored
+    }
+
+    /// The number of AVPs that were ignored because their M bit is 0 and they are unrecognised or have a wrong length
+    /// (RFC 2661 4.1).
+    #[must_use]
+    pub fn ignored_avps(&self) -> u16 {
+        self.ignored_avps
     }
 
     /// Whether a recognised AVP is hidden.

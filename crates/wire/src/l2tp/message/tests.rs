@@ -249,6 +249,7 @@ fn a_wrong_length_is_a_fault_with_m_and_ignored_without() {
         (None, None)
     );
     assert_eq!(message.ignored_malformed(), Some(Attribute::RxConnectSpeed));
+    assert_eq!(message.ignored_avps(), 1);
     let fatal = body(Version::V2, MessageType::Iccn, |w| {
         _ = w.raw(M, 0, number, &[0, 1])
     });
@@ -257,6 +258,7 @@ fn a_wrong_length_is_a_fault_with_m_and_ignored_without() {
         message.fault(),
         Some(Fault::BadLength(Attribute::RxConnectSpeed))
     );
+    assert_eq!(message.ignored_avps(), 0);
 }
 
 #[test]
