@@ -32,6 +32,8 @@ pub struct Config {
     pub retransmit: Retransmit,
     /// How long a closed tunnel is kept for late duplicates.
     pub hold: Duration,
+    /// How long a tunnel stays open without a session; zero: no limit.
+    pub idle_tunnel: Duration,
     /// How long a tunnel or a session may take to be established.
     pub setup_timeout: Duration,
     /// The size limit of every table.
@@ -199,6 +201,7 @@ impl Default for Config {
                 tries: 5,
             },
             hold: Duration::from_secs(31),
+            idle_tunnel: Duration::ZERO,
             setup_timeout: Duration::from_secs(60),
             limits: Limits {
                 tunnels: 262_144,

@@ -45,6 +45,8 @@ pub enum TunnelEnd {
     LostTie,
     /// The peer restarted with the same tunnel id.
     PeerRestarted,
+    /// It had no session for longer than the configuration's `idle_tunnel`.
+    NoSessions,
 }
 
 /// Why a session ended.
@@ -154,7 +156,7 @@ impl TunnelEnd {
     pub fn codes(&self, version: Version) -> Option<Codes> {
         let text = self.to_string();
         Some(match self {
-            Self::Administrative => Codes::new(1, None, ""),
+            Self::Administrative | Self::NoSessions => Codes::new(1, None, ""),
             Self::ShutDown => Codes::new(6, None, ""),
             Self::Peer(_) | Self::LostTie | Self::PeerRestarted => return None,
             Self::NotAuthorized(_) => Codes::new(4, None, ""),
@@ -239,6 +241,7 @@ impl fmt::Display for TunnelEnd {
             Self::NoResources => f.write_str("insufficient resources"),
             Self::LostTie => f.write_str("the peer's request won the tie"),
             Self::PeerRestarted => f.write_str("the peer began anew with the same id"),
+            Self::NoSessions => f.write_str("no session for too long (idle_tunnel_s)"),
         }
     }
 }

@@ -17,6 +17,7 @@ pub(super) struct PeerKeys {
     host_name: Option<At<String>>,
     secret: Option<At<Redacted<Vec<u8>>>>,
     hello_interval: Option<At<Duration>>,
+    idle_tunnel: Option<At<Duration>>,
     receive_window: Option<At<i64>>,
     versions: Option<At<Vec<i64>>>,
     hide: Option<At<bool>>,
@@ -38,6 +39,7 @@ pub(super) fn read(name: &'static str, section: &mut Section, config: &Path) -> 
         host_name,
         secret: secret::optional(section, config),
         hello_interval: section.seconds("hello_interval_s", 0.0..=86_400.0),
+        idle_tunnel: section.seconds("idle_tunnel_s", 0.0..=31_536_000.0),
         receive_window: section.integer("receive_window", 1..=65_535, "messages"),
         versions,
         hide: section.flag("hide"),
@@ -51,6 +53,9 @@ pub(super) fn merge(all: &[PeerKeys], config: &mut l2tp::Config, notes: &Notes) 
     }
     if let Some(interval) = agree(all, "hello_interval_s", |keys| &keys.hello_interval, notes) {
         config.hello_interval = interval;
+    }
+    if let Some(limit) = agree(all, "idle_tunnel_s", |keys| &keys.idle_tunnel, notes) {
+        config.idle_tunnel = limit;
     }
     if let Some(window) = agree(all, "receive_window", |keys| &keys.receive_window, notes) {
         config.receive_window = window as u16;

@@ -268,15 +268,20 @@ fn who_is_not_on_line_in_time_is_ended_after_what_the_file_says_or_never() {
 #[test]
 fn each_section_says_what_it_sets() {
     let settings = settings(&with_lns(
-        "host_name = \"edge\"\nsockets = \"per-tunnel\"\nversions = [3]\nhello_interval_s = 0.5\n\
+        "host_name = \"edge\"\nsockets = \"per-tunnel\"\nversions = [3]\nhello_interval_s = 0.5\nidle_tunnel_s = 90\n\
          [l2tp]\nretransmit_first_s = 2\nretransmit_cap_s = 16\ncookie_bytes = 4\npseudowires = [\"vlan\"]\n\
-         [event]\npoller = \"poll-kept\"\ntimers = \"tree\"\n[limits]\ntunnels = 7\n[log]\nlevel = \"debug\"\n",
+         [event]\npoller = \"poll-kept\"\ntimers = \"tree\"\n[limits]\ntunnels = 7\nhalf_open_flood = 0\n\
+         half_open_per_source = 9\n[log]\nlevel = \"debug\"\n",
     ));
     let config = &settings.l2tp;
     assert_eq!(config.host_name, "edge");
     assert_eq!((config.versions.v2, config.versions.v3), (false, true));
     assert_eq!(config.hello_interval, Duration::from_millis(500));
+    assert_eq!(config.idle_tunnel, Duration::from_secs(90));
     assert_eq!(config.retransmit.first, Duration::from_secs(2));
+    let limits = config.limits;
+    let half_open = (limits.half_open_flood, limits.half_open_per_source);
+    assert_eq!(half_open, (0, 9));
     assert_eq!((config.cookie_len, config.pseudowires.len()), (4, 1));
     assert_eq!(
         (config.limits.tunnels, settings.event.poller),
@@ -305,7 +310,7 @@ fn a_wrong_configuration_is_refused_with_line_key_and_remedy() {
         (
             "colour = 1",
             "headend.toml:5:1: lns.colour: unknown key; known here: sockets, listen, host_name, versions, \
-             secret, secret_file, hello_interval_s, receive_window, hide",
+             secret, secret_file, hello_interval_s, idle_tunnel_s, receive_window, hide",
         ),
         // A wrong unit, in the key and in the value.
         (
@@ -355,7 +360,7 @@ fn a_wrong_configuration_is_refused_with_line_key_and_remedy() {
         (
             "lac = 1",
             "headend.toml:5:1: lns.lac: unknown key; known here: sockets, listen, host_name, \
-                     versions, secret, secret_file, hello_interval_s, receive_window, hide",
+                     versions, secret, secret_file, hello_interval_s, idle_tunnel_s, receive_window, hide",
         ),
         // Duplicates, and keys that exclude each other.
         (

@@ -36,6 +36,7 @@ impl Endpoint {
         let was = tunnel.state;
         let originated = tunnel.originated;
         self.end_sessions_of(index, now);
+        self.tunnel_at_mut(index).empty_deadline = Instant::FAR_FUTURE;
         self.set_tunnel_state(index, TunnelState::Idle);
         self.tally.live -= 1;
         match was {
@@ -288,6 +289,7 @@ impl Endpoint {
         let tunnel_id = self.tunnel_at(tunnel).local_id;
         self.set_session_state(index, SessionState::Idle);
         let session = self.remove_session(index);
+        self.watch_empty(tunnel, now);
         self.remember_session(EndedSession {
             id: session.local_id,
             remote_id: session.remote_id,

@@ -431,6 +431,7 @@ impl Endpoint {
         let (id, waiting) = (tunnel.local_id, core::mem::take(&mut tunnel.sessions_wait));
         self.tally.established += 1;
         self.counters.tunnels_established += 1;
+        self.watch_empty(index, now);
         let tunnel = self.tunnel_key(index);
         self.events.push_back(crate::Event::TunnelUp { tunnel, id });
         if waiting {

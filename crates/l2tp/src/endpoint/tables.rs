@@ -319,6 +319,7 @@ impl Endpoint {
         }
         let record = self.tunnel_at_mut(tunnel);
         record.sessions += 1;
+        record.empty_deadline = Instant::FAR_FUTURE;
         let next = core::mem::replace(&mut record.first_session, index);
         if next != NIL {
             self.session_at_mut(next).prev = index;

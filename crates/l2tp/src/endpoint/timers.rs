@@ -1,4 +1,4 @@
-//! Timers: retransmissions, HELLOs, set-up timeouts, and the end of the hold time.
+//! Timers: retransmissions, HELLOs, set-up timeouts, tunnels without sessions, and the end of the hold time.
 //!
 //! Implements parts of RFC 2661, sections 5.5 and 5.8.
 
@@ -23,6 +23,7 @@ impl Endpoint {
         } = self;
         let tunnel = tunnels.at_mut(index).expect("the caller has the tunnel");
         let due = tunnel.reliable.deadline.min(tunnel.idle_deadline);
+        let due = due.min(tunnel.empty_deadline);
         match tunnel.timer {
             Some((_, at)) if at == due => return,
             Some((timer, _)) => {
@@ -85,10 +86,23 @@ impl Endpoint {
                 return self.end_tunnel(index, Event::Close, TunnelEnd::Unanswered, now);
             }
         }
-        if tunnel.idle_deadline <= now {
+        if tunnel.empty_deadline <= now {
+            self.end_tunnel(index, Event::Close, TunnelEnd::NoSessions, now);
+        } else if tunnel.idle_deadline <= now {
             self.tunnel_idle(index, now);
         }
         if self.tunnels.at(index).is_some() {
+            self.mark_ready(index);
+        }
+    }
+
+    /// Starts the time that an established tunnel may stay without a session, if it has none.
+    pub(super) fn watch_empty(&mut self, index: u32, now: Instant) {
+        let limit = self.config.idle_tunnel;
+        let tunnel = self.tunnel_at_mut(index);
+        let empty = tunnel.sessions == 0 && tunnel.state == TunnelState::Established;
+        if empty && limit != Duration::ZERO {
+            tunnel.empty_deadline = now + limit;
             self.mark_ready(index);
         }
     }

@@ -41,6 +41,8 @@ pub(crate) struct Tunnel {
     pub(crate) timer: Option<(TimerId, Instant)>,
     /// When a HELLO, the end of set-up or the end of the hold is due.
     pub(crate) idle_deadline: Instant,
+    /// When an established tunnel without sessions is closed; `FAR_FUTURE` if it has sessions or may stay.
+    pub(crate) empty_deadline: Instant,
     pub(crate) last_heard: Instant,
     pub(crate) created: Instant,
     pub(crate) up: Option<Instant>,
@@ -113,6 +115,7 @@ impl Tunnel {
             reliable: Reliable::new(),
             timer: None,
             idle_deadline: Instant::FAR_FUTURE,
+            empty_deadline: Instant::FAR_FUTURE,
             last_heard: now,
             created: now,
             up: None,

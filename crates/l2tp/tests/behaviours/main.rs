@@ -11,6 +11,7 @@ mod digests;
 mod establishment;
 mod floods;
 mod hiding;
+mod idle;
 mod ids;
 mod keepalive;
 mod limits;

@@ -1,0 +1,81 @@
+//! Tunnels without sessions, which `idle_tunnel` closes.
+
+use base::Duration;
+use l2tp::{Call, Config, TunnelEnd};
+use wire::l2tp::MessageType as M;
+
+use crate::common::{Peer, Stage, lac_config, lns_config, only, only_ack};
+
+const VERSIONS: [fn() -> Peer; 2] = [Peer::v2, Peer::v3];
+
+fn idle(config: Config) -> Config {
+    Config {
+        idle_tunnel: Duration::from_secs(30),
+        hello_interval: Duration::ZERO,
+        ..config
+    }
+}
+
+#[test]
+fn a_tunnel_without_sessions_is_closed_after_its_time() {
+    for peer in VERSIONS {
+        let (mut stage, mut lac) = (Stage::new(idle(lns_config())), peer());
+        lac.connect(&mut stage);
+        stage.run_for(Duration::from_millis(29_900));
+        assert!(lac.hear(&mut stage).is_empty());
+        stage.run_for(Duration::from_millis(200));
+        let stop = only(&lac.hear(&mut stage), M::StopCcn);
+        assert_eq!(stop.codes(), (1, None));
+        assert_eq!(stage.tunnel_end(), TunnelEnd::NoSessions);
+        lac.ack(&mut stage);
+        stage.run_secs(32);
+        assert_eq!(stage.counts(), Default::default());
+    }
+}
+
+/// The time starts again when the last session has ended, whichever end opened the tunnel and whichever end closes the
+/// session.
+#[test]
+fn a_session_keeps_a_tunnel_open_and_its_end_starts_the_time_again() {
+    for peer in VERSIONS {
+        let (mut stage, mut lac) = (Stage::new(idle(lns_config())), peer());
+        lac.connect(&mut stage);
+        stage.run_secs(20);
+        let remote = lac.call(&mut stage, 5);
+        stage.run_secs(100);
+        let cdn = lac.cdn(5, remote, 3);
+        only_ack(&lac.say_in(&mut stage, remote as u16, &cdn));
+        stage.run_for(Duration::from_millis(29_900));
+        assert_eq!(stage.counts().tunnels, 1);
+        stage.run_for(Duration::from_millis(200));
+        only(&lac.hear(&mut stage), M::StopCcn);
+
+        let (mut stage, mut lns) = (Stage::new(idle(lac_config())), peer());
+        let tunnel = lns.answer(&mut stage);
+        let (session, _) = lns.take_call(&mut stage, tunnel, Call::default(), 5);
+        stage.run_secs(100);
+        stage.with(|lac, now| lac.close_session(session, now));
+        only(&lns.hear(&mut stage), M::Cdn);
+        lns.ack(&mut stage);
+        stage.run_for(Duration::from_millis(29_900));
+        assert_eq!(stage.counts().tunnels, 1);
+        stage.run_for(Duration::from_millis(200));
+        only(&lns.hear(&mut stage), M::StopCcn);
+    }
+}
+
+/// A tunnel has no timer for it unless the time is set.
+#[test]
+fn without_the_time_a_tunnel_stays_and_has_no_timer() {
+    for peer in VERSIONS {
+        let config = Config {
+            hello_interval: Duration::ZERO,
+            ..lns_config()
+        };
+        let (mut stage, mut lac) = (Stage::new(config), peer());
+        lac.connect(&mut stage);
+        assert_eq!((stage.counts().tunnels, stage.counts().timers), (1, 0));
+        stage.run_secs(100_000);
+        assert_eq!(stage.counts().tunnels, 1);
+    }
+}
