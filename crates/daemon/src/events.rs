@@ -1,6 +1,8 @@
 //! Passes the endpoint's events on: to waiting control clients, to the sockets, and to the log.
 //! Start with [`tell`].
 
+use std::fmt::Display;
+
 use base::{Duration, Instant};
 use l2tp::{Event, SessionEnd};
 
@@ -20,6 +22,9 @@ pub(super) struct Summary {
     up: u64,
     down: u64,
     own_refused: u64,
+    /// Clients of ours that their peers refused, and the latest of them with the reason.
+    clients_refused: u64,
+    refusal: Option<(String, String)>,
     /// Number of unsendable datagrams at the last line.
     dropped: u64,
     last: Option<Instant>,
@@ -36,6 +41,12 @@ impl Summary {
     fn changed(&mut self, now: Instant) {
         let quiet = self.last.map_or(Instant::ZERO, |last| last + QUIET);
         self.due.get_or_insert(quiet.max(now + GATHER));
+    }
+
+    fn client_refused(&mut self, name: &str, reason: &impl Display, now: Instant) {
+        self.clients_refused += 1;
+        self.refusal = Some((name.to_owned(), reason.to_string()));
+        self.changed(now);
     }
 
     /// Logs the summary if it is due.
@@ -56,6 +67,10 @@ impl Summary {
         if self.own_refused > 0 {
             let refused = self.own_refused;
             tracing::warn!(refused, "some tunnels stay on the shared socket");
+        }
+        if let Some((name, reason)) = &self.refusal {
+            let clients = self.clients_refused;
+            tracing::warn!(clients, %name, %reason, "clients were refused");
         }
         if dropped != self.dropped {
             let error = core
@@ -152,6 +167,9 @@ pub(super) fn tell(
                 server.down(WaitFor::Line(session), &reason, core.now);
             }
             let name = String::from_utf8_lossy(&name);
+            if reason.is_by_refusal() {
+                summary.client_refused(&name, &reason, core.now);
+            }
             tracing::debug!(subscriber = %name, %reason, "disconnected");
         }
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use aaa::accounting::TerminateCause;
-use ppp::LinkEnd;
+use ppp::{Link, LinkEnd};
 
 use crate::access::{Access, Reason, Served};
 
@@ -12,6 +12,8 @@ use crate::access::{Access, Reason, Served};
 pub enum End<R = <Served as Access>::Reason> {
     /// Its PPP link ended.
     Link(LinkEnd),
+    /// The peer refused us as its client; its text, escaped and bounded.
+    RefusedByPeer(Box<str>),
     /// Its session ended.
     Session(R),
     /// It was not admitted; the text says why.
@@ -34,6 +36,27 @@ pub enum End<R = <Served as Access>::Reason> {
     TooMany,
 }
 
+impl<R> End<R> {
+    /// The end of a link that ended by itself.
+    pub(crate) fn of_link(link: &Link, end: LinkEnd) -> Self {
+        match link.refusal() {
+            text if end == LinkEnd::RefusedByPeer && !text.is_empty() => {
+                Self::RefusedByPeer(text.into())
+            }
+            _ => Self::Link(end),
+        }
+    }
+
+    /// Whether the peer refused us as its client.
+    #[must_use]
+    pub fn is_by_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::RefusedByPeer(_) | Self::Link(LinkEnd::RefusedByPeer)
+        )
+    }
+}
+
 impl<R: Reason> End<R> {
     /// Its Acct-Terminate-Cause (RFC 2866, section 5.10).
     #[must_use]
@@ -48,6 +71,7 @@ impl<R: Reason> End<R> {
                 }
                 _ => TerminateCause::ServiceUnavailable,
             },
+            Self::RefusedByPeer(_) => TerminateCause::ServiceUnavailable,
             Self::Session(end) => end.terminate_cause(),
             Self::Refused(_) => TerminateCause::UserError,
             Self::SetupTimeout => TerminateCause::LostCarrier,
@@ -64,6 +88,7 @@ impl<R: fmt::Display> fmt::Display for End<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Link(end) => end.fmt(f),
+            Self::RefusedByPeer(text) => write!(f, "the peer refused us: \"{text}\""),
             Self::Session(end) => write!(f, "the session: {end}"),
             Self::Refused(why) => write!(f, "not let in: {why}"),
             Self::NoAddress(why) => write!(f, "no address: {why}"),

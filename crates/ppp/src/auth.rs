@@ -8,6 +8,7 @@ use wire::ppp::{Compression, chap, pap, protocol};
 use crate::config::Authentication;
 use crate::event::{Claim, Discard, Proof};
 use crate::layer::Context;
+use crate::text;
 
 /// Bytes of our challenges.
 const CHALLENGE: usize = 16;
@@ -313,6 +314,8 @@ pub(crate) struct Applicant {
     deadline: Instant,
     /// The peer accepted us.
     accepted: bool,
+    /// The text of the peer's latest refusal, escaped and bounded.
+    refusal: Box<str>,
 }
 
 impl Applicant {
@@ -325,7 +328,12 @@ impl Applicant {
             tries: 0,
             deadline: Instant::FAR_FUTURE,
             accepted: false,
+            refusal: Box::default(),
         }
+    }
+
+    pub(crate) fn refusal(&self) -> &str {
+        &self.refusal
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -406,6 +414,9 @@ impl Applicant {
         };
         self.deadline = Instant::FAR_FUTURE;
         self.accepted = outcome == Outcome::Accepted;
+        if outcome == Outcome::Refused {
+            self.refusal = text::shown(pap::message(packet.data));
+        }
         Ok(outcome)
     }
 
@@ -440,6 +451,7 @@ impl Applicant {
             chap::code::FAILURE => {
                 self.deadline = Instant::FAR_FUTURE;
                 self.accepted = false;
+                self.refusal = text::shown(packet.data);
                 Ok(Outcome::Refused)
             }
             _ => Err(Discard::Stray),

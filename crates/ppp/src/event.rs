@@ -157,7 +157,7 @@ impl fmt::Display for LinkEnd {
             Self::AuthenticationRejected => "the peer refuses to authenticate",
             Self::AuthenticationTimeout => "authentication took too long",
             Self::AuthenticationFailed => "authentication failed",
-            Self::RefusedByPeer => "the peer refused our name",
+            Self::RefusedByPeer => "the peer refused us",
             Self::NoCredentials => "the peer asks for a proof that we do not have",
             Self::EchoTimeout => "the peer answers no echo",
             Self::Looped => "our own frames come back",

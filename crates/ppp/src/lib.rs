@@ -38,6 +38,7 @@ mod lcp;
 mod link;
 mod outbox;
 mod proxy;
+mod text;
 mod view;
 
 pub use auth::Credentials;

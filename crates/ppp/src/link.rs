@@ -338,6 +338,13 @@ impl Link {
         self.client.as_ref()?.applicant.as_ref()
     }
 
+    /// The peer's text when it refused us, escaped and bounded; empty if it gave none (client side).
+    #[must_use]
+    pub fn refusal(&self) -> &str {
+        let applicant = self.client.as_ref().and_then(|one| one.applicant.as_ref());
+        applicant.map_or("", Applicant::refusal)
+    }
+
     fn applicant_mut(&mut self) -> Option<&mut Applicant> {
         self.client.as_mut()?.applicant.as_mut()
     }

@@ -138,8 +138,8 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "ppp",
         order: &[
-            "event", "config", "fsm", "outbox", "layer", "lcp", "auth", "budget", "ipcp", "ipv6cp",
-            "proxy", "view", "link",
+            "event", "config", "fsm", "outbox", "layer", "lcp", "text", "auth", "budget", "ipcp",
+            "ipv6cp", "proxy", "view", "link",
         ],
         besides: &[],
     },

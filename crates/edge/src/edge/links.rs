@@ -150,7 +150,10 @@ impl<A: Access> Edge<A> {
             ppp::Event::Ipv6Down => self.ipv6_down(index),
             ppp::Event::Ended(end) => {
                 let subscriber = self.at_mut(index);
-                let reason = subscriber.ending.take().map_or(End::Link(end), |end| *end);
+                let reason = match subscriber.ending.take() {
+                    Some(reason) => *reason,
+                    None => End::of_link(&subscriber.link, end),
+                };
                 let session = subscriber.session;
                 let wait = match end {
                     // The peer reads our Terminate-Ack first (RFC 1661, section 3.7), and then ends the session itself.
@@ -284,11 +287,14 @@ impl<A: Access> Edge<A> {
         let reason = match ending {
             Some(end) => *end,
             None if self.shutting_down => End::ShutDown,
-            None => match self.at(index).link.closing() {
-                // The peer ended the session before it acknowledged our Terminate-Request.
-                Some(end) => End::Link(end),
-                None => End::Session(reason.clone()),
-            },
+            None => {
+                let link = &self.at(index).link;
+                match link.closing() {
+                    // The peer ended the session before it acknowledged our Terminate-Request.
+                    Some(end) => End::of_link(link, end),
+                    None => End::Session(reason.clone()),
+                }
+            }
         };
         self.finish(index, reason, now);
     }

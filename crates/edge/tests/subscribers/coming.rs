@@ -51,7 +51,8 @@ fn a_client_that_is_refused_knows_why_though_its_session_is_gone_first() {
     stage.dial("mallory", "guess");
     stage.pass(Duration::from_secs(10));
     let ended = stage.lac.ended(0).unwrap();
-    assert_eq!(ended.reason, End::Link(LinkEnd::RefusedByPeer));
+    assert_eq!(ended.reason, End::RefusedByPeer("no".into()));
+    assert_eq!(ended.reason.to_string(), "the peer refused us: \"no\"");
 }
 
 #[test]
@@ -188,6 +189,9 @@ fn a_full_pool_is_a_reason() {
     assert_eq!(stage.up.len(), 2);
     assert!(matches!(&stage.ended[..], [(_, End::NoAddress(_))]));
     assert_eq!(stage.lns.counts().without_address, 1);
+    // The client's operator reads it as well.
+    let ended = stage.lac.ended(0).unwrap();
+    assert_eq!(ended.reason, End::RefusedByPeer("no address".into()));
 }
 
 #[test]

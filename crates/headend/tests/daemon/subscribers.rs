@@ -103,8 +103,13 @@ fn a_session_of_a_client_is_up_when_it_is_on_line_or_says_why_not() {
     let refused = dial(&clients, &peer);
     assert_eq!(
         (&refused["up"], &refused["reason"]),
-        (&json!(false), &json!("the peer refused our name"))
+        (
+            &json!(false),
+            &json!("the peer refused us: \"authentication failed\"")
+        )
     );
+    let ended = rows_of(&clients, "show subscribers --ended --json").remove(0);
+    assert_eq!(ended["reason"], refused["reason"]);
 }
 
 #[test]

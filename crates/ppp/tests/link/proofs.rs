@@ -226,6 +226,34 @@ fn a_client_answers_each_challenge_and_minds_only_its_own_outcome() {
     send(&mut end, &success(5)).unwrap();
     assert_eq!(end.events.len(), told);
     assert_eq!(exchange(&mut end, &challenge(6)).remove(0).2, 6);
+    assert_eq!(end.link.refusal(), "");
     send(&mut end, &frame(protocol::CHAP, 4, 6, b"no")).unwrap();
     assert_eq!(end.link.view().end, Some(LinkEnd::RefusedByPeer));
+}
+
+/// RFC 1994, section 4.2: the message is for people. It comes from an untrusted peer.
+#[test]
+fn a_client_keeps_the_text_of_its_refusal_escaped_and_bounded() {
+    let text = b"no address\r\n\x1b[31mfor \xff you".repeat(20);
+    let expected = r"no address\r\n\u{1b}[31mfor \xff you";
+    let mut end = client(SECRET, 2);
+    open_lcp(&mut end, &[3, 5, 0xc2, 0x23, 5]);
+    exchange(&mut end, &frame(protocol::CHAP, 1, 5, b"\x04abcdisp"));
+    send(&mut end, &frame(protocol::CHAP, 4, 5, &text)).unwrap();
+    let shown = end.link.refusal().to_owned();
+    assert!(shown.starts_with(expected), "{shown}");
+    assert!(shown.ends_with("...") && shown.len() < 256, "{shown}");
+
+    let mut end = client(SECRET, 2);
+    open_lcp(&mut end, &[3, 4, 0xc0, 0x23]);
+    let packets = end.packets();
+    let request = packets.iter().find(|packet| packet.0 == protocol::PAP);
+    let identifier = request.unwrap().2;
+    send(
+        &mut end,
+        &frame(protocol::PAP, 3, identifier, b"\x04fullrest"),
+    )
+    .unwrap();
+    assert_eq!(end.link.view().end, Some(LinkEnd::RefusedByPeer));
+    assert_eq!(end.link.refusal(), "full");
 }
