@@ -273,7 +273,7 @@ row! {
 }
 
 row! {
-    /// A subscriber that we are disconnecting.
+    /// A subscriber that a request to drop selected.
     #[derive(Serialize)]
     Dropped<'a> is "subscriber.dropped/1" as Own {
         /// The name that it authenticated with.
@@ -286,6 +286,11 @@ row! {
         address: Option<Ipv4Addr> = [text],
         /// Time since its first network protocol opened.
         up_s: Option<f64> = [gauge Seconds],
+        /// `dropped`; `ending` if it was being disconnected already.
+        outcome: &'a str = [text],
+        /// Why it was being disconnected already.
+        #[serde(serialize_with = "super::maybe_text")]
+        ending: Option<&'a dyn Display> = [text],
     }
 }
 

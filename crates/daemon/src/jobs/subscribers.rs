@@ -1,5 +1,7 @@
 //! Finds the subscribers that a request names, and disconnects them.
 
+use std::fmt::Display;
+
 use edge::{End, SubscriberKey};
 
 use super::{Context, Work};
@@ -45,7 +47,7 @@ impl Context<'_> {
     pub(super) fn begin_drop(&self, who: &SubscriberSelector) -> Result<Work, Refusal> {
         let keys = self.find(who)?;
         if keys.is_empty() {
-            return Err(nobody(who));
+            return Err(self.ended(who).unwrap_or_else(|| nobody(who)));
         }
         Ok(Work::Drop { keys, rows: 0 })
     }
@@ -68,26 +70,46 @@ impl Context<'_> {
         Some(Work::Drop { keys, rows })
     }
 
-    /// Returns `false` if the subscriber is gone or is already being disconnected.
+    /// Replies with the outcome. Returns `false` if the subscriber has disconnected since it was selected.
     fn drop_subscriber(&mut self, id: u64, key: SubscriberKey) -> bool {
         let now = self.core.now;
         let Some(view) = self.core.edge.subscriber(key) else {
             return false;
         };
         let name = String::from_utf8_lossy(view.name).into_owned();
-        let row = rows::Dropped {
+        let ending = view.ending.map(ToString::to_string);
+        let mut row = rows::Dropped {
             schema: rows::Dropped::SCHEMA,
             name: &name,
             tunnel: view.place.tunnel_id,
             session: view.place.session_id,
             address: view.address,
             up_s: view.up.map(|up| now.since(up).as_secs_f64()),
+            outcome: "dropped",
+            ending: ending.as_ref().map(|end| end as &dyn Display),
         };
-        let dropped = self.core.edge.drop_subscriber(key, End::Administrator, now);
-        if dropped {
-            reply::row(self.client.out(), id, &row);
+        if !self.core.edge.drop_subscriber(key, End::Administrator, now) {
+            row.outcome = "ending";
         }
-        dropped
+        reply::row(self.client.out(), id, &row);
+        true
+    }
+
+    /// Why the last session of this name or address ended, if the history has one.
+    fn ended(&self, who: &Who) -> Option<Refusal> {
+        let text = who.who.as_deref()?;
+        let address = text.parse().ok();
+        let mut ended = (0..).map_while(|n| self.core.edge.ended(n));
+        let last = ended.find(|ended| {
+            *ended.name == *text.as_bytes() || (address.is_some() && ended.address == address)
+        })?;
+        let ago = self.core.now.since(last.ended).as_secs_f64();
+        let reason = &last.reason;
+        let message = format!(
+            "{text:?} is not connected; its last session ended {ago:.1} s ago: {reason}; \
+             \"headend show subscribers\" lists all"
+        );
+        Some(Refusal::new(Code::NotFound, message))
     }
 
     pub(super) fn capture(

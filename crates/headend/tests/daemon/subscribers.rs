@@ -265,6 +265,47 @@ fn a_drop_says_whom_and_history_says_why() {
     assert_eq!(edge.client().rows("show.pools")[0]["used"], 0);
 }
 
+#[test]
+fn a_second_drop_says_what_became_of_the_first() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    dial(&clients, &peer);
+    // The client does not acknowledge the Terminate-Request yet.
+    clients.signal("STOP");
+    let first = edge.cli("session drop user1 --json");
+    let row: Value = serde_json::from_str(&text(&first)).unwrap();
+    assert_eq!(
+        (&row["outcome"], &row["ending"]),
+        (&json!("dropped"), &Value::Null)
+    );
+    let second = edge.cli("session drop user1 --json");
+    assert_eq!(second.status.code(), Some(1));
+    let row: Value = serde_json::from_str(&text(&second)).unwrap();
+    assert_eq!(
+        (&row["outcome"], &row["ending"]),
+        (&json!("ending"), &json!("an operator ended it"))
+    );
+    let third = edge.cli("session drop 10.64.0.1");
+    assert_eq!(third.status.code(), Some(1));
+    assert!(
+        text(&third).ends_with("; is being dropped already: an operator ended it\n"),
+        "{}",
+        text(&third)
+    );
+    clients.signal("CONT");
+    await_end(&edge, "user1");
+    for who in ["user1", "10.64.0.1"] {
+        let late = edge.cli(&format!("session drop {who}"));
+        assert_eq!(late.status.code(), Some(1));
+        let why = String::from_utf8_lossy(&late.stderr).into_owned();
+        assert!(
+            why.contains("is not connected; its last session ended ")
+                && why.contains(" s ago: an operator ended it"),
+            "{why}"
+        );
+    }
+}
+
 /// Captured packets: their interfaces and bytes.
 fn captured(file: &Path) -> Vec<(u16, Vec<u8>)> {
     let mut reader = capfile::Reader::new(fs::File::open(file).unwrap()).unwrap();

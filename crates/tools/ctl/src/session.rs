@@ -36,7 +36,8 @@ enum Verb {
 }
 
 const DROP_HELP: &str = "\
-A name selects all subscribers with that name. The exit status is 1 if none is connected.
+A name selects all subscribers with that name. The exit status is 1 if none is connected, or if all are being
+dropped already.
 
 Examples:
   headend session drop alice
@@ -140,12 +141,15 @@ pub fn run(args: &SessionArgs) -> Result<ExitCode> {
 }
 
 fn run_drop(client: &mut Client, drop: &Drop) -> Result<ExitCode> {
-    let dropped = client.rows(&Do::SessionDrop(drop.who.request()), |text| {
+    let mut dropped = false;
+    let rows = client.rows(&Do::SessionDrop(drop.who.request()), |text| {
+        let row: Value = serde_json::from_str(text)?;
+        let ends = row["outcome"] == "ending";
+        dropped |= !ends;
         if drop.json {
             println!("{text}");
             return Ok(());
         }
-        let row: Value = serde_json::from_str(text)?;
         let name = show(&row["name"], Shown::Text);
         let mut line = format!(
             "{name}: tunnel {} session {}",
@@ -158,13 +162,22 @@ fn run_drop(client: &mut Client, drop: &Drop) -> Result<ExitCode> {
             Some(up) => format!(", up for {}", age(up)),
             None => ", not yet up".into(),
         };
-        println!("{line}; dropped");
+        line += &match row["ending"].as_str() {
+            Some(reason) if ends => format!("; is being dropped already: {reason}"),
+            _ if ends => "; is being dropped already".into(),
+            _ => "; dropped".into(),
+        };
+        println!("{line}");
         Ok(())
     })?;
-    if dropped == 0 {
-        bail!("{} is being dropped already", drop.who.named());
+    if rows == 0 {
+        bail!("{} is not connected any more", drop.who.named());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if dropped {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn run_create(client: &mut Client, create: &Create) -> Result<ExitCode> {
