@@ -11,6 +11,7 @@ use super::inside::Inside;
 use super::routes::BgpService;
 use super::shards::Shards;
 use super::sockets::Sockets;
+use super::waiting::OpenedFor;
 
 /// The accounts of the loop's time, one for each kind of work.
 pub(super) struct Handlers {
@@ -64,10 +65,24 @@ pub(super) struct Core {
     pub(super) names: filter::Names,
     /// User name and password of sessions that we open as a client.
     pub(super) client: Option<Dialler>,
+    /// Tunnels that were opened for one session.
+    pub(super) opened_for: OpenedFor,
     /// The time at which the turn started.
     pub(super) now: Instant,
     pub(super) started: Instant,
     /// The latest time of the shutdown; set once a signal requested it.
     pub(super) stop_at: Option<Instant>,
     pub(super) timers: base::timer::TimerKind,
+}
+
+impl Core {
+    /// Closes the tunnels that were opened for a session that failed; returns whether there were any.
+    pub(super) fn close_failed(&mut self) -> bool {
+        let mut any = false;
+        while let Some(tunnel) = self.opened_for.next_failed() {
+            let endpoint = self.edge.endpoint_mut();
+            any |= endpoint.close_tunnel_of_failed(tunnel, self.now);
+        }
+        any
+    }
 }

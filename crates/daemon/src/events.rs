@@ -129,7 +129,9 @@ pub(super) fn tell(
                 tracing::debug!(subscriber = %name, address = ?view.address, "connected");
             }
             if let Some(view) = core.edge.subscriber(subscriber) {
-                server.up(WaitFor::Line(view.session), core.now);
+                let line = WaitFor::Line(view.session);
+                core.opened_for.up(line);
+                server.up(line, core.now);
             }
         }
         edge::Event::Network {
@@ -198,6 +200,7 @@ fn tell_access(event: Event, core: &mut Core, server: &mut Server, summary: &mut
         Event::TunnelGone { socket, .. } => core.sockets.close(socket, &mut core.reactor),
         Event::SessionUp { session, id, .. } => {
             tracing::debug!(session = id, "session up");
+            core.opened_for.up(WaitFor::Session(session));
             server.up(WaitFor::Session(session), core.now);
         }
         Event::SessionDown {
@@ -214,6 +217,7 @@ fn tell_access(event: Event, core: &mut Core, server: &mut Server, summary: &mut
                     server.down(what, &reason, core.now);
                 }
             }
+            core.opened_for.down(session);
         }
         Event::CallRequested { session } => {
             let id = id_of(session);

@@ -24,6 +24,7 @@ use super::shards::{self, Shards};
 use super::sockets::{End, Sockets};
 use super::source::Source;
 use super::turn::Daemon;
+use super::waiting::OpenedFor;
 use crate::config::{self, Settings};
 
 /// Makes a daemon that is ready to run.
@@ -69,6 +70,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         routes,
         names: crate::config::names(),
         client: settings.subscribers.client.clone().map(Dialler::new),
+        opened_for: OpenedFor::default(),
         now,
         started: now,
         stop_at: None,

@@ -87,7 +87,11 @@ impl Daemon {
         }
         self.core.shards.tell(&mut self.core.edge);
         self.send();
-        let told = self.tell();
+        let mut told = self.tell();
+        if self.core.close_failed() {
+            self.send();
+            told |= self.tell();
+        }
         if let Some(routes) = &mut self.core.routes {
             routes.turn(&mut self.core.reactor, self.core.now);
         }

@@ -47,6 +47,8 @@ pub enum TunnelEnd {
     PeerRestarted,
     /// It had no session for longer than the configuration's `idle_tunnel`.
     NoSessions,
+    /// It was opened for one session, which failed.
+    SessionFailed,
 }
 
 /// Why a session ended.
@@ -156,7 +158,9 @@ impl TunnelEnd {
     pub fn codes(&self, version: Version) -> Option<Codes> {
         let text = self.to_string();
         Some(match self {
-            Self::Administrative | Self::NoSessions => Codes::new(1, None, ""),
+            Self::Administrative | Self::NoSessions | Self::SessionFailed => {
+                Codes::new(1, None, "")
+            }
             Self::ShutDown => Codes::new(6, None, ""),
             Self::Peer(_) | Self::LostTie | Self::PeerRestarted => return None,
             Self::NotAuthorized(_) => Codes::new(4, None, ""),
@@ -242,6 +246,7 @@ impl fmt::Display for TunnelEnd {
             Self::LostTie => f.write_str("the peer's request won the tie"),
             Self::PeerRestarted => f.write_str("the peer began anew with the same id"),
             Self::NoSessions => f.write_str("no session for too long (idle_tunnel_s)"),
+            Self::SessionFailed => f.write_str("the session that it was opened for failed"),
         }
     }
 }

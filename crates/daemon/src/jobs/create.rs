@@ -119,6 +119,7 @@ impl Context<'_> {
             sockets,
             reactor,
             client,
+            opened_for,
             now,
             ..
         } = &mut *self.core;
@@ -152,6 +153,9 @@ impl Context<'_> {
             .and_then(|session| endpoint.session(session))
             .map(|view| view.id);
         let wait_for = session.map_or(WaitFor::Tunnel(tunnel), |session| wait_for(session, dials));
+        if session.is_some() {
+            opened_for.insert(wait_for, tunnel);
+        }
         self.started(create.wait, wait_for, ticket, id, session_id);
         Ok(())
     }

@@ -110,6 +110,17 @@ fn a_session_of_a_client_is_up_when_it_is_on_line_or_says_why_not() {
     );
     let ended = rows_of(&clients, "show subscribers --ended --json").remove(0);
     assert_eq!(ended["reason"], refused["reason"]);
+    // The tunnel that was opened for it is closed at both ends; the others stay.
+    for daemon in [&clients, &edge] {
+        daemon
+            .client()
+            .await_stats("the third is gone", |stats| stats["tunnels"] == 2);
+    }
+    let tunnels = clients.client().rows("show.ended.tunnels");
+    assert_eq!(
+        tunnels[0]["reason"],
+        "the session that it was opened for failed"
+    );
 }
 
 #[test]

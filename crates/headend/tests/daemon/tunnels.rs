@@ -295,3 +295,27 @@ fn outgoing_calls_are_refused_answered_or_asked_for_as_configured() {
     assert!(up["id"] == id && up["up"] == true, "{up}");
     assert_eq!(at_lac.ask(answer)[0]["error"]["code"], "refused");
 }
+
+#[test]
+fn a_tunnel_opened_for_a_session_that_is_refused_is_closed() {
+    let directory = Directory::new();
+    let (lns, peer) = Daemon::lns(&directory, "[limits]\nsessions = 1\n");
+    let lac = Daemon::lac(&directory, "");
+    for version in [2, 3] {
+        let (mut at_lns, mut at_lac) = (lns.client(), lac.client());
+        let first = at_lac.create(&peer, version, 1, json!({"session": true}));
+        assert_eq!(first[0]["up"], true);
+        let refused = at_lac.create(&peer, version, 1, json!({"session": true}));
+        assert_eq!(refused[0]["up"], false, "{}", refused[0]);
+        for client in [&mut at_lac, &mut at_lns] {
+            client.await_stats("the second is gone", |stats| stats["tunnels"] == 1);
+        }
+        // A tunnel that was opened without a session stays when its sessions fail.
+        let tunnel = at_lac.create(&peer, version, 1, json!({}))[0]["tunnel"].clone();
+        let request = json!({"do": "session.create", "tunnel": tunnel, "version": version});
+        assert_eq!(at_lac.ask(request)[0]["up"], false);
+        assert_eq!(at_lac.stats()["tunnels"], 2);
+        at_lac.ask(json!({"do": "tunnel.delete", "all": true}));
+        at_lns.await_stats("all are gone", |stats| stats["tunnels"] == 0);
+    }
+}

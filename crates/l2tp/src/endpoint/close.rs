@@ -327,6 +327,19 @@ impl Endpoint {
         open
     }
 
+    /// Closes a tunnel that was opened for a session, because that session failed. `false` if the tunnel has other
+    /// sessions, or is closing already.
+    pub fn close_tunnel_of_failed(&mut self, tunnel: TunnelKey, now: Instant) -> bool {
+        let unused = self
+            .tunnels
+            .get(tunnel.0)
+            .is_some_and(|t| t.ending == Ending::No && t.sessions == 0);
+        if unused {
+            self.end_tunnel(tunnel.0.index, Event::Close, TunnelEnd::SessionFailed, now);
+        }
+        unused
+    }
+
     /// Closes a session for the operator; `false` if there is none to close.
     pub fn close_session(&mut self, session: SessionKey, now: Instant) -> bool {
         let open = self.sessions.get(session.0).is_some();

@@ -1,4 +1,4 @@
-//! Tunnels without sessions, which `idle_tunnel` closes.
+//! Tunnels without sessions: those that `idle_tunnel` closes, and those whose only session failed.
 
 use base::Duration;
 use l2tp::{Call, Config, TunnelEnd};
@@ -77,5 +77,25 @@ fn without_the_time_a_tunnel_stays_and_has_no_timer() {
         assert_eq!((stage.counts().tunnels, stage.counts().timers), (1, 0));
         stage.run_secs(100_000);
         assert_eq!(stage.counts().tunnels, 1);
+    }
+}
+
+/// A tunnel that was opened for one session is of no use if that session fails, unless it has another one.
+#[test]
+fn a_tunnel_whose_session_failed_is_closed_unless_it_has_another_session() {
+    for peer in VERSIONS {
+        let (mut stage, mut lns) = (Stage::lac(), peer());
+        let tunnel = lns.answer(&mut stage);
+        let (session, _) = lns.take_call(&mut stage, tunnel, Call::default(), 5);
+        assert!(!stage.with(|lac, now| lac.close_tunnel_of_failed(tunnel, now)));
+        assert_eq!(stage.counts().tunnels, 1);
+        stage.with(|lac, now| lac.close_session(session, now));
+        only(&lns.hear(&mut stage), M::Cdn);
+        lns.ack(&mut stage);
+        assert!(stage.with(|lac, now| lac.close_tunnel_of_failed(tunnel, now)));
+        let stop = only(&lns.hear(&mut stage), M::StopCcn);
+        assert_eq!(stop.codes(), (1, None));
+        assert_eq!(stage.tunnel_end(), TunnelEnd::SessionFailed);
+        assert!(!stage.with(|lac, now| lac.close_tunnel_of_failed(tunnel, now)));
     }
 }
