@@ -155,7 +155,7 @@ impl Server {
     }
 
     /// A client's connection is ready.
-    pub(super) fn ready(&mut self, place: u32, readiness: Readiness, core: &mut Core) {
+    pub(super) fn ready(&mut self, place: u32, readiness: Readiness) {
         let Some(key) = self.connections.key_at(place) else {
             return;
         };

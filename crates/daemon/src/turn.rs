@@ -175,7 +175,7 @@ impl Daemon {
                 }
             }
             Source::Listener => self.server.accept(&mut self.core),
-            Source::Client(place) => self.server.ready(place, ready.readiness, &mut self.core),
+            Source::Client(place) => self.server.ready(place, ready.readiness),
             Source::Signals => {
                 while let Some(signal) = self.signals.next_signal()? {
                     self.signal(signal);

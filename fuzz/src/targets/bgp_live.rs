@@ -56,7 +56,7 @@ fn open(last: u8) -> Vec<u8> {
 impl Live {
     fn new() -> Self {
         let mut config = SpeakerConfig::new(65_001, Ipv4Addr::new(192, 0, 2, 1));
-        config.limits.recent_events_max = 20;
+        config.limits.recent_events_max = Some(20);
         for last in [PEER, BYSTANDER] {
             let remote = address(last);
             config

@@ -96,7 +96,7 @@ impl Context<'_> {
     }
 
     /// Why the last session of this name or address ended, if the history has one.
-    fn ended(&self, who: &Who) -> Option<Refusal> {
+    fn ended(&self, who: &SubscriberSelector) -> Option<Refusal> {
         let text = who.who.as_deref()?;
         let address = text.parse().ok();
         let mut ended = (0..).map_while(|n| self.core.edge.ended(n));
