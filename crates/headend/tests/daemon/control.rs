@@ -122,7 +122,8 @@ fn requests_of_a_client_that_closes_at_once_are_carried_out() {
     const TIMES: usize = 200;
     let directory = Directory::new();
     let lac = lac_with(&directory, 0);
-    let create = "{\"v\":1,\"id\":1,\"do\":\"tunnel.create\",\"peer\":\"127.0.0.1:9\",\"wait\":\"none\"}\n";
+    let create =
+        "{\"v\":1,\"id\":1,\"do\":\"tunnel.create\",\"peer\":\"127.0.0.1:9\",\"wait\":\"none\"}\n";
     let show = "{\"v\":1,\"id\":2,\"do\":\"show.tunnels\"}\n";
     for turn in 0..TIMES {
         let mut client = lac.client();
@@ -143,8 +144,15 @@ fn requests_of_a_client_that_closes_at_once_are_carried_out() {
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    assert_eq!(count, TIMES, "each whole creation once, and no part of a line");
-    assert_eq!(lac.client().stats()["clients"], 1, "no client is left behind");
+    assert_eq!(
+        count, TIMES,
+        "each whole creation once, and no part of a line"
+    );
+    assert_eq!(
+        lac.client().stats()["clients"],
+        1,
+        "no client is left behind"
+    );
 }
 
 #[test]

@@ -143,15 +143,7 @@ impl Endpoint {
         let Some(index) = self.add_tunnel_evicting(datagram.route, version, now) else {
             return self.refuse_full(datagram.route, version, remote_id);
         };
-        let setup_timeout = self.config.setup_timeout;
-        let tunnel = self.tunnel_at_mut(index);
-        tunnel.remote_id = remote_id;
-        tunnel.request_hash = request_hash;
-        tunnel.reliable.advance();
-        tunnel.received = 1;
-        tunnel.idle_deadline = now + setup_timeout;
-        self.insert_request(index);
-        self.add_half_open(index);
+        self.begin_half_open(index, (remote_id, request_hash), now);
         self.counters.count_received(MessageType::Sccrq.number());
         self.counters.ignored_avps += u64::from(message.ignored_avps());
         if let Credentials::Signed(auth) = credentials {
@@ -164,6 +156,19 @@ impl Endpoint {
         }
         self.mark_ready(index);
         Ok(())
+    }
+
+    /// A new tunnel has received its SCCRQ, from a peer that calls it `remote_id`.
+    fn begin_half_open(&mut self, index: u32, (remote_id, hash): (u32, u32), now: Instant) {
+        let setup_timeout = self.config.setup_timeout;
+        let tunnel = self.tunnel_at_mut(index);
+        tunnel.remote_id = remote_id;
+        tunnel.request_hash = hash;
+        tunnel.reliable.advance();
+        tunnel.received = 1;
+        tunnel.idle_deadline = now + setup_timeout;
+        self.insert_request(index);
+        self.add_half_open(index);
     }
 
     /// Answers an acceptable SCCRQ with an SCCRP.

@@ -166,7 +166,7 @@ fn a_refresh_with_several_paths_loses_no_withdrawal_that_waits() {
     net.unsay(1, &[&many(1)[0].prefix.to_string()]);
     net.settle();
     assert_eq!(net.ear(2).routes.len(), 10);
-    net.rib.refresh(PeerId(2), FamilyId::Ipv4Unicast, T0);
+    net.rib.refresh(PeerId(2), FamilyId::Ipv4Unicast);
     net.settle();
     assert_eq!((net.ear(2).routes.len(), net.ear(2).noise), (9, 0));
 }
@@ -181,7 +181,7 @@ fn a_refresh_withdraws_nothing_that_was_not_sent() {
     net.settle();
     // Most routes of the group are the peer's own.
     for _ in 0..2 {
-        net.rib.refresh(PeerId(1), FamilyId::Ipv4Unicast, T0);
+        net.rib.refresh(PeerId(1), FamilyId::Ipv4Unicast);
         net.settle();
     }
     assert_eq!((net.ear(1).noise, net.ear(1).updates), (0, 3));
@@ -189,7 +189,7 @@ fn a_refresh_withdraws_nothing_that_was_not_sent() {
     // Meanwhile a route is withdrawn that was sent, another one that was not, and a third one becomes the peer's own.
     net.say_routes(2, &Said::path(&[64_502, 7]), &many(14)[10..]);
     net.settle();
-    net.rib.refresh(PeerId(1), FamilyId::Ipv4Unicast, T0);
+    net.rib.refresh(PeerId(1), FamilyId::Ipv4Unicast);
     net.read(1, 1);
     net.unsay(1, &[&many(14)[0].prefix.to_string()]);
     net.unsay(2, &["10.200.0.0/16"]);
@@ -246,7 +246,7 @@ fn routes_that_a_refresh_made_old_stay_when_the_session_ends_in_the_middle() {
     net.settle();
     // The peer starts three times, and sends some of its routes again each time.
     for count in [2, 4, 0] {
-        net.rib.mark_stale(PeerId(1), v4, T0);
+        net.rib.mark_stale(PeerId(1), v4);
         net.say_routes(1, &Said::path(&[64_501]), &many(count));
         net.settle();
         assert_eq!(net.rib.counts(v4), (10, 10));
@@ -257,11 +257,11 @@ fn routes_that_a_refresh_made_old_stay_when_the_session_ends_in_the_middle() {
     // It is back, and sends seven of them: after that only these are left.
     net.open(1, 64_501);
     net.say_routes(1, &Said::path(&[64_501]), &many(7));
-    net.rib.end_of_rib(PeerId(1), v4, T0);
+    net.rib.end_of_rib(PeerId(1), v4);
     net.settle();
     assert_eq!((net.rib.counts(v4), net.ear(2).routes.len()), ((7, 7), 7));
     // Without graceful restart all go, also in the middle of a refresh.
-    net.rib.mark_stale(PeerId(1), v4, T0);
+    net.rib.mark_stale(PeerId(1), v4);
     net.say_routes(1, &Said::path(&[64_501]), &many(3));
     net.close(1, Families::NONE);
     net.settle();
@@ -275,7 +275,7 @@ fn a_refresh_may_start_any_number_of_times() {
     net.open(1, 64_501);
     net.say_routes(1, &Said::path(&[64_501]), &many(10));
     for round in 1..1_000 {
-        net.rib.mark_stale(PeerId(1), v4, T0);
+        net.rib.mark_stale(PeerId(1), v4);
         net.say_routes(1, &Said::path(&[64_501, round]), &many(2));
         net.settle();
         assert_eq!(net.rib.counts(v4), (10, 10), "round {round}");
@@ -285,7 +285,7 @@ fn a_refresh_may_start_any_number_of_times() {
     assert_eq!(net.rib.counts(v4), (10, 10));
     net.open(1, 64_501);
     net.say_routes(1, &Said::path(&[64_501]), &many(3));
-    net.rib.end_of_rib(PeerId(1), v4, T0);
+    net.rib.end_of_rib(PeerId(1), v4);
     net.settle();
     assert_eq!(net.rib.counts(v4), (3, 3));
 }
