@@ -11,6 +11,7 @@
 //! | `tunnels` | the cost of a tunnel in an LNS, beside bare loops and other LNSs |
 //! | `subscribers` | the cost of a subscriber in an LNS from nothing to IP, beside a bare loop |
 //! | `bgp` | the cost of sessions and tables in a BGP daemon, beside bare loops and other daemons |
+//! | `deadlines` | how late KEEPALIVEs and answers are while a daemon does its heaviest work, beside other daemons |
 //! | `forward` | the cost of a packet in an LNS from a tunnel to the TUN device and back, beside bare loops |
 //! | `qos` | the cost of a packet in classifiers and queues, the accuracy of shaped rates, the lateness of pings |
 //! | `filter` | the cost of a packet in a subscriber's filter, and of names in log lines |
@@ -24,6 +25,7 @@
 mod bgp;
 mod bringup;
 mod captures;
+mod deadlines;
 mod filter;
 mod forward;
 mod harness;
@@ -67,6 +69,8 @@ enum Verb {
     Subscribers(subscribers::SubscribersArgs),
     /// Cost of sessions and tables for a BGP daemon, next to bare loops and other daemons
     Bgp(bgp::BgpArgs),
+    /// How late deadlines are kept under the heaviest work, next to other daemons
+    Deadlines(deadlines::DeadlinesArgs),
     /// A bare loop that `bgp` measures
     #[command(hide = true)]
     BgpBare(bgp::bare::BgpBareArgs),
@@ -136,6 +140,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::Subscribers(args) => subscribers::run(args),
         Verb::Bgp(args) => bgp::run(args),
+        Verb::Deadlines(args) => deadlines::run(args),
         Verb::BgpBare(args) => bgp::bare::run(args),
         Verb::BgpEmulate(args) => bgp::emulated::child::run(args),
         Verb::Forward(args) => forward::run(args),

@@ -185,6 +185,7 @@ impl Rib {
         for family in FamilyId::ALL {
             left = store.sweep(family, left, &mut followers);
         }
+        left = self.groups.mark(left, &self.store);
         left = self.groups.flush_all(left, &mut self.store, now);
         left = self.groups.bury(left, &mut self.store);
         let referrers = (&self.groups, self.watch.as_deref());
@@ -196,6 +197,7 @@ impl Rib {
         left == 0
             || self.store.is_sweeping()
             || self.groups.has_dying()
+            || self.groups.is_marking()
             || self.groups.has_flushable(now)
     }
 

@@ -59,6 +59,8 @@ impl Flags {
     pub(crate) const HOLD_ARMED: Self = Self(1 << 7);
     /// Everything that may be to send.
     pub(crate) const OUTPUT: Self = Self(Self::KEEPALIVE.0 | Self::CONTROL.0 | Self::ROUTES.0);
+    /// Messages that are sent before routes to any peer.
+    pub(crate) const URGENT: Self = Self(Self::KEEPALIVE.0 | Self::CONTROL.0);
     /// The connection must not be put into the ready queue.
     pub(crate) const READY_OR_BLOCKED: Self = Self(Self::READY.0 | Self::BLOCKED.0);
     /// The connection has something to send, or cannot send.

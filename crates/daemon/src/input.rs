@@ -2,13 +2,13 @@
 //!
 //! In most turns the endpoint gets a batch as it was read. A full batch means that the socket's
 //! buffer may overflow while replies are made and sent. In that case all pending datagrams are
-//! first read into memory and then handled in parts, one part a turn; reading a datagram costs a
+//! first read into memory and then handled in parts, a slice of time in each turn; reading a datagram costs a
 //! fraction of answering it.
 
 use std::io;
 
-use base::Route;
-use reactor::{Interest, Ready, RecvBatch};
+use base::{Instant, Route};
+use reactor::{Interest, Ready, RecvBatch, Slice};
 
 use super::core::{Core, Handlers};
 
@@ -21,7 +21,7 @@ const KEPT_MAX: usize = 32_768;
 /// Limit in bytes of datagrams kept.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Datagrams handled in a turn while more are kept.
+/// Datagrams that are handled between two looks at the clock.
 const PART: usize = 64;
 
 /// A datagram that was read and not yet handled.
@@ -40,6 +40,8 @@ pub(super) struct Input {
     handled: usize,
     /// Datagrams read since the last [`Input::take_count`].
     count: u64,
+    /// The time for handling datagrams in this turn; those that are left are kept.
+    slice: Slice,
 }
 
 impl Input {
@@ -51,7 +53,13 @@ impl Input {
             kept: Vec::new(),
             handled: 0,
             count: 0,
+            slice: Slice::until(Instant::FAR_FUTURE),
         }
+    }
+
+    /// Starts a turn.
+    pub(super) fn begin(&mut self, slice: Slice) {
+        self.slice = slice;
     }
 
     /// Datagrams read since the last call.
@@ -91,7 +99,7 @@ impl Input {
                 }
             }
             let is_last = !self.received.is_full();
-            if is_last && !self.has_kept() {
+            if is_last && !self.has_kept() && !self.slice.is_over() {
                 core.reactor.lap(handlers.read);
                 self.handle_received(number, core, handlers);
             } else {
@@ -147,20 +155,22 @@ impl Input {
         }
     }
 
-    /// Handles a part of the kept datagrams.
+    /// Handles kept datagrams until the slice is over, and at least a part of them.
     pub(super) fn work(&mut self, core: &mut Core, handlers: &Handlers) {
-        if !self.has_kept() {
-            return;
+        let mut count = 0;
+        while self.has_kept() && (count == 0 || !self.slice.is_over()) {
+            let end = self.kept.len().min(self.handled + PART);
+            for datagram in &self.kept[self.handled..end] {
+                let start = datagram.start as usize;
+                let bytes = &self.bytes[start..start + datagram.length as usize];
+                handle(datagram.route, bytes, core);
+            }
+            count += (end - self.handled) as u64;
+            self.handled = end;
         }
-        let end = self.kept.len().min(self.handled + PART);
-        for datagram in &self.kept[self.handled..end] {
-            let start = datagram.start as usize;
-            let bytes = &self.bytes[start..start + datagram.length as usize];
-            handle(datagram.route, bytes, core);
+        if count > 0 {
+            core.reactor.lap_many(handlers.input, count);
         }
-        core.reactor
-            .lap_many(handlers.input, (end - self.handled) as u64);
-        self.handled = end;
         if !self.has_kept() {
             self.kept.clear();
             self.bytes.clear();

@@ -60,6 +60,7 @@ mod source;
 mod start;
 mod turn;
 mod waiting;
+mod watchdog;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -25,6 +25,7 @@ use super::sockets::{End, Sockets};
 use super::source::Source;
 use super::turn::Daemon;
 use super::waiting::OpenedFor;
+use super::watchdog::Watchdog;
 use crate::config::{self, Settings};
 
 /// Makes a daemon that is ready to run.
@@ -39,6 +40,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let event = &settings.event;
     let mut reactor = Reactor::new(event.poller, event.descriptors)
         .with_context(|| format!("event.poller: this kernel has no {}", event.poller))?;
+    reactor.set_overrun(event.overrun);
     let handlers = Handlers::open(&mut reactor);
     reactor.add(
         &signals,
@@ -89,12 +91,15 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         rest: Rest::new(),
         composed: Vec::with_capacity(2048),
         handlers,
+        span: event.slice,
+        is_behind: false,
         shutdown_wait: settings
             .shutdown_wait
             .max(routes::patience(settings.bgp.as_ref())),
         files: Files {
             config: config.to_owned(),
         },
+        watchdog: Watchdog::new(),
         failure: None,
     })
 }
@@ -138,7 +143,7 @@ fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<BgpSe
         return Ok(None);
     };
     let pools = reload::pool_networks(&settings.subscribers.pools);
-    let routes = BgpService::open(bgp, pools, random()?, reactor)?;
+    let routes = BgpService::open(bgp, pools, (random()?, settings.event.slice), reactor)?;
     Ok(Some(Box::new(routes)))
 }
 

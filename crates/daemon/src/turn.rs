@@ -4,7 +4,7 @@
 use std::io;
 
 use base::{Duration, Instant};
-use reactor::{Ready, Signal, Signals};
+use reactor::{Ready, Signal, Signals, Slice};
 
 use super::core::{Core, Handlers};
 use super::events::Summary;
@@ -15,6 +15,12 @@ use super::rest::Rest;
 use super::server::Server;
 use super::sockets::Outside;
 use super::source::Source;
+use super::watchdog::Watchdog;
+
+/// Timers that fire, messages that are composed, and events that are passed on between two looks at the clock.
+const TIMERS: usize = 64;
+const MESSAGES: u64 = 256;
+const EVENTS: u32 = 64;
 
 /// The daemon.
 pub(super) struct Daemon {
@@ -26,8 +32,13 @@ pub(super) struct Daemon {
     pub(super) rest: Rest,
     pub(super) composed: Vec<u8>,
     pub(super) handlers: Handlers,
+    /// How long one kind of work may take in a turn.
+    pub(super) span: Duration,
+    /// Whether messages or events are left over from the last turn.
+    pub(super) is_behind: bool,
     pub(super) shutdown_wait: Duration,
     pub(super) files: Files,
+    pub(super) watchdog: Watchdog,
     /// The error that ends the daemon, if no signal did.
     pub(super) failure: Option<io::Error>,
 }
@@ -65,9 +76,11 @@ impl Daemon {
             self.core.reactor.pause(span);
         }
         self.core.now = self.core.reactor.wait(deadline)?;
+        self.is_behind = false;
+        self.input.begin(self.core.reactor.slice(self.span));
         let mut other_work = false;
         if let Some(routes) = &mut self.core.routes {
-            routes.begin();
+            routes.begin(&mut self.core.reactor, self.core.now);
         }
         while let Some(ready) = self.core.reactor.next_ready() {
             other_work |= self.ready(ready)?;
@@ -106,6 +119,7 @@ impl Daemon {
             self.core.reactor.lap(self.handlers.addresses);
         }
         self.core.shards.tell(&mut self.core.edge);
+        self.watchdog.look(&self.core.reactor, self.core.now);
         Ok(())
     }
 
@@ -115,7 +129,8 @@ impl Daemon {
         let has_changes = clients.is_some_and(|clients| clients.has_changes());
         let routes = self.core.routes.as_ref();
         let routing = routes.is_some_and(|routes| routes.has_work());
-        if self.server.has_work() || self.input.has_kept() || has_changes || routing {
+        let is_behind = self.is_behind || self.core.authority.has_work();
+        if self.server.has_work() || self.input.has_kept() || has_changes || routing || is_behind {
             return Some(self.core.now);
         }
         let timer = self.core.edge.poll_timeout().map(|(at, _)| at);
@@ -188,9 +203,10 @@ impl Daemon {
     fn fire_timers(&mut self) {
         let core = &mut self.core;
         let due = core.edge.poll_timeout().filter(|(at, _)| *at <= core.now);
-        if let Some((at, _)) = due {
-            core.reactor.record_lateness(core.now.since(at));
-            core.edge.handle_timeout(core.now);
+        if let Some((at, timer)) = due {
+            core.reactor.record_lateness(timer, core.now.since(at));
+            let slice = core.reactor.slice(self.span);
+            while core.edge.handle_timeouts(core.now, TIMERS) && !slice.is_over() {}
             core.reactor.lap(self.handlers.timers);
         }
     }
@@ -204,12 +220,13 @@ impl Daemon {
             now,
             ..
         } = &mut self.core;
-        let count = authority.answer(edge, *now);
+        let count = authority.answer(edge, reactor.slice(self.span), *now);
         if count > 0 {
             reactor.lap_many(self.handlers.authority, count);
         }
         if let Some(radius) = authority.radius_mut() {
-            radius.work(edge, reactor, *now);
+            let slice = reactor.slice(self.span);
+            radius.work(edge, reactor, slice, *now);
             reactor.lap(self.handlers.radius);
         }
     }
@@ -239,10 +256,18 @@ impl Daemon {
             core,
             composed,
             handlers,
+            span,
+            is_behind,
             ..
         } = self;
-        let mut messages = 0;
+        let slice = core.reactor.slice(*span);
+        let (mut messages, mut composed_all) = (0, 0u64);
         while !core.sockets.is_blocked() {
+            composed_all += 1;
+            if composed_all.is_multiple_of(MESSAGES) && slice.is_over() {
+                *is_behind = true;
+                break;
+            }
             composed.clear();
             let Some(route) = core.edge.poll_transmit(core.now, composed) else {
                 break;
@@ -271,13 +296,21 @@ impl Daemon {
             core,
             server,
             summary,
+            span,
+            is_behind,
             ..
         } = self;
-        let mut told = false;
+        let slice = core.reactor.slice(*span);
+        let mut told = 0u32;
         while let Some(event) = core.edge.poll_event() {
             super::events::tell(event, core, server, summary);
-            told = true;
+            told += 1;
+            if told.is_multiple_of(EVENTS) && slice.is_over() {
+                *is_behind = true;
+                break;
+            }
         }
+        let mut told = told > 0;
         while let Some(logged) = core.edge.poll_logged() {
             super::events::log_packet(&logged, core);
         }
@@ -304,7 +337,9 @@ impl Daemon {
                     routes.shut_down(core.now);
                 }
                 if let Some(radius) = core.authority.radius_mut() {
-                    radius.work(&mut core.edge, &mut core.reactor, core.now);
+                    // The entries of all subscribers, however long that takes: nothing else is served any more.
+                    let slice = Slice::until(Instant::FAR_FUTURE);
+                    radius.work(&mut core.edge, &mut core.reactor, slice, core.now);
                     radius.end();
                 }
                 core.stop_at = Some(core.now + self.shutdown_wait);

@@ -164,7 +164,8 @@ fn serve(address: std::net::SocketAddr, stopped: &std::sync::mpsc::Receiver<()>)
         speaker.drained(now);
         speaker.handle_timeout(now);
         speaker.work(1_000, now);
-        peering.write(&mut speaker, &mut buffers, &mut reactor, now);
+        let slice = reactor.slice(Duration::from_millis(2));
+        peering.write(&mut speaker, &mut buffers, &mut reactor, (now, slice));
         while let Some(event) = speaker.poll_event() {
             peering.act(event, &mut speaker, &mut reactor, now);
         }

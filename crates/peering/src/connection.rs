@@ -15,6 +15,10 @@ pub(crate) struct Connection {
     pub(crate) token: Token,
     /// Whether the connection attempt has not finished.
     pub(crate) is_opening: bool,
+    /// Whether it waits for its turn to be sent routes.
+    pub(crate) is_queued: bool,
+    /// Whether it waits for its turn to be read.
+    pub(crate) is_unread: bool,
     /// Data that the stream did not accept. No more messages are written for the stream until this is empty.
     pub(crate) unsent: Option<Box<Unsent>>,
 }

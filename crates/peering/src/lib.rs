@@ -14,7 +14,12 @@ mod listener;
 
 pub mod show;
 
+mod read;
+
 mod turn;
 
+mod write;
+
 pub use listener::{Listen, Signature};
-pub use turn::{Buffers, Counts, Peering};
+pub use read::Buffers;
+pub use turn::{Counts, Peering};

@@ -8,6 +8,8 @@ use base::{Instant, Redacted};
 use reactor::tcp::{TcpListener, TcpOptions};
 use reactor::{Interest, Reactor, Token};
 
+use crate::write::UNSENT_MAX;
+
 /// The backlog: connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
@@ -49,6 +51,7 @@ impl Listener {
         // Peers that use GTSM (RFC 5082) would drop our answer to their first segment if its TTL were lower.
         let near = TcpOptions {
             ttl: Some(255),
+            unsent_bytes: Some(UNSENT_MAX),
             ..TcpOptions::default()
         };
         let socket = match TcpListener::listen(listen.address, near, BACKLOG) {

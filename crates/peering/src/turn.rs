@@ -10,22 +10,13 @@ use bgp::{ConnId, Event, Speaker};
 use reactor::tcp::{TcpOptions, TcpStream};
 use reactor::{AddError, Interest, Reactor};
 
-use crate::connection::{Connection, Parting, Written};
+use crate::connection::{Connection, Parting};
 use crate::listener::{Listen, Listener, Signature};
+use crate::read::Buffers;
+use crate::write::UNSENT_MAX;
 
-/// The most octets that are read from one connection at a time.
-const READ_MAX: usize = 64 << 10;
-/// The most octets that are written for one connection at a time.
-const WRITE_MAX: usize = 64 << 10;
-/// The octets that are read at full size in one turn, over all connections that share the buffers. After that,
-/// connections are read one message at a time, so that every peer is read.
-const TURN_READ: usize = 2 << 20;
-/// The octets that are read from a connection beyond that budget.
-const SHARE: usize = 4096;
 /// Connections accepted in one turn.
 const ACCEPTS: usize = 512;
-/// The most writes in one turn, so that reading is not starved.
-const WRITES: usize = 4096;
 /// How long a closed stream may wait for its peer to read the last message.
 const PARTING: Duration = Duration::from_secs(2);
 /// How long a listener pauses when no descriptor is free. Others than connections may free descriptors meanwhile.
@@ -37,43 +28,6 @@ const PARTINGS_MAX: usize = 64;
 const LISTENER: u32 = 1 << 31;
 /// In the token of a descriptor: a stream that the speaker has closed.
 const PARTED: u32 = 1 << 30;
-
-/// The buffers of a thread, and how much of the turn's budget is used.
-#[derive(Debug)]
-pub struct Buffers {
-    input: Box<[u8]>,
-    output: Vec<u8>,
-    left: usize,
-}
-
-impl Buffers {
-    /// Buffers for one thread.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            input: vec![0; READ_MAX].into(),
-            output: Vec::with_capacity(WRITE_MAX + SHARE),
-            left: TURN_READ,
-        }
-    }
-
-    /// Starts a new turn.
-    pub fn begin(&mut self) {
-        self.left = TURN_READ;
-    }
-
-    /// The data of the last write, whether or not the stream accepted it at once.
-    #[must_use]
-    pub fn written(&self) -> &[u8] {
-        &self.output
-    }
-}
-
-impl Default for Buffers {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// Counts of a speaker's sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,11 +53,15 @@ pub struct Peering {
     listeners: Vec<Listener>,
     signatures: Vec<Signature>,
     /// By the index of the speaker's connection.
-    connections: Vec<Option<Connection>>,
-    partings: Vec<Option<Parting>>,
-    /// Connections that have more to send.
-    more: VecDeque<ConnId>,
-    counts: Counts,
+    pub(crate) connections: Vec<Option<Connection>>,
+    pub(crate) partings: Vec<Option<Parting>>,
+    /// Whether messages of sessions are left over from the last turn.
+    pub(crate) has_urgent: bool,
+    /// Connections that have routes to send, in turn.
+    pub(crate) bulk: VecDeque<ConnId>,
+    /// Connections with input that was not read because the time was over, in turn.
+    pub(crate) unread: VecDeque<ConnId>,
+    pub(crate) counts: Counts,
 }
 
 impl Peering {
@@ -133,7 +91,9 @@ impl Peering {
             signatures,
             connections: Vec::new(),
             partings: Vec::new(),
-            more: VecDeque::new(),
+            has_urgent: false,
+            bulk: VecDeque::new(),
+            unread: VecDeque::new(),
             counts: Counts::default(),
         })
     }
@@ -186,10 +146,10 @@ impl Peering {
         }
     }
 
-    /// Whether there is something to send without waiting.
+    /// Whether there is something to read or to send without waiting.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.more.is_empty()
+        self.has_urgent || !self.bulk.is_empty() || !self.unread.is_empty()
     }
 
     /// When [`Peering::tend`] has to be called at the latest.
@@ -200,33 +160,6 @@ impl Peering {
         let listeners = self.listeners.iter();
         let listeners = listeners.filter_map(|listener| listener.rests_until);
         partings.chain(listeners).min()
-    }
-
-    /// Writes what the speaker has for its peers. Returns the number of writes.
-    pub fn write(
-        &mut self,
-        speaker: &mut Speaker,
-        buffers: &mut Buffers,
-        reactor: &mut Reactor,
-        now: Instant,
-    ) -> u64 {
-        let mut writes = 0;
-        // Connections left over from the last turn come after new ones, because new data is mostly short.
-        for _ in 0..WRITES {
-            let Some(id) = speaker.poll_ready() else {
-                break;
-            };
-            writes += 1;
-            self.write_to(id, speaker, buffers, reactor, now);
-        }
-        for _ in 0..self.more.len() {
-            let Some(id) = self.more.pop_front() else {
-                break;
-            };
-            writes += 1;
-            self.write_to(id, speaker, buffers, reactor, now);
-        }
-        writes
     }
 
     /// Whether the connection uses one of these sockets, rather than one that the caller carries in another way.
@@ -241,20 +174,6 @@ impl Peering {
         self.connections.iter().flatten().map(|found| found.id)
     }
 
-    /// Writes the caller's octets to a connection if nothing waits for its stream. Returns whether it did.
-    pub fn write_raw(&mut self, id: ConnId, octets: &[u8], reactor: &mut Reactor) -> bool {
-        let Some(connection) = self.find(id) else {
-            return false;
-        };
-        if connection.unsent.is_some() || connection.is_opening {
-            return false;
-        }
-        let is_some = matches!(connection.write(octets), Written::Some);
-        let is_watched = !is_some || connection.watch(reactor).is_ok();
-        self.counts.blocked += u32::from(is_some);
-        is_watched
-    }
-
     /// Closes everything without a message, like a router that loses power.
     pub fn close_all(&mut self, reactor: &mut Reactor) {
         for connection in self.connections.drain(..).flatten() {
@@ -266,27 +185,10 @@ impl Peering {
         for listener in self.listeners.drain(..) {
             reactor.remove(listener.token);
         }
+        self.bulk.clear();
+        self.unread.clear();
         self.counts.connections = 0;
         self.counts.blocked = 0;
-    }
-
-    /// Writes what the speaker has for one peer that [`Speaker::poll_ready`] named; [`Buffers::written`] returns it
-    /// then. For callers that also carry connections in other ways.
-    pub fn write_one(
-        &mut self,
-        id: ConnId,
-        speaker: &mut Speaker,
-        buffers: &mut Buffers,
-        reactor: &mut Reactor,
-        now: Instant,
-    ) {
-        buffers.output.clear();
-        self.write_to(id, speaker, buffers, reactor, now);
-    }
-
-    /// A connection that was left over with more to send.
-    pub fn poll_more(&mut self) -> Option<ConnId> {
-        self.more.pop_front()
     }
 
     /// Breaks a connection without a message, like a cable that is cut.
@@ -312,7 +214,11 @@ impl Peering {
                 let transport = &settings.transport;
                 let key = transport.md5.as_ref().map(|key| &key.reveal()[..]);
                 let local = local.map(|ip| SocketAddr::new(ip, 0));
-                let opened = TcpStream::connect(local, remote, options(transport), key);
+                let options = TcpOptions {
+                    unsent_bytes: Some(UNSENT_MAX),
+                    ..options(transport)
+                };
+                let opened = TcpStream::connect(local, remote, options, key);
                 let kept = opened.and_then(|stream| Ok(self.keep(conn, stream, true, reactor)?));
                 if kept.is_err() {
                     speaker.connect_failed(conn, now);
@@ -411,137 +317,27 @@ impl Peering {
             stream,
             token,
             is_opening,
+            is_queued: false,
+            is_unread: false,
             unsent: None,
         });
         self.counts.connections += 1;
         Ok(())
     }
 
-    fn read(
-        &mut self,
-        index: usize,
-        speaker: &mut Speaker,
-        buffers: &mut Buffers,
-        reactor: &mut Reactor,
-        now: Instant,
-    ) {
-        let Some(Some(connection)) = self.connections.get(index) else {
-            return;
-        };
-        let most = if buffers.left > 0 { READ_MAX } else { SHARE };
-        let id = connection.id;
-        match connection.stream.read(&mut buffers.input[..most]) {
-            Ok(None) => {}
-            Ok(Some(count)) if count > 0 => {
-                self.counts.octets_in += count as u64;
-                buffers.left = buffers.left.saturating_sub(count);
-                if count == most {
-                    speaker.unread(id, now);
-                }
-                // If the speaker has dropped a connection meanwhile, its event closes it.
-                let _ = speaker.receive(id, &buffers.input[..count], now);
-            }
-            Ok(Some(_)) | Err(_) => self.broken(id, speaker, reactor, now),
-        }
-    }
-
-    fn writable(
-        &mut self,
-        index: usize,
-        speaker: &mut Speaker,
-        reactor: &mut Reactor,
-        now: Instant,
-    ) {
-        let Some(Some(connection)) = self.connections.get_mut(index) else {
-            return;
-        };
-        let id = connection.id;
-        if connection.is_opening {
-            let local = match connection.stream.error() {
-                Ok(None) => connection.stream.local(),
-                Ok(Some(error)) | Err(error) => Err(error),
-            };
-            match local {
-                Ok(local) => {
-                    connection.is_opening = false;
-                    let watched = connection.watch(reactor);
-                    speaker.connected(id, local, now);
-                    if watched.is_err() {
-                        self.broken(id, speaker, reactor, now);
-                    }
-                }
-                Err(_) => {
-                    self.forget(id, reactor);
-                    speaker.connect_failed(id, now);
-                }
-            }
-            return;
-        }
-        // A stream that has ended is ready for everything.
-        if connection.unsent.is_none() {
-            return;
-        }
-        match connection.write_unsent() {
-            Written::All => {
-                self.counts.blocked -= 1;
-                let watched = connection.watch(reactor);
-                speaker.set_blocked(id, false);
-                if watched.is_err() {
-                    self.broken(id, speaker, reactor, now);
-                }
-            }
-            Written::Some => {}
-            Written::Broken => self.broken(id, speaker, reactor, now),
-        }
-    }
-
-    fn write_to(
-        &mut self,
-        id: ConnId,
-        speaker: &mut Speaker,
-        buffers: &mut Buffers,
-        reactor: &mut Reactor,
-        now: Instant,
-    ) {
-        let Some(connection) = self.find(id) else {
-            return;
-        };
-        if connection.unsent.is_some() || connection.is_opening {
-            return;
-        }
-        let out = &mut buffers.output;
-        out.clear();
-        let more = speaker.fill(id, out, WRITE_MAX, now);
-        if out.is_empty() {
-            return;
-        }
-        let written = connection.write(out);
-        let watched = match written {
-            Written::Some => connection.watch(reactor),
-            Written::All | Written::Broken => Ok(()),
-        };
-        self.counts.octets_out += out.len() as u64;
-        match written {
-            Written::All if more => self.more.push_back(id),
-            Written::All => {}
-            Written::Some => {
-                self.counts.blocked += 1;
-                speaker.set_blocked(id, true);
-                if watched.is_err() {
-                    self.broken(id, speaker, reactor, now);
-                }
-            }
-            Written::Broken => self.broken(id, speaker, reactor, now),
-        }
-    }
-
-    fn find(&mut self, id: ConnId) -> Option<&mut Connection> {
+    pub(crate) fn find(&mut self, id: ConnId) -> Option<&mut Connection> {
         let connection = self.connections.get_mut(id.index() as usize)?.as_mut();
         connection.filter(|connection| connection.id == id)
     }
 
     /// Handles a stream that the peer closed or that broke.
-    fn broken(&mut self, id: ConnId, speaker: &mut Speaker, reactor: &mut Reactor, now: Instant) {
+    pub(crate) fn broken(
+        &mut self,
+        id: ConnId,
+        speaker: &mut Speaker,
+        reactor: &mut Reactor,
+        now: Instant,
+    ) {
         if self.forget(id, reactor).is_some() {
             speaker.closed(id, now);
         }
@@ -583,7 +379,7 @@ impl Peering {
     }
 
     /// Removes a connection, which frees its descriptor.
-    fn forget(&mut self, id: ConnId, reactor: &mut Reactor) -> Option<Connection> {
+    pub(crate) fn forget(&mut self, id: ConnId, reactor: &mut Reactor) -> Option<Connection> {
         self.find(id)?;
         let connection = self.connections[id.index() as usize].take()?;
         reactor.remove(connection.token);
@@ -594,18 +390,6 @@ impl Peering {
             listener.rest(None, reactor);
         }
         Some(connection)
-    }
-
-    /// Reads and ignores what still arrives on a closed stream.
-    fn hear_out(&mut self, place: usize, buffers: &mut Buffers, reactor: &mut Reactor) {
-        let Some(Some(parting)) = self.partings.get(place) else {
-            return;
-        };
-        if let Ok(Some(0)) | Err(_) = parting.stream.read(&mut buffers.input[..READ_MAX])
-            && let Some(parting) = self.partings[place].take()
-        {
-            reactor.remove(parting.token);
-        }
     }
 }
 

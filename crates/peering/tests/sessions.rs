@@ -105,7 +105,8 @@ impl Node {
         speaker.handle_timeout(now);
         peering.tend(reactor, now);
         speaker.work(1_000, now);
-        peering.write(speaker, buffers, reactor, now);
+        let slice = reactor.slice(Duration::from_millis(2));
+        peering.write(speaker, buffers, reactor, (now, slice));
         while let Some(event) = speaker.poll_event() {
             match peering.act(event, speaker, reactor, now) {
                 Some(Event::Up { .. }) => self.ups += 1,

@@ -10,6 +10,7 @@ use crate::clock;
 use crate::descriptors::{DescriptorInfo, Descriptors, StoreKind};
 use crate::limits::{DESCRIPTOR_RESERVE, DescriptorGuard};
 use crate::poller::{self, BUDGET, Poller, PollerKind};
+use crate::slices::{Overrun, Slice, Watch};
 use crate::stats::{HandlerId, HandlerStats, Handlers, Lateness, WaitStats};
 use crate::token::{Interest, Readiness, Token};
 
@@ -91,6 +92,7 @@ pub struct Reactor {
     /// The last reading of the clock, where the next lap starts.
     reading: Instant,
     round: Round,
+    watch: Watch,
 }
 
 /// How far waits have reported the ready descriptors, if there are more than one wait can report.
@@ -121,6 +123,9 @@ impl Round {
         self.told = 0;
     }
 }
+
+/// How long a handler may take before it is recorded, unless [`Reactor::set_overrun`] was called.
+const OVERRUN: Duration = Duration::from_millis(20);
 
 /// Largest lateness of a wake-up that still counts as on time.
 const LATE_MAX: Duration = Duration::from_millis(50);
@@ -160,7 +165,13 @@ impl Reactor {
                 told: 0,
                 complete: now,
             },
+            watch: Watch::new(OVERRUN, now),
         })
+    }
+
+    /// Sets how long a handler may take before it is recorded as an [`Overrun`].
+    pub fn set_overrun(&mut self, limit: Duration) {
+        self.watch.limit = limit;
     }
 
     /// Watches a descriptor. Remove it before you close it. Each event carries `owner` and `user`.
@@ -297,6 +308,14 @@ impl Reactor {
         };
         self.round
             .add(self.batch.len(), self.watched.len(), looked_at);
+        let Self {
+            watch,
+            batch,
+            watched,
+            ..
+        } = self;
+        let owner = |(token, _): &(Token, Readiness)| Some(watched.get(token.fd)?.owner);
+        watch.begin(now, batch.iter().filter_map(owner));
         Ok(now)
     }
 
@@ -361,9 +380,30 @@ impl Reactor {
     /// As [`Reactor::lap`], for a handler that did `calls` calls at once.
     pub fn lap_many(&mut self, handler: HandlerId, calls: u64) -> Instant {
         let now = clock::now();
-        self.handlers.book(handler, calls, now.since(self.reading));
+        let took = now.since(self.reading);
+        self.handlers.book(handler, calls, took);
         self.reading = now;
+        if took > self.watch.limit {
+            let name = self.handlers.name(handler);
+            self.watch.overran(name, calls, (took, now));
+        }
         now
+    }
+
+    /// A slice of the loop's time that starts with the last lap or wait.
+    #[must_use]
+    pub fn slice(&self, span: Duration) -> Slice {
+        Slice::until(self.reading + span)
+    }
+
+    /// The handlers that took too long most recently, oldest first.
+    pub fn overruns(&self) -> impl DoubleEndedIterator<Item = &Overrun> {
+        self.watch.recent()
+    }
+
+    /// How many calls of handlers took too long.
+    pub fn overrun_count(&self) -> u64 {
+        self.watch.count()
     }
 
     /// Books one call with a time measured elsewhere.
@@ -371,9 +411,10 @@ impl Reactor {
         self.handlers.book(handler, 1, took);
     }
 
-    /// Records how late a timer fired.
-    pub fn record_lateness(&mut self, late: Duration) {
+    /// Records how late the timer of that name fired.
+    pub fn record_lateness(&mut self, timer: &'static str, late: Duration) {
         self.lateness.record(late);
+        self.watch.late(timer, late);
     }
 
     /// The poller in use.

@@ -6,7 +6,8 @@
 //! One turn of a loop: [`Reactor::wait`] returns the turn's `now`. [`Reactor::next_ready`] yields the ready
 //! descriptors, except those removed meanwhile. The handler reads with [`UdpSocket::recv`], gives the bytes to a
 //! protocol machine, collects its answers in a [`SendBatch`] and sends them with [`UdpSocket::send`].
-//! [`Reactor::lap`] books the time on the handler. Start with [`Reactor`].
+//! [`Reactor::lap`] books the time on the handler. A handler with much to do stops when its [`Slice`] is over. Start
+//! with [`Reactor`].
 //!
 //! Beside the loop: [`timed`] sockets, whose packets the kernel timestamps; a [`port::Port`], which receives all
 //! frames of an interface; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
@@ -29,6 +30,7 @@ pub mod netlink;
 mod poller;
 pub mod port;
 mod signal;
+mod slices;
 mod stats;
 #[allow(unsafe_code)]
 mod sys;
@@ -52,6 +54,7 @@ pub use descriptors::{DescriptorInfo, StoreKind};
 pub use events::{AddError, Reactor, Ready};
 pub use poller::PollerKind;
 pub use signal::{Signal, Signals, StatusRequests};
+pub use slices::{Overrun, Slice};
 pub use stats::{HandlerId, HandlerStats, Lateness, WaitStats};
 pub use syscalls::{Call, SysCounts};
 pub use token::{Interest, Readiness, Token, UnknownName};

@@ -65,6 +65,10 @@ impl Handlers {
         }
     }
 
+    pub(crate) fn name(&self, id: HandlerId) -> &'static str {
+        self.0.get(usize::from(id.0)).map_or("other", |h| h.name)
+    }
+
     pub(crate) fn all(&self) -> &[HandlerStats] {
         &self.0
     }

@@ -25,6 +25,9 @@ pub struct TcpOptions {
     pub receive_buffer_bytes: Option<usize>,
     /// The kernel's send buffer in bytes; `None` lets it grow by itself.
     pub send_buffer_bytes: Option<usize>,
+    /// The bytes that the kernel takes beyond those in flight; `None` for as many as the send buffer holds. An accepted
+    /// connection has the limit of its listener.
+    pub unsent_bytes: Option<usize>,
 }
 
 /// A listening socket.
@@ -256,6 +259,10 @@ fn apply(fd: BorrowedFd<'_>, family: IpAddr, options: TcpOptions) -> io::Result<
     }
     if let Some(octets) = options.send_buffer_bytes {
         sockopt::set_socket_send_buffer_size(fd, octets)?;
+    }
+    if let Some(octets) = options.unsent_bytes {
+        let octets = i32::try_from(octets).unwrap_or(i32::MAX);
+        sys::set_number(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, octets)?;
     }
     Ok(())
 }

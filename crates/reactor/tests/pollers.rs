@@ -438,7 +438,7 @@ fn the_accounts_add_up() {
             while reactor.next_ready().is_some() {}
             laps = laps + reactor.lap(work).since(now);
         }
-        reactor.record_lateness(Duration::from_micros(3));
+        reactor.record_lateness("test", Duration::from_micros(3));
         let stats = reactor.wait_stats();
         assert_eq!((stats.waits, stats.ready, stats.empty), (10, 10, 0));
         assert_eq!(stats.ready_ratio(), 1.0);

@@ -39,7 +39,7 @@ pub(crate) struct BgpBareArgs {
 
 /// What the loop does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Returns every message to its sender: a KEEPALIVE for each KEEPALIVE
     Echo,
     /// Forwards bytes between the first two connections, in both directions

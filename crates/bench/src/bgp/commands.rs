@@ -11,14 +11,14 @@ use super::bare;
 use crate::harness::{Bench, Running};
 
 /// One FRR bgpd among those of a run.
-pub(super) struct Bgpd<'a> {
+pub(crate) struct Bgpd<'a> {
     /// The program.
-    pub(super) path: &'a Path,
+    pub(crate) path: &'a Path,
     /// The name of its files.
-    pub(super) name: &'a str,
+    pub(crate) name: &'a str,
     /// Where it makes its sockets. Two processes need two directories.
-    pub(super) sockets: PathBuf,
-    pub(super) listen: SocketAddr,
+    pub(crate) sockets: PathBuf,
+    pub(crate) listen: SocketAddr,
 }
 
 impl Bgpd<'_> {
@@ -26,7 +26,7 @@ impl Bgpd<'_> {
     ///
     /// # Errors
     /// Its file or directory cannot be written.
-    pub(super) fn command(&self, bench: &Bench, text: &str) -> Result<Command> {
+    pub(crate) fn command(&self, bench: &Bench, text: &str) -> Result<Command> {
         let file = |ending: &str| bench.directory.path(&format!("{}.{ending}", self.name));
         let config = file("conf");
         fs::write(&config, text)?;
@@ -46,14 +46,14 @@ impl Bgpd<'_> {
 ///
 /// # Errors
 /// The path of this program is not known.
-pub(super) fn bare_loop(kind: bare::Kind, address: SocketAddr) -> Result<Command> {
+pub(crate) fn bare_loop(kind: bare::Kind, address: SocketAddr) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bench", "bgp-bare", kind.name(), &address.to_string()]);
     Ok(command)
 }
 
 /// Reads a process's standard output and drops it, so that a full pipe does not stop the process.
-pub(super) fn drop_output(running: &mut Running) {
+pub(crate) fn drop_output(running: &mut Running) {
     if let Some(mut out) = running.stdout.take() {
         std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
     }

@@ -22,14 +22,14 @@ use crate::harness::server::{Server, daemon};
 const START_MAX: Duration = Duration::from_secs(15);
 
 /// The AS number of the subject.
-pub(super) const ASN: u32 = 65_000;
+pub(crate) const ASN: u32 = 65_000;
 
 /// Where Debian installs FRR's daemons.
 const FRR_PLACE: &str = "/usr/lib/frr/bgpd";
 
 /// A daemon to measure in the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Peer {
+pub(crate) enum Peer {
     Frr,
     Bird,
     Gobgp,
@@ -37,7 +37,7 @@ pub(super) enum Peer {
 
 /// A subject of the benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum BgpProgram {
+pub(crate) enum BgpProgram {
     Headend,
     /// A loop over TCP connections that implements no BGP.
     Bare(bare::Kind),
@@ -60,7 +60,7 @@ impl fmt::Display for BgpProgram {
 }
 
 /// All daemons named on the command line that are installed, and a note for each that is not.
-pub(super) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<BgpProgram>, Vec<String>) {
+pub(crate) fn others(peers: &[Peer], newer: Option<&Path>) -> (Vec<BgpProgram>, Vec<String>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for peer in peers {
         let (program, package) = match peer {
@@ -96,15 +96,15 @@ fn frr(path: &Path) -> Option<BgpProgram> {
 
 /// Settings of a daemon.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setup {
-    pub(super) hold_s: u16,
+pub(crate) struct Setup {
+    pub(crate) hold_s: u16,
 }
 
 impl Setup {
     /// As in the published mesh: a KEEPALIVE every second, and a hold time of three.
-    pub(super) const TIGHT: Self = Self { hold_s: 3 };
+    pub(crate) const TIGHT: Self = Self { hold_s: 3 };
     /// As RFC 4271 suggests.
-    pub(super) const USUAL: Self = Self { hold_s: 90 };
+    pub(crate) const USUAL: Self = Self { hold_s: 90 };
 
     fn keepalive_s(self) -> u16 {
         self.hold_s / 3
@@ -116,7 +116,7 @@ impl BgpProgram {
     ///
     /// # Errors
     /// It does not start.
-    pub(super) fn start(&self, bench: &Bench, setup: Setup) -> Result<Server> {
+    pub(crate) fn start(&self, bench: &Bench, setup: Setup) -> Result<Server> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let (name, command) = match self {
             BgpProgram::Headend => ("headend", ours(bench, setup, address)?),
@@ -143,14 +143,14 @@ impl BgpProgram {
 }
 
 /// A port that is not in use.
-pub(super) fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?.port())
 }
 
 /// Whether a socket in the process's network namespace listens there. A test by connecting would
 /// create a peer.
-pub(super) fn listens(pid: u32, address: SocketAddr) -> bool {
+pub(crate) fn listens(pid: u32, address: SocketAddr) -> bool {
     let table = fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
     has_listener(&table, address)
 }

@@ -14,19 +14,19 @@ use super::octets::{HEADER_LEN, MESSAGE_MAX, prefix, update};
 const BASE: u32 = 0x1000_0000;
 
 /// Limit of prefixes: the table ends at 127.0.0.0, which daemons reject.
-pub(super) const PREFIXES_MAX: u32 = (0x7f00_0000 - BASE) >> 8;
+pub(crate) const PREFIXES_MAX: u32 = (0x7f00_0000 - BASE) >> 8;
 
 /// The next hop of all routes; no subject has to reach it.
 const NEXT_HOP: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 
 /// An encoded table.
-pub(super) struct Feed {
-    pub(super) prefixes: u32,
-    pub(super) sets: u32,
+pub(crate) struct Feed {
+    pub(crate) prefixes: u32,
+    pub(crate) sets: u32,
     /// UPDATEs that announce the whole table, one for each attribute set.
-    pub(super) announce: Vec<u8>,
+    pub(crate) announce: Vec<u8>,
     /// UPDATEs that withdraw the whole table, each as full as possible.
-    pub(super) withdraw: Vec<u8>,
+    pub(crate) withdraw: Vec<u8>,
 }
 
 /// Pseudo-random numbers from a seed (xorshift).
@@ -51,19 +51,19 @@ fn bits(n: u32) -> u8 {
 }
 
 /// Address and length of prefix number `n`.
-pub(super) fn at(n: u32) -> (u32, u8) {
+pub(crate) fn at(n: u32) -> (u32, u8) {
     (BASE + (n << 8), bits(n))
 }
 
 /// The number of a prefix in a table of that size; `None` if it is not in the table.
-pub(super) fn place((address, length): (u32, u8), prefixes: u32) -> Option<u32> {
+pub(crate) fn place((address, length): (u32, u8), prefixes: u32) -> Option<u32> {
     let n = address.checked_sub(BASE)? >> 8;
     (n < prefixes && at(n) == (address, length)).then_some(n)
 }
 
 impl Feed {
     /// A table of `prefixes` prefixes (at most [`PREFIXES_MAX`]) as the AS `feeder` sends it.
-    pub(super) fn new(prefixes: u32, feeder: u32) -> Self {
+    pub(crate) fn new(prefixes: u32, feeder: u32) -> Self {
         let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
         let (mut announce, mut withdraw) = (Vec::new(), Vec::new());
         let (mut attributes, mut nlri) = (Vec::new(), Vec::new());
@@ -160,19 +160,19 @@ fn set(number: u32, feeder: u32, draws: &mut Draws, out: &mut Vec<u8>) {
 }
 
 /// The prefixes of a table that a receiver has, and counts of redundant messages.
-pub(super) struct Tally {
+pub(crate) struct Tally {
     prefixes: u32,
     have: Vec<u64>,
     /// Prefixes present now.
-    pub(super) count: u32,
+    pub(crate) count: u32,
     /// Announcements of prefixes already present, and withdrawals of absent ones.
-    pub(super) again: u64,
+    pub(crate) again: u64,
     /// Prefixes that are not in the table.
-    pub(super) strange: u64,
+    pub(crate) strange: u64,
 }
 
 impl Tally {
-    pub(super) fn new(prefixes: u32) -> Self {
+    pub(crate) fn new(prefixes: u32) -> Self {
         Self {
             prefixes,
             have: vec![0; prefixes.div_ceil(64) as usize],
@@ -182,7 +182,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn note(&mut self, prefix: (u32, u8), announced: bool) {
+    pub(crate) fn note(&mut self, prefix: (u32, u8), announced: bool) {
         let Some(n) = place(prefix, self.prefixes) else {
             self.strange += 1;
             return;

@@ -16,7 +16,7 @@ use super::session::{Session, Stage};
 const FIRST: Ipv4Addr = Ipv4Addr::new(127, 1, 0, 0);
 
 /// The AS number of all peers.
-pub(super) const ASN: u32 = 65_001;
+pub(crate) const ASN: u32 = 65_001;
 
 /// Time between two KEEPALIVEs of a session.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ const SPREAD: Duration = Duration::from_secs(2);
 
 /// How sessions are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(crate) enum Pace {
     /// All connect before any input is read.
     AtOnce,
     /// One by one over two seconds or longer, few at a time.
@@ -39,32 +39,36 @@ pub(super) enum Pace {
 
 /// Counters of the sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) keepalives: u64,
-    pub(super) updates: u64,
-    pub(super) octets: u64,
+pub(crate) struct Seen {
+    pub(crate) keepalives: u64,
+    pub(crate) updates: u64,
+    pub(crate) octets: u64,
     /// Sessions that were established and no longer are.
-    pub(super) lost: u32,
+    pub(crate) lost: u32,
     /// Sessions that never got established.
-    pub(super) failed: u32,
+    pub(crate) failed: u32,
     /// NOTIFICATIONs by code and subcode.
-    pub(super) notifications: BTreeMap<(u8, u8), u32>,
+    pub(crate) notifications: BTreeMap<(u8, u8), u32>,
     /// Largest delay of one of our KEEPALIVEs.
-    pub(super) late_max: Duration,
+    pub(crate) late_max: Duration,
 }
 
 /// The sessions.
-pub(super) struct Load {
+pub(crate) struct Load {
     server: SocketAddr,
     hold_s: u16,
     reactor: Reactor,
     sessions: Vec<Session>,
     wanted: u32,
     up: u32,
-    pub(super) seen: Seen,
+    pub(crate) seen: Seen,
     /// Time of the first KEEPALIVE, and the number sent since.
     beat: (Instant, u64),
     buffer: Vec<u8>,
+    /// When each session last received a message.
+    heard: Vec<Instant>,
+    /// The longest time between two messages of a session, since [`Load::take_gap`] was called.
+    gap: Duration,
 }
 
 impl Load {
@@ -72,7 +76,7 @@ impl Load {
     ///
     /// # Errors
     /// The kernel's error.
-    pub(super) fn new(server: SocketAddr, wanted: u32, hold_s: u16) -> io::Result<Self> {
+    pub(crate) fn new(server: SocketAddr, wanted: u32, hold_s: u16) -> io::Result<Self> {
         Ok(Self {
             server,
             hold_s,
@@ -83,11 +87,13 @@ impl Load {
             seen: Seen::default(),
             beat: (clock::now(), 0),
             buffer: vec![0; 1 << 16],
+            heard: Vec::with_capacity(wanted as usize),
+            gap: Duration::ZERO,
         })
     }
 
     /// Number of established sessions.
-    pub(super) fn up(&self) -> u32 {
+    pub(crate) fn up(&self) -> u32 {
         self.up
     }
 
@@ -96,7 +102,7 @@ impl Load {
     ///
     /// # Errors
     /// The kernel's error.
-    pub(super) fn open(&mut self, pace: Pace, cap: Duration) -> io::Result<Duration> {
+    pub(crate) fn open(&mut self, pace: Pace, cap: Duration) -> io::Result<Duration> {
         let start = clock::now();
         self.beat = (start, 0);
         let (mut now, mut last) = (start, start);
@@ -130,10 +136,19 @@ impl Load {
     ///
     /// # Errors
     /// The kernel's error.
-    pub(super) fn keep(&mut self, span: Duration) -> io::Result<()> {
+    pub(crate) fn keep(&mut self, span: Duration) -> io::Result<()> {
         let end = clock::now() + span;
         while self.turn(end)? < end {}
         Ok(())
+    }
+
+    /// The longest time that a session spent without a message since the last call; times that go on count.
+    pub(crate) fn take_gap(&mut self) -> Duration {
+        let now = clock::now();
+        let sessions = self.sessions.iter().zip(&self.heard);
+        let open = sessions.filter(|(session, _)| session.stage == Stage::Established);
+        let longest = open.map(|(_, &heard)| now.since(heard)).max();
+        std::mem::take(&mut self.gap).max(longest.unwrap_or_default())
     }
 
     fn begin(&mut self, n: u32) -> io::Result<()> {
@@ -141,6 +156,7 @@ impl Load {
         let options = TcpOptions::default();
         let session = Session::begin(&mut self.reactor, from, self.server, options, n.into())?;
         self.sessions.push(session);
+        self.heard.push(clock::now());
         Ok(())
     }
 
@@ -157,6 +173,13 @@ impl Load {
                 session.connected(&mut self.reactor, ASN, self.hold_s)?;
             } else {
                 let came = session.read(&mut self.reactor, &mut self.buffer, |_| {});
+                let place = ready.user as usize;
+                if came.keepalives + came.updates > 0 {
+                    let heard = std::mem::replace(&mut self.heard[place], now);
+                    if before == Stage::Established {
+                        self.gap = self.gap.max(now.since(heard));
+                    }
+                }
                 self.seen.octets += came.octets;
                 self.seen.keepalives += u64::from(came.keepalives);
                 self.seen.updates += u64::from(came.updates);

@@ -17,19 +17,19 @@
 
 pub(super) mod bare;
 mod charts;
-mod commands;
+pub(super) mod commands;
 mod course;
-mod daemons;
+pub(super) mod daemons;
 pub(super) mod emulated;
-mod feed;
+pub(super) mod feed;
 mod goals;
-mod load;
+pub(super) mod load;
 pub(super) mod mesh;
-mod octets;
+pub(super) mod octets;
 mod passive;
 mod plan;
 mod relay;
-mod session;
+pub(super) mod session;
 mod tables;
 mod usage;
 

@@ -4,18 +4,19 @@
 use std::net::Ipv4Addr;
 
 /// A complete KEEPALIVE.
-pub(super) const KEEPALIVE: [u8; 19] = header(19, KIND_KEEPALIVE);
+pub(crate) const KEEPALIVE: [u8; 19] = header(19, KIND_KEEPALIVE);
 
 /// Bytes of a header.
-pub(super) const HEADER_LEN: usize = 19;
+pub(crate) const HEADER_LEN: usize = 19;
 
 /// Limit of a message, in bytes.
-pub(super) const MESSAGE_MAX: usize = 4096;
+pub(crate) const MESSAGE_MAX: usize = 4096;
 
-pub(super) const KIND_OPEN: u8 = 1;
-pub(super) const KIND_UPDATE: u8 = 2;
-pub(super) const KIND_NOTIFICATION: u8 = 3;
-pub(super) const KIND_KEEPALIVE: u8 = 4;
+pub(crate) const KIND_OPEN: u8 = 1;
+pub(crate) const KIND_UPDATE: u8 = 2;
+pub(crate) const KIND_NOTIFICATION: u8 = 3;
+pub(crate) const KIND_KEEPALIVE: u8 = 4;
+pub(crate) const KIND_REFRESH: u8 = 5;
 
 /// The two-octet AS number of a speaker whose AS number has four octets (RFC 6793).
 const AS_TRANS: u16 = 23_456;
@@ -29,9 +30,9 @@ const fn header(length: u16, kind: u8) -> [u8; HEADER_LEN] {
     octets
 }
 
-/// An OPEN that offers IPv4 unicast (RFC 4760) and four-octet AS numbers.
-pub(super) fn open(asn: u32, router_id: Ipv4Addr, hold_time_s: u16) -> Vec<u8> {
-    let mut capabilities = vec![1, 4, 0, 1, 0, 1, 65, 4];
+/// An OPEN that offers IPv4 unicast (RFC 4760), route refresh (RFC 2918) and four-octet AS numbers.
+pub(crate) fn open(asn: u32, router_id: Ipv4Addr, hold_time_s: u16) -> Vec<u8> {
+    let mut capabilities = vec![1, 4, 0, 1, 0, 1, 2, 0, 65, 4];
     capabilities.extend(asn.to_be_bytes());
     let mut body = vec![4];
     body.extend(u16::try_from(asn).unwrap_or(AS_TRANS).to_be_bytes());
@@ -47,14 +48,14 @@ pub(super) fn open(asn: u32, router_id: Ipv4Addr, hold_time_s: u16) -> Vec<u8> {
 }
 
 /// A complete message.
-pub(super) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+pub(crate) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut octets = header((HEADER_LEN + body.len()) as u16, kind).to_vec();
     octets.extend(body);
     octets
 }
 
 /// Appends a complete UPDATE. Its content must fit into [`MESSAGE_MAX`].
-pub(super) fn update(withdrawn: &[u8], attributes: &[u8], announced: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn update(withdrawn: &[u8], attributes: &[u8], announced: &[u8], out: &mut Vec<u8>) {
     let length = HEADER_LEN + 4 + withdrawn.len() + attributes.len() + announced.len();
     debug_assert!(length <= MESSAGE_MAX);
     out.extend(header(length as u16, KIND_UPDATE));
@@ -66,7 +67,7 @@ pub(super) fn update(withdrawn: &[u8], attributes: &[u8], announced: &[u8], out:
 }
 
 /// Appends an IPv4 prefix (RFC 4271, section 4.3).
-pub(super) fn prefix(address: u32, bits: u8, out: &mut Vec<u8>) {
+pub(crate) fn prefix(address: u32, bits: u8, out: &mut Vec<u8>) {
     out.push(bits);
     out.extend(&address.to_be_bytes()[..usize::from(bits.div_ceil(8))]);
 }
@@ -76,7 +77,7 @@ pub(super) fn prefix(address: u32, bits: u8, out: &mut Vec<u8>) {
 ///
 /// # Errors
 /// The length is not valid.
-pub(super) fn frame(octets: &[u8]) -> Result<Option<(usize, u8)>, ()> {
+pub(crate) fn frame(octets: &[u8]) -> Result<Option<(usize, u8)>, ()> {
     let Some(header) = octets.first_chunk::<HEADER_LEN>() else {
         return Ok(None);
     };
@@ -89,7 +90,7 @@ pub(super) fn frame(octets: &[u8]) -> Result<Option<(usize, u8)>, ()> {
 
 /// The withdrawn and the announced prefixes of an UPDATE's body, still encoded; `None` if its
 /// lengths do not fit.
-pub(super) fn routes(body: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn routes(body: &[u8]) -> Option<(&[u8], &[u8])> {
     let (withdrawn, rest) = counted(body)?;
     let (_, announced) = counted(rest)?;
     Some((withdrawn, announced))
@@ -101,7 +102,7 @@ fn counted(octets: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Each IPv4 prefix in turn; stops at the first that is not valid.
-pub(super) fn prefixes(mut octets: &[u8]) -> impl Iterator<Item = (u32, u8)> {
+pub(crate) fn prefixes(mut octets: &[u8]) -> impl Iterator<Item = (u32, u8)> {
     std::iter::from_fn(move || {
         let (&bits, rest) = octets.split_first()?;
         let (significant, rest) = rest.split_at_checked(usize::from(bits.div_ceil(8)))?;

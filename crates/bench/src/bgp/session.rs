@@ -8,12 +8,13 @@ use reactor::tcp::{TcpOptions, TcpStream};
 use reactor::{Interest, Reactor, Token};
 
 use super::octets::{
-    HEADER_LEN, KEEPALIVE, KIND_KEEPALIVE, KIND_NOTIFICATION, KIND_OPEN, KIND_UPDATE, frame, open,
+    HEADER_LEN, KEEPALIVE, KIND_KEEPALIVE, KIND_NOTIFICATION, KIND_OPEN, KIND_REFRESH, KIND_UPDATE,
+    frame, open,
 };
 
 /// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     Connecting,
     OpenSent,
     OpenConfirm,
@@ -23,19 +24,21 @@ pub(super) enum Stage {
 
 /// What was received over a session, apart from its state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Came {
-    pub(super) octets: u64,
-    pub(super) keepalives: u32,
-    pub(super) updates: u32,
+pub(crate) struct Came {
+    pub(crate) octets: u64,
+    pub(crate) keepalives: u32,
+    pub(crate) updates: u32,
+    /// ROUTE-REFRESH messages.
+    pub(crate) refreshes: u32,
     /// Code and subcode of a NOTIFICATION.
-    pub(super) notification: Option<(u8, u8)>,
+    pub(crate) notification: Option<(u8, u8)>,
 }
 
 /// One session.
-pub(super) struct Session {
-    pub(super) stream: TcpStream,
-    pub(super) token: Token,
-    pub(super) stage: Stage,
+pub(crate) struct Session {
+    pub(crate) stream: TcpStream,
+    pub(crate) token: Token,
+    pub(crate) stage: Stage,
     /// The start of an incomplete message.
     partial: Vec<u8>,
 }
@@ -45,7 +48,7 @@ impl Session {
     ///
     /// # Errors
     /// The kernel's immediate error.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         reactor: &mut Reactor,
         from: Ipv4Addr,
         server: SocketAddr,
@@ -68,7 +71,7 @@ impl Session {
     ///
     /// # Errors
     /// The kernel's error from the reactor.
-    pub(super) fn connected(
+    pub(crate) fn connected(
         &mut self,
         reactor: &mut Reactor,
         asn: u32,
@@ -92,7 +95,7 @@ impl Session {
 
     /// Writes a short message. A peer that reads leaves room for it; if there is none, the session
     /// is closed.
-    pub(super) fn say(&mut self, reactor: &mut Reactor, octets: &[u8]) {
+    pub(crate) fn say(&mut self, reactor: &mut Reactor, octets: &[u8]) {
         match self.stream.write(octets) {
             Ok(Some(count)) if count == octets.len() => {}
             Ok(_) | Err(_) => self.close(reactor),
@@ -100,14 +103,14 @@ impl Session {
     }
 
     /// Stops watching the session; dropping it closes the connection.
-    pub(super) fn close(&mut self, reactor: &mut Reactor) {
+    pub(crate) fn close(&mut self, reactor: &mut Reactor) {
         reactor.remove(self.token);
         self.stage = Stage::Closed;
         self.partial = Vec::new();
     }
 
     /// Reads once, into `buffer`, and passes each UPDATE's body to `on_update`.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         reactor: &mut Reactor,
         buffer: &mut [u8],
@@ -172,6 +175,7 @@ impl Session {
                     came.updates += 1;
                     on_update(body);
                 }
+                (KIND_REFRESH, _) => came.refreshes += 1,
                 (KIND_NOTIFICATION, _) => {
                     let code = |n| body.get(n).copied().unwrap_or(0);
                     came.notification = Some((code(0), code(1)));

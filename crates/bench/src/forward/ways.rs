@@ -159,6 +159,7 @@ fn on_line(count: u32) -> Result<(UdpSocket, Vec<Line>)> {
         servers: vec![LNS],
         sources: (PEER, count),
         ipv6: false,
+        first_user: 0,
     })?;
     let wave = load.open(count, count, Duration::from_secs(10))?;
     ensure!(

@@ -27,6 +27,8 @@ pub(crate) struct Options {
     pub(crate) sources: (Ipv4Addr, u32),
     /// Whether the clients ask for IPv6 in addition to IPv4.
     pub(crate) ipv6: bool,
+    /// The number of the first user.
+    pub(crate) first_user: u32,
 }
 
 /// Results of a wave of subscribers.
@@ -56,7 +58,12 @@ pub(crate) struct Load {
     up: u32,
     failed: u32,
     wave: Wave,
+    /// Sees each datagram that arrives.
+    pub(crate) observer: Option<Observer>,
 }
+
+/// Sees a datagram and the time of the turn in which it arrived.
+pub(crate) type Observer = Box<dyn FnMut(&[u8], Instant) + Send>;
 
 /// Discards packets for clients.
 pub(crate) struct Nowhere;
@@ -86,6 +93,7 @@ impl Load {
             up: 0,
             failed: 0,
             wave: Wave::default(),
+            observer: None,
         })
     }
 
@@ -134,10 +142,47 @@ impl Load {
         })
     }
 
+    /// Connects `count` subscribers through one tunnel, and waits until each is connected or has failed, or until `cap`
+    /// has passed. Returns the tunnel and how many are connected.
+    ///
+    /// # Errors
+    /// The kernel's error for the socket.
+    pub(crate) fn open_in_one(
+        &mut self,
+        count: u32,
+        cap: Duration,
+    ) -> io::Result<(l2tp::TunnelKey, u32)> {
+        let start = clock::now();
+        let (up, failed) = (self.up, self.failed);
+        let tunnel = self.open_tunnel(start)?;
+        for _ in 0..count {
+            self.call(tunnel, start)?;
+        }
+        self.send(start);
+        let mut now = start;
+        while self.up - up + self.failed - failed < count && now.since(start) <= cap {
+            now = self.turn(Some(start + cap + Duration::from_millis(1)))?;
+        }
+        Ok((tunnel, self.up - up))
+    }
+
+    /// Closes a tunnel with a StopCCN.
+    pub(crate) fn close(&mut self, tunnel: l2tp::TunnelKey) {
+        let now = clock::now();
+        let endpoint = self.edge.endpoint_mut();
+        let closed = endpoint.close_tunnel(tunnel, now);
+        debug_assert!(closed, "the tunnel is open");
+        self.send(now);
+    }
+
     /// Opens the next tunnel, with a call in it.
     fn dial(&mut self, now: Instant) -> io::Result<()> {
+        let tunnel = self.open_tunnel(now)?;
+        self.call(tunnel, now)
+    }
+
+    fn open_tunnel(&mut self, now: Instant) -> io::Result<l2tp::TunnelKey> {
         let n = self.opened;
-        self.opened += 1;
         let (first, count) = self.options.sources;
         let source = Ipv4Addr::from(u32::from(first).wrapping_add(n % count.max(1)));
         // Each server address has tunnel ids of its own, as if each had a socket.
@@ -149,9 +194,16 @@ impl Load {
         };
         let version = Version::V2;
         let endpoint = self.edge.endpoint_mut();
-        let tunnel = endpoint
+        endpoint
             .open_tunnel(OpenTunnel { route, version }, now)
-            .map_err(io::Error::other)?;
+            .map_err(io::Error::other)
+    }
+
+    /// Places a call of the next user in a tunnel.
+    fn call(&mut self, tunnel: l2tp::TunnelKey, now: Instant) -> io::Result<()> {
+        let n = self.options.first_user + self.opened;
+        self.opened += 1;
+        let endpoint = self.edge.endpoint_mut();
         let session = endpoint
             .open_session(tunnel, Call::default(), now)
             .map_err(io::Error::other)?;
@@ -220,6 +272,9 @@ impl Load {
                 local: datagram.local,
                 socket: server.unwrap_or(0) as u32,
             };
+            if let Some(observer) = &mut self.observer {
+                observer(datagram.bytes, now);
+            }
             self.wave.received.0 += 1;
             self.wave.received.1 += datagram.bytes.len() as u64;
             self.edge.receive(route, datagram.bytes, now, &mut Nowhere);

@@ -85,6 +85,7 @@ pub(super) fn ours(bench: &Bench, kind: Kind, subscribers: u32, window: u32) -> 
         servers: lns.server.addresses.clone(),
         sources: (SOURCE, subscribers),
         ipv6: kind.ipv6,
+        first_user: 0,
     })?;
     let empty_bytes = lns.server.resident()?;
     let accounts = lns.accounts()?;

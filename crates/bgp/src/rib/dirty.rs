@@ -13,7 +13,7 @@ pub(crate) struct Item {
 }
 
 /// A set of slots.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Dirty {
     bits: Vec<u64>,
     count: u32,

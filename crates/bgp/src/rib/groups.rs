@@ -35,6 +35,9 @@ use group::{Context, Group, PARITY, Scratch};
 use member::{Member, Members, Resend};
 use outward::Outward;
 
+/// Slots that are marked together for a group to look at, which takes about a millisecond.
+const MARKED_AT_ONCE: u32 = 65_536;
+
 /// Routes that were not sent, and members that fell behind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SendCounters {
@@ -56,6 +59,8 @@ pub(super) struct Groups {
     by_family: [Vec<u32>; FAMILIES],
     /// Groups that have slots to look at.
     active: Vec<u32>,
+    /// Groups for which slots are still to be marked.
+    marking: Vec<u32>,
     /// What groups advertised that do not exist any more, to be released in slices.
     dying: Vec<Chunked<u32>>,
     serial: u64,
@@ -78,6 +83,7 @@ impl Groups {
             list: Vec::new(),
             by_family: Default::default(),
             active: Vec::new(),
+            marking: Vec::new(),
             dying: Vec::new(),
             serial: 0,
             members: Members::default(),
@@ -345,11 +351,13 @@ impl Groups {
         let is_first = group.members.is_empty();
         group.members.push(peer);
         let mut dirty = Dirty::default();
+        // Most peers have announced nothing yet: then no path has to be looked at.
+        let has_routes = store.has_routes(peer, family);
         for slot in 0..if is_first { 0 } else { group.sent.len() } {
             let path = group.sent_path(slot);
             if path != NONE {
                 dirty.insert(slot);
-                member.own += u32::from(store.path(path).peer() == peer);
+                member.own += u32::from(has_routes && store.path(path).peer() == peer);
             }
         }
         if dirty.is_empty() {
@@ -386,18 +394,61 @@ impl Groups {
         number as u32
     }
 
-    /// Lets a group look at every slot that it could advertise or has advertised.
+    /// Lets a group look at every slot that it could advertise or has advertised, in slices.
     fn mark_all(&mut self, number: u32, store: &Store) {
         let Some(group) = &mut self.list[number as usize] else {
             return;
         };
+        if group.unmarked.replace(0).is_none() {
+            self.marking.push(number);
+        }
+        self.mark_slice(number, store);
+    }
+
+    /// Marks the next slots of a group. Returns how many it looked at.
+    fn mark_slice(&mut self, number: u32, store: &Store) -> usize {
+        let Some(group) = &mut self.list[number as usize] else {
+            return 0;
+        };
+        let Some(first) = group.unmarked else {
+            return 0;
+        };
         let family = group.family();
-        for slot in 0..store.end(family) {
+        let end = store.end(family);
+        let last = end.min(first.saturating_add(MARKED_AT_ONCE));
+        for slot in first..last {
             if store.best_path(family, slot) != NONE || group.has_sent(slot) {
                 group.pending.insert(slot);
             }
         }
+        group.unmarked = Some(last).filter(|&last| last < end);
+        if group.unmarked.is_none() {
+            self.marking.retain(|&other| other != number);
+            // Members that have read everything may have waited for this, to be sent End-of-RIB.
+            let members = std::mem::take(&mut group.members);
+            members.iter().for_each(|&peer| self.set_ready(peer));
+            if let Some(group) = &mut self.list[number as usize] {
+                group.members = members;
+            }
+        }
         self.activate(number);
+        last.saturating_sub(first) as usize
+    }
+
+    /// Whether groups wait for [`mark`](Self::mark).
+    pub(super) fn is_marking(&self) -> bool {
+        !self.marking.is_empty()
+    }
+
+    /// Marks slots of the groups that are to look at all of theirs. Returns what is left of the budget.
+    pub(super) fn mark(&mut self, budget: usize, store: &Store) -> usize {
+        let mut left = budget;
+        while left > 0
+            && let Some(&number) = self.marking.last()
+        {
+            left = left.saturating_sub((self.mark_slice(number, store) / 8).max(1));
+        }
+        left
     }
 
     fn leave(&mut self, peer: u32, store: &mut Store) {
@@ -430,6 +481,7 @@ impl Groups {
         let of_family = &mut self.by_family[group.family().index()];
         of_family.retain(|&other| other != number);
         self.active.retain(|&other| other != number);
+        self.marking.retain(|&other| other != number);
         if group.sent_count > 0 {
             self.dying.push(group.sent);
         }

@@ -28,6 +28,17 @@ impl Speaker {
         None
     }
 
+    /// Whether a connection has messages of the session itself to send: OPEN, KEEPALIVE, ROUTE-REFRESH. A driver sends
+    /// these before routes to any peer: it calls [`fill`](Self::fill) with a limit of 0.
+    #[must_use]
+    #[inline]
+    pub fn is_urgent(&self, conn: ConnId) -> bool {
+        let urgent = Flags::URGENT;
+        self.conns
+            .hot(conn)
+            .is_some_and(|hot| hot.flags.any(urgent))
+    }
+
     /// Appends whole messages to `out` while it has fewer than `limit` octets; the last message may exceed that.
     /// Returns whether there is more: then the connection is ready again.
     #[inline]

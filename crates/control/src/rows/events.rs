@@ -108,6 +108,29 @@ row! {
 }
 
 row! {
+    /// A call of a handler that took longer than `event.overrun_ms`.
+    #[derive(Serialize)]
+    Overrun<'a> is "event.overrun/1" as Table {
+        /// The handler's name.
+        handler: &'a str = [id text "OVERRUN OF"],
+        /// How long ago it ended.
+        s_ago: f64 = [gauge Seconds "AGO"],
+        /// The time from its start to its end.
+        wall_ms: f64 = [gauge Millis "WALL (MS)"],
+        /// The time of these in which the thread ran. In the rest of the time, the kernel ran something else.
+        cpu_ms: f64 = [gauge Millis "CPU (MS)"],
+        /// Pieces of work done.
+        calls: u64 = [gauge "CALLS"],
+        /// Descriptors that were ready meanwhile: their owners, each with a count.
+        waiting: String = [text "KEPT WAITING"],
+        /// The timer that was latest after the overrun; null: none was late.
+        timer: Option<&'a str> = [text "TIMER"],
+        /// How late this timer was.
+        timer_late_ms: Option<f64> = [gauge Millis "LATE (MS)"],
+    }
+}
+
+row! {
     /// A thread that forwards packets. The first shard also does everything else.
     #[derive(Serialize)]
     Shard<'a> is "event.shard/1" as Table {

@@ -18,19 +18,29 @@ use aaa::Users;
 use aaa::users::{Proof, Reject, Verdict};
 use base::Instant;
 use edge::{Admission, Edge, Question};
+use reactor::Slice;
 
 pub(super) use radius::Radius;
+
+/// Requests that are answered between two looks at the clock.
+const QUESTIONS: u64 = 32;
 
 /// The users file and the RADIUS client of the daemon.
 pub(super) struct Authority {
     users: Option<Users>,
     radius: Option<Radius>,
+    /// Whether requests of the edge wait for the next turn.
+    has_questions: bool,
 }
 
 impl Authority {
     /// The users file is asked first, then the servers. Without both, every user is accepted.
     pub(super) fn new(users: Option<Users>, radius: Option<Radius>) -> Self {
-        Self { users, radius }
+        Self {
+            users,
+            radius,
+            has_questions: false,
+        }
     }
 
     /// The client of RADIUS servers, if any are configured.
@@ -53,14 +63,24 @@ impl Authority {
         self.users = Some(users);
     }
 
-    /// Answers pending authentication requests of the edge. Returns how many.
-    pub(super) fn answer(&mut self, edge: &mut Edge, now: Instant) -> u64 {
+    /// Answers pending authentication requests of the edge, until the slice is over. Returns how many.
+    pub(super) fn answer(&mut self, edge: &mut Edge, slice: Slice, now: Instant) -> u64 {
         let mut count = 0;
+        self.has_questions = false;
         while let Some(question) = edge.poll_question() {
             self.decide(&question, edge, now);
             count += 1;
+            if count % QUESTIONS == 0 && slice.is_over() {
+                self.has_questions = true;
+                break;
+            }
         }
         count
+    }
+
+    /// Whether requests or accounting entries are left over from the last turn.
+    pub(super) fn has_work(&self) -> bool {
+        self.has_questions || self.radius.as_ref().is_some_and(Radius::has_work)
     }
 
     fn decide(&mut self, question: &Question, edge: &mut Edge, now: Instant) {

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use base::{Datagram, Instant, Machine, Route};
 use edge::{Admission, Edge, End, Question, SubscriberKey};
 use ledger::Options;
-use reactor::{Interest, Reactor, RecvBatch, SendBatch, UdpOptions, UdpSocket};
+use reactor::{Interest, Reactor, RecvBatch, SendBatch, Slice, UdpOptions, UdpSocket};
 
 use super::accounts::Accounts;
 use super::line::Place;
@@ -26,6 +26,8 @@ use crate::source::Source;
 
 /// Number of datagrams read at a time.
 const BATCH: usize = 64;
+/// Accounting entries that are taken between two looks at the clock.
+const ACCOUNTS: u32 = 32;
 /// Limit of queued replies to Disconnect-Requests.
 const REPLIES: usize = 64;
 
@@ -40,6 +42,8 @@ pub(crate) struct Radius {
     door: Option<Door>,
     /// Ignored replies, including those that were not for a known socket.
     ignored: u64,
+    /// Whether entries of the edge wait for the next turn.
+    has_accounts: bool,
 }
 
 /// The socket that receives Disconnect-Requests.
@@ -91,6 +95,7 @@ impl Radius {
             composed: Vec::new(),
             door,
             ignored: 0,
+            has_accounts: false,
         })
     }
 
@@ -168,7 +173,13 @@ impl Radius {
 
     /// Does all due work: time-outs, accounting records, replies to authentication requests,
     /// datagrams.
-    pub(crate) fn work(&mut self, edge: &mut Edge, reactor: &mut Reactor, now: Instant) {
+    pub(crate) fn work(
+        &mut self,
+        edge: &mut Edge,
+        reactor: &mut Reactor,
+        slice: Slice,
+        now: Instant,
+    ) {
         if self.client.poll_timeout().is_some_and(|(at, _)| at <= now) {
             self.client.handle_timeout(now);
         }
@@ -176,8 +187,15 @@ impl Radius {
         self.heed(edge, now);
         self.disconnect(edge, now);
         let wall = wall_s();
+        let mut taken = 0u32;
+        self.has_accounts = false;
         while let Some(account) = edge.poll_account() {
             self.accounts.take(&account, edge, wall);
+            taken += 1;
+            if taken.is_multiple_of(ACCOUNTS) && slice.is_over() {
+                self.has_accounts = true;
+                break;
+            }
         }
         self.accounts.work(&mut self.client, now, wall);
         self.send(reactor, now);
@@ -234,6 +252,11 @@ impl Radius {
     /// Queues the Accounting-Off record.
     pub(crate) fn end(&mut self) {
         self.accounts.on_or_off(false, wall_s());
+    }
+
+    /// Whether accounting entries of the edge are left over from the last turn.
+    pub(super) fn has_work(&self) -> bool {
+        self.has_accounts
     }
 
     /// Whether no record is on its way.

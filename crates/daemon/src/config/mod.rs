@@ -97,6 +97,10 @@ pub struct Event {
     pub send_buffer_bytes: usize,
     /// Datagrams read or written by one system call.
     pub batch: usize,
+    /// How long one kind of work may take before the others have their turn.
+    pub slice: Duration,
+    /// How long it may take until it is reported.
+    pub overrun: Duration,
     /// Number of cores that forward packets.
     pub shards: u16,
     /// How the core for a packet is chosen.

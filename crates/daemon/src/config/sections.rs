@@ -253,6 +253,12 @@ fn event(
     if let Some(batch) = section.integer("batch", 1..=1024, "datagrams") {
         event.batch = batch.value as usize;
     }
+    if let Some(slice) = section.integer("slice_ms", 1..=1_000, "milliseconds") {
+        event.slice = Duration::from_millis(slice.value as u64);
+    }
+    if let Some(overrun) = section.integer("overrun_ms", 1..=60_000, "milliseconds") {
+        event.overrun = Duration::from_millis(overrun.value as u64);
+    }
     if let Some(shards) = section.integer("shards", 1..=64, "cores") {
         event.shards = shards.value as u16;
         for (role, name) in [(lns, "lns"), (lac, "lac")] {
@@ -344,6 +350,8 @@ impl Default for Event {
             receive_buffer_bytes: 64 << 20,
             send_buffer_bytes: 4 << 20,
             batch: 64,
+            slice: Duration::from_millis(2),
+            overrun: Duration::from_millis(20),
             shards: 1,
             steer: Steer::Session,
         }

@@ -21,9 +21,11 @@ use super::source::Source;
 use crate::config::{Announce, Bgp};
 use peering::show::Aside;
 
-/// Work on routes in one turn, in steps of some hundred nanoseconds each, so that other work waits
-/// a few milliseconds at most.
-const BUDGET: usize = 8_192;
+/// Work on routes between two looks at the clock: less than a millisecond.
+const WORK: usize = 1_024;
+
+/// Changes for the kernel's table that are collected between two looks at the clock.
+const CHANGES: usize = 256;
 
 /// The handlers that the loop's time on routes is booked to, one for each kind of work.
 pub(super) struct RouteHandlers {
@@ -56,7 +58,11 @@ pub(super) struct BgpService {
     pools: Vec<Prefix>,
     installed: Option<Installed>,
     handlers: RouteHandlers,
+    /// How long one kind of work may take in a turn.
+    span: Duration,
     has_work: bool,
+    /// Whether more routes may have changed that the kernel is to be told of.
+    has_changes: bool,
     was_read: bool,
     ending: bool,
     /// Whether packets keep being forwarded by our routes after the daemon ends (RFC 4724).
@@ -71,7 +77,7 @@ impl BgpService {
     pub(super) fn open(
         bgp: &Bgp,
         pools: Vec<Prefix>,
-        seed: [u8; 32],
+        (seed, span): ([u8; 32], Duration),
         reactor: &mut Reactor,
     ) -> Result<Self> {
         let handlers = RouteHandlers::open(reactor);
@@ -102,7 +108,9 @@ impl BgpService {
             pools: Vec::new(),
             installed,
             handlers,
+            span,
             has_work: true,
+            has_changes: false,
             was_read: false,
             ending: false,
             preserves: bgp.preserves(),
@@ -174,9 +182,18 @@ impl BgpService {
         );
     }
 
-    /// Starts a turn of the loop.
-    pub(super) fn begin(&mut self) {
-        self.buffers.begin();
+    /// Starts a turn of the loop: reads the connections whose turn did not come in the last one.
+    pub(super) fn begin(&mut self, reactor: &mut Reactor, now: Instant) {
+        self.buffers.begin_slice(reactor.slice(self.span));
+        let Self {
+            speaker,
+            peering,
+            buffers,
+            ..
+        } = self;
+        if peering.read_waiting(speaker, buffers, reactor, now) {
+            reactor.lap(self.handlers.read);
+        }
     }
 
     /// Serves one of the speaker's descriptors.
@@ -201,7 +218,11 @@ impl BgpService {
     /// Whether there is work to do at once.
     pub(super) fn has_work(&self) -> bool {
         let kernel = self.installed.as_ref().is_some_and(Installed::has_changes);
-        self.has_work || kernel || self.peering.has_work() || self.speaker.wants_drained()
+        self.has_work
+            || self.has_changes
+            || kernel
+            || self.peering.has_work()
+            || self.speaker.wants_drained()
     }
 
     /// Does a turn's work, after its input was read.
@@ -211,13 +232,19 @@ impl BgpService {
         }
         self.speaker.drained(reactor.complete_until());
         let due = self.poll_timeout().filter(|(at, _)| *at <= now);
-        if let Some((at, _)) = due {
-            reactor.record_lateness(now.since(at));
+        if let Some((at, timer)) = due {
+            reactor.record_lateness(timer, now.since(at));
             self.speaker.handle_timeout(now);
             self.peering.tend(reactor, now);
             reactor.lap(self.handlers.timers);
         }
-        self.has_work = self.speaker.work(BUDGET, now);
+        let slice = reactor.slice(self.span);
+        loop {
+            self.has_work = self.speaker.work(WORK, now);
+            if !self.has_work || slice.is_over() {
+                break;
+            }
+        }
         reactor.lap(self.handlers.work);
         self.write(reactor, now);
         self.tell(reactor, now);
@@ -225,9 +252,14 @@ impl BgpService {
     }
 
     fn write(&mut self, reactor: &mut Reactor, now: Instant) {
-        let writes = self
-            .peering
-            .write(&mut self.speaker, &mut self.buffers, reactor, now);
+        let Self {
+            speaker,
+            peering,
+            buffers,
+            ..
+        } = self;
+        let slice = reactor.slice(self.span);
+        let writes = peering.write(speaker, buffers, reactor, (now, slice));
         if writes > 0 {
             reactor.lap_many(self.handlers.write, writes);
         }
@@ -270,10 +302,18 @@ impl BgpService {
         let Some(installed) = &mut self.installed else {
             return;
         };
-        while let Some(change) = self.speaker.poll_change() {
-            // The kernel already has routes to our own networks.
-            let learned = change.best.filter(|best| best.peer.is_some());
-            installed.set(change.prefix, learned.and_then(|best| best.next_hop));
+        let slice = reactor.slice(self.span);
+        self.has_changes = true;
+        while self.has_changes && !slice.is_over() {
+            for _ in 0..CHANGES {
+                let Some(change) = self.speaker.poll_change() else {
+                    self.has_changes = false;
+                    break;
+                };
+                // The kernel already has routes to our own networks.
+                let learned = change.best.filter(|best| best.peer.is_some());
+                installed.set(change.prefix, learned.and_then(|best| best.next_hop));
+            }
         }
         if installed.has_changes() {
             installed.work();

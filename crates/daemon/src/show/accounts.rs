@@ -89,6 +89,20 @@ pub(super) fn cpu(core: &Core, out: &mut Rows) {
             longest_us: micros(handler.longest),
         });
     }
+    let ms = |span: Duration| rounded(span.as_nanos() as f64 / 1e6);
+    for overrun in core.reactor.overruns().rev() {
+        out.push(&rows::Overrun {
+            schema: rows::Overrun::SCHEMA,
+            handler: overrun.handler,
+            s_ago: seconds(core.now.since(overrun.at)),
+            wall_ms: ms(overrun.wall),
+            cpu_ms: ms(overrun.cpu),
+            calls: overrun.calls,
+            waiting: overrun.waiting_text(),
+            timer: overrun.timer.map(|(name, _)| name),
+            timer_late_ms: overrun.timer.map(|(_, late)| ms(late)),
+        });
+    }
     for (name, calls) in SysCounts::of_this_thread().iter() {
         out.push(&rows::SysCall {
             schema: rows::SysCall::SCHEMA,

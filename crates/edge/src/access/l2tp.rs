@@ -106,6 +106,10 @@ impl Access for Endpoint {
         }
     }
 
+    fn handle_timeouts(&mut self, now: Instant, most: usize) -> usize {
+        Self::handle_timeouts(self, now, most)
+    }
+
     fn heard(&mut self, session: SessionKey, now: Instant) {
         self.heard(session, now);
     }

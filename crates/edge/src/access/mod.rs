@@ -85,6 +85,9 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
         now: Instant,
     ) -> Option<(Self::Session, &'a [u8])>;
 
+    /// Fires at most `most` of the timers that are due. Returns how many fired.
+    fn handle_timeouts(&mut self, now: Instant, most: usize) -> usize;
+
     /// Reports that a path received a packet of this session, so its peer is alive. Each path reports this at
     /// most once a second.
     fn heard(&mut self, session: Self::Session, now: Instant);

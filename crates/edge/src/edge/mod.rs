@@ -54,6 +54,9 @@ use tap::Tap;
 pub use tap::{TAPPED_MAX, TAPS_MAX};
 pub use views::{Counts, Limits, SubscriberView};
 
+/// Events of the endpoint that are handled together, each in a few microseconds.
+const HEEDED_AT_ONCE: usize = 64;
+
 /// No subscriber.
 const NIL: u32 = u32::MAX;
 
@@ -98,6 +101,8 @@ pub struct Edge<A: Access = Served> {
     pub(crate) taps: Vec<Tap>,
     pub(crate) last_tap: u32,
     pub(crate) shutting_down: bool,
+    /// Since when events of the endpoint wait for [`Edge::heed`].
+    pub(crate) unheeded: Option<Instant>,
 }
 
 impl<A: Access> Edge<A> {
@@ -131,6 +136,7 @@ impl<A: Access> Edge<A> {
             taps: Vec::new(),
             last_tap: 0,
             shutting_down: false,
+            unheeded: None,
             random,
             config,
         }
@@ -147,9 +153,14 @@ impl<A: Access> Edge<A> {
         &mut self.endpoint
     }
 
-    /// Handles the events of the endpoint.
+    /// Handles the next events of the endpoint: some at a time, because the end of a tunnel with thousands of sessions
+    /// has as many. [`Edge::poll_timeout`] is due as long as there are more.
     pub fn heed(&mut self, now: Instant) {
-        while let Some(event) = self.endpoint.poll_event() {
+        for _ in 0..HEEDED_AT_ONCE {
+            let Some(event) = self.endpoint.poll_event() else {
+                self.unheeded = None;
+                return;
+            };
             match A::session_change(&event) {
                 Some(SessionChange::Up(session)) => self.session_up(session, now),
                 Some(SessionChange::Down(session, reason)) => {
@@ -159,31 +170,45 @@ impl<A: Access> Edge<A> {
             }
             self.events.push_back(Event::Access(event));
         }
+        self.unheeded.get_or_insert(now);
     }
 
     /// Fires the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let due = self.endpoint.poll_timeout();
-        if due.is_some_and(|(at, _)| at <= now) {
-            self.endpoint.handle_timeout(now);
+        self.handle_timeouts(now, usize::MAX);
+        while self.unheeded.is_some() {
             self.heed(now);
         }
-        while let Some(expired) = self.timers.pop_due(now) {
+    }
+
+    /// Fires at most `most` timers of tunnels and as many of subscribers, so that the caller can do other work before
+    /// the next ones. Returns whether more are due.
+    pub fn handle_timeouts(&mut self, now: Instant, most: usize) -> bool {
+        let due = self.endpoint.poll_timeout();
+        if due.is_some_and(|(at, _)| at <= now) {
+            self.endpoint.handle_timeouts(now, most);
+        }
+        self.heed(now);
+        let mut fired = 0;
+        while fired < most
+            && let Some(expired) = self.timers.pop_due(now)
+        {
+            fired += 1;
             if let Some(subscriber) = self.subscribers.at_mut(expired.token) {
                 subscriber.timer = None;
                 self.subscriber_due(expired.token, now);
             }
         }
+        self.poll_timeout().is_some_and(|(at, _)| at <= now)
     }
 
     /// When [`Edge::handle_timeout`] is due, and for which timer.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let own = self.timers.next_deadline().map(|at| (at, "subscriber"));
-        match (self.endpoint.poll_timeout(), own) {
-            (Some(endpoint), Some(own)) if own.0 < endpoint.0 => Some(own),
-            (endpoint, own) => endpoint.or(own),
-        }
+        let unheeded = self.unheeded.map(|at| (at, "session change"));
+        let all = [unheeded, self.endpoint.poll_timeout(), own];
+        all.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
     /// Appends one datagram to `out`; `None` means drained.
@@ -220,7 +245,10 @@ impl<A: Access> Edge<A> {
     /// Whether nothing is left to send or to be acknowledged.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.endpoint.is_quiet() && self.outgoing.is_empty() && self.path.outgoing.is_empty()
+        self.unheeded.is_none()
+            && self.endpoint.is_quiet()
+            && self.outgoing.is_empty()
+            && self.path.outgoing.is_empty()
     }
 
     /// The index of a session's subscriber.

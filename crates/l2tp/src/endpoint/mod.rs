@@ -187,7 +187,7 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.fire_timers(now);
+        self.handle_timeouts(now, usize::MAX);
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {

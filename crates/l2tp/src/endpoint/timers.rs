@@ -46,8 +46,14 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn fire_timers(&mut self, now: Instant) {
-        while let Some(expired) = self.timers.pop_due(now) {
+    /// Fires at most `most` of the timers that are due, so that the caller can do other work before the next ones.
+    /// Returns how many fired.
+    pub fn handle_timeouts(&mut self, now: Instant, most: usize) -> usize {
+        let mut fired = 0;
+        while fired < most
+            && let Some(expired) = self.timers.pop_due(now)
+        {
+            fired += 1;
             let index = expired.token & !SESSION;
             if expired.token & SESSION == 0 {
                 self.tunnel_due(index, now);
@@ -63,6 +69,7 @@ impl Endpoint {
                 self.end_session(index, why, now);
             }
         }
+        fired
     }
 
     fn tunnel_due(&mut self, index: u32, now: Instant) {

@@ -97,6 +97,7 @@ impl Groups {
         let mut twin = Group::new(group.outward.clone(), Arc::clone(&group.export));
         twin.old_export = group.old_export.clone();
         twin.parity = group.parity;
+        let is_marking = group.unmarked.is_some();
         twin.skips_own = group.skips_own;
         let mut sent = Chunked::new();
         for slot in 0..group.sent.len() {
@@ -136,6 +137,9 @@ impl Groups {
         // Each group has fewer members now, so fewer of the advertised routes are a member's own.
         self.recount(number, store);
         self.recount(twin, store);
+        if is_marking {
+            self.mark_all(twin, store);
+        }
         twin
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Group {
     pub(crate) sent_paths: HashMap<u32, Vec<(u32, u32)>>,
     /// Slots to look at.
     pub(crate) pending: Dirty,
+    /// The first slot that is still to be marked, if the group is to look at all its slots.
+    pub(crate) unmarked: Option<u32>,
     pub(crate) queue: Queue,
     /// MinRouteAdvertisementIntervalTimer: nothing is advertised before this time.
     pub(crate) next_flush: Instant,
@@ -94,6 +96,7 @@ impl Group {
             sent_count: 0,
             sent_paths: HashMap::new(),
             pending: Dirty::default(),
+            unmarked: None,
             queue: Queue::default(),
             next_flush: Instant::ZERO,
             is_active: false,
@@ -183,7 +186,7 @@ impl Group {
         if self.attached as usize != self.members.len() {
             self.note_detached(cx);
         }
-        if self.pending.is_empty() {
+        if self.pending.is_empty() && self.unmarked.is_none() {
             self.old_export = None;
         }
         let count = items.len();

@@ -51,6 +51,7 @@ impl Groups {
         limit: usize,
         (store, now): (&mut Store, Instant),
     ) -> bool {
+        let mut is_flushed = false;
         loop {
             let Some(member) = self.members.get_mut(peer, family) else {
                 return false;
@@ -75,8 +76,15 @@ impl Groups {
                 return has_more || is_due || member.owes_anything();
             }
             if is_due {
+                // A window that was nothing for this peer leaves the others their turn.
+                if std::mem::replace(&mut is_flushed, true) {
+                    return true;
+                }
                 self.flush(number, store, now);
                 continue;
+            }
+            if group.unmarked.is_some() {
+                return false;
             }
             if member.owes_end {
                 member.owes_end = false;
@@ -122,18 +130,17 @@ impl Groups {
         }
         let is_apart = group.outward.add_path.is_none();
         // The member has read the queue, so it was sent all that the group has advertised, except its own routes.
-        let mut sent = Dirty::default();
         let mut dirty = Dirty::default();
+        let has_routes = store.has_routes(peer, family);
         for slot in 0..group.sent.len() {
             let path = group.sent_path(slot);
-            if path != NONE && store.path(path).peer() != peer {
+            if path != NONE && !(has_routes && store.path(path).peer() == peer) {
                 dirty.insert(slot);
-                sent.insert(slot);
             }
         }
         let resend = Resend {
+            sent: Some(dirty.clone()),
             dirty,
-            sent: Some(sent),
             is_marked,
             ..Resend::default()
         };
@@ -304,12 +311,17 @@ impl Group {
         limit: usize,
         cx: &mut Context<'_>,
     ) -> bool {
+        let mut is_taken = false;
         loop {
             if resend.at == resend.window.len() {
                 resend.window.clear();
                 resend.at = 0;
                 if resend.dirty.is_empty() {
                     return true;
+                }
+                // One window at a time: the next one may again be nothing to send.
+                if std::mem::replace(&mut is_taken, true) {
+                    return false;
                 }
                 let end = cx.store.paths_end();
                 resend

@@ -68,6 +68,15 @@ pub struct Memory {
 }
 
 impl Store {
+    /// Whether a path of the peer may be among those of a family. Routes of an earlier session that are still being
+    /// removed count as well.
+    pub(crate) fn has_routes(&self, peer: u32, family: FamilyId) -> bool {
+        self.is_sweeping()
+            || self
+                .peer(peer)
+                .is_some_and(|state| state.held(family).routes > 0)
+    }
+
     /// How many prefixes of a family have a route, and how many routes there are.
     pub(in crate::rib) fn counts(&self, family: FamilyId) -> (usize, usize) {
         self.tables.counts(family)
