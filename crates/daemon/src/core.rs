@@ -28,6 +28,7 @@ pub(super) struct Handlers {
     pub(super) radius: HandlerId,
     pub(super) addresses: HandlerId,
     pub(super) shards: HandlerId,
+    pub(super) signals: HandlerId,
 }
 
 impl Handlers {
@@ -46,6 +47,7 @@ impl Handlers {
             radius: reactor.handler("radius"),
             addresses: reactor.handler("addresses of clients"),
             shards: reactor.handler("left by other cores"),
+            signals: reactor.handler("signals"),
         }
     }
 }

@@ -7,8 +7,8 @@
 
 use std::io;
 
-use base::{Instant, Route};
-use reactor::{Interest, Ready, RecvBatch, Slice};
+use base::{Duration, Route};
+use reactor::{Interest, Ready, RecvBatch};
 
 use super::core::{Core, Handlers};
 
@@ -20,6 +20,9 @@ const KEPT_MAX: usize = 32_768;
 
 /// Limit in bytes of datagrams kept.
 const KEPT_BYTES_MAX: usize = 16 << 20;
+
+/// Datagrams of many sockets that are handled in a turn as they are read; further ones are kept.
+const AT_ONCE: u64 = 512;
 
 /// Datagrams that are handled between two looks at the clock.
 const PART: usize = 64;
@@ -40,26 +43,29 @@ pub(super) struct Input {
     handled: usize,
     /// Datagrams read since the last [`Input::take_count`].
     count: u64,
-    /// The time for handling datagrams in this turn; those that are left are kept.
-    slice: Slice,
+    /// Datagrams handled in this turn right after they were read.
+    at_once: u64,
+    /// How long kept datagrams may be handled in a turn.
+    span: Duration,
 }
 
 impl Input {
     /// Reads up to `batch` messages with one system call.
-    pub(super) fn new(batch: usize) -> Self {
+    pub(super) fn new(batch: usize, span: Duration) -> Self {
         Self {
             received: RecvBatch::new(batch),
             bytes: Vec::new(),
             kept: Vec::new(),
             handled: 0,
             count: 0,
-            slice: Slice::until(Instant::FAR_FUTURE),
+            at_once: 0,
+            span,
         }
     }
 
     /// Starts a turn.
-    pub(super) fn begin(&mut self, slice: Slice) {
-        self.slice = slice;
+    pub(super) fn begin(&mut self) {
+        self.at_once = 0;
     }
 
     /// Datagrams read since the last call.
@@ -99,7 +105,7 @@ impl Input {
                 }
             }
             let is_last = !self.received.is_full();
-            if is_last && !self.has_kept() && !self.slice.is_over() {
+            if is_last && !self.has_kept() && self.at_once < AT_ONCE {
                 core.reactor.lap(handlers.read);
                 self.handle_received(number, core, handlers);
             } else {
@@ -127,6 +133,7 @@ impl Input {
         }
         core.reactor.lap_many(handlers.input, datagrams);
         self.count += datagrams;
+        self.at_once += datagrams;
     }
 
     fn keep(&mut self, number: u32, core: &Core) {
@@ -157,8 +164,9 @@ impl Input {
 
     /// Handles kept datagrams until the slice is over, and at least a part of them.
     pub(super) fn work(&mut self, core: &mut Core, handlers: &Handlers) {
+        let slice = core.reactor.slice(self.span);
         let mut count = 0;
-        while self.has_kept() && (count == 0 || !self.slice.is_over()) {
+        while self.has_kept() && (count == 0 || !slice.is_over()) {
             let end = self.kept.len().min(self.handled + PART);
             for datagram in &self.kept[self.handled..end] {
                 let start = datagram.start as usize;

@@ -87,7 +87,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         server,
         summary: Summary::default(),
         signals,
-        input: Input::new(event.batch),
+        input: Input::new(event.batch, event.slice),
         rest: Rest::new(),
         composed: Vec::with_capacity(2048),
         handlers,

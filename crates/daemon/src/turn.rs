@@ -19,7 +19,7 @@ use super::watchdog::Watchdog;
 
 /// Timers that fire, messages that are composed, and events that are passed on between two looks at the clock.
 const TIMERS: usize = 64;
-const MESSAGES: u64 = 256;
+const MESSAGES: u64 = 512;
 const EVENTS: u32 = 64;
 
 /// The daemon.
@@ -77,7 +77,7 @@ impl Daemon {
         }
         self.core.now = self.core.reactor.wait(deadline)?;
         self.is_behind = false;
-        self.input.begin(self.core.reactor.slice(self.span));
+        self.input.begin();
         let mut other_work = false;
         if let Some(routes) = &mut self.core.routes {
             routes.begin(&mut self.core.reactor, self.core.now);
@@ -195,6 +195,7 @@ impl Daemon {
                 while let Some(signal) = self.signals.next_signal()? {
                     self.signal(signal);
                 }
+                self.core.reactor.lap(self.handlers.signals);
             }
         }
         Ok(!matches!(Source::from_bits(ready.user), Source::Udp(_)))
@@ -261,25 +262,25 @@ impl Daemon {
             ..
         } = self;
         let slice = core.reactor.slice(*span);
-        let (mut messages, mut composed_all) = (0, 0u64);
+        let mut messages = 0;
         while !core.sockets.is_blocked() {
-            composed_all += 1;
-            if composed_all.is_multiple_of(MESSAGES) && slice.is_over() {
-                *is_behind = true;
-                break;
-            }
             composed.clear();
             let Some(route) = core.edge.poll_transmit(core.now, composed) else {
                 break;
             };
             messages += 1;
-            if core.sockets.needs_room(route.socket) {
+            let is_full = messages == MESSAGES;
+            if is_full || core.sockets.needs_room(route.socket) {
                 core.reactor.lap_many(handlers.output, messages);
                 core.sockets.make_room(route.socket, &mut core.reactor);
                 core.reactor.lap(handlers.write);
                 messages = 0;
             }
             core.sockets.push(route, composed);
+            if is_full && slice.is_over() {
+                *is_behind = true;
+                break;
+            }
         }
         if messages > 0 {
             core.reactor.lap_many(handlers.output, messages);

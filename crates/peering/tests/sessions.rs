@@ -195,3 +195,95 @@ fn a_notification_reaches_a_peer_that_sends_without_end() {
         "{octets:?}"
     );
 }
+
+#[test]
+fn every_keepalive_leaves_in_a_turn_that_has_time_for_one_peers_routes_alone() {
+    let mut world = World::new();
+    let address = world.add(Ipv4Addr::new(127, 77, 3, 1), |config| {
+        server(config);
+        config.dynamic[0].settings = Arc::new(PeerSettings {
+            export: bgp::policy::Policy::accept(),
+            ..settings()
+        });
+    });
+    for host in 2..=20 {
+        let from = Ipv4Addr::new(127, 77, 3, host);
+        world.add(from, towards(address, from));
+    }
+    world.until("19 sessions", |nodes| nodes[0].ups == 19);
+    let World {
+        reactor,
+        buffers,
+        nodes,
+    } = &mut world;
+    let Node {
+        speaker, peering, ..
+    } = &mut nodes[0];
+    let now = reactor.wait(Some(reactor::clock::now())).unwrap();
+    for n in 0..20_000u32 {
+        let prefix = wire::bgp::Prefix::v4(0x0a00_0000 + (n << 8), 24);
+        speaker.originate(prefix, &bgp::rib::LocalRoute::default());
+    }
+    while speaker.work(1_000, now) {}
+    // All KEEPALIVEs are due, and every peer is owed 20,000 routes.
+    let later = now + Duration::from_millis(1_100);
+    speaker.handle_timeout(later);
+    let over = reactor::Slice::until(Instant::ZERO);
+    let before = peering.counts().octets_out;
+    let writes = peering.write(speaker, buffers, reactor, (later, over));
+    assert_eq!(writes, 19 + 1);
+    let octets = peering.counts().octets_out - before;
+    assert!(octets > 19 * 19 + 32_000, "a share of the routes: {octets}");
+    assert!(octets < 19 * 19 + 80_000, "of one peer alone: {octets}");
+    assert!(
+        peering.has_work(),
+        "the others are served in the next turns"
+    );
+}
+
+#[test]
+fn input_that_no_turn_had_time_for_waits_and_expires_no_hold_timer() {
+    let mut world = World::new();
+    let address = world.add(Ipv4Addr::new(127, 77, 4, 1), server);
+    let from = Ipv4Addr::new(127, 77, 4, 2);
+    world.add(from, towards(address, from));
+    world.until("a session", |nodes| nodes[0].ups == 1 && nodes[1].ups == 1);
+    // The peer's KEEPALIVE arrives, and the speaker has no time to read it before the hold time is over.
+    let World {
+        reactor,
+        buffers,
+        nodes,
+    } = &mut world;
+    let now = reactor::clock::now();
+    let [server, peer] = &mut nodes[..] else {
+        unreachable!("two nodes");
+    };
+    peer.speaker
+        .handle_timeout(now + Duration::from_millis(1_100));
+    let long = reactor::Slice::until(Instant::FAR_FUTURE);
+    peer.peering
+        .write(&mut peer.speaker, buffers, reactor, (now, long));
+    let late = now + Duration::from_secs(4);
+    reactor.wait(Some(now + Duration::from_secs(5))).unwrap();
+    buffers.begin_slice(reactor::Slice::until(Instant::ZERO));
+    while let Some(ready) = reactor.next_ready() {
+        if ready.user >> 32 == 0 {
+            let Node {
+                speaker, peering, ..
+            } = &mut *server;
+            peering.ready(ready, speaker, buffers, reactor, late);
+        }
+    }
+    assert!(server.peering.has_work(), "it waits to be read");
+    server.speaker.drained(late);
+    server.speaker.handle_timeout(late);
+    assert_eq!(server.speaker.established(), 1);
+    buffers.begin_slice(long);
+    let Node {
+        speaker, peering, ..
+    } = server;
+    assert!(peering.read_waiting(speaker, buffers, reactor, late));
+    speaker.drained(late);
+    assert!(!peering.has_work());
+    assert_eq!(speaker.established(), 1);
+}

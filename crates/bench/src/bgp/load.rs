@@ -188,6 +188,9 @@ impl Load {
                 }
             }
             let after = session.stage;
+            if before != Stage::Established && after == Stage::Established {
+                self.heard[ready.user as usize] = now;
+            }
             self.count(before, after);
         }
         Ok(now)

@@ -30,6 +30,8 @@ pub(super) struct Gaps {
 enum Kind {
     Hello,
     Echo,
+    /// A tunnel with a session, whose HELLOs do not count.
+    Used,
 }
 
 /// The kind of a datagram, and its tunnel and session; `None` for all other datagrams.
@@ -76,8 +78,15 @@ impl Shared {
     fn note(&self, octets: &[u8], now: Instant) {
         let Some(found) = kind(octets) else { return };
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let (kind, ids) = found;
+        if kind == Kind::Echo {
+            heard.insert((Kind::Used, ids & !0xffff), now);
+            heard.remove(&(Kind::Hello, ids & !0xffff));
+        } else if heard.contains_key(&(Kind::Used, ids)) {
+            return;
+        }
         if let Some(before) = heard.insert(found, now) {
-            self.longest(found.0, now.since(before));
+            self.longest(kind, now.since(before));
         }
     }
 
@@ -85,6 +94,7 @@ impl Shared {
         let place = match kind {
             Kind::Hello => &self.hello,
             Kind::Echo => &self.echo,
+            Kind::Used => return,
         };
         place.fetch_max(gap.as_nanos(), Ordering::Relaxed);
     }
@@ -104,6 +114,8 @@ impl Few {
                 first_user: 0,
             })?;
             let wave = load.open(count, count, UP_MAX)?;
+            // An LNS sends HELLO when it has heard nothing for the interval. Tunnels with sessions hear echoes.
+            load.open_tunnels(count)?;
             own.up.store(wave.up, Ordering::Release);
             let notes = Arc::clone(&own);
             load.observer = Some(Box::new(move |octets, now| notes.note(octets, now)));

@@ -166,6 +166,20 @@ impl Load {
         Ok((tunnel, self.up - up))
     }
 
+    /// Opens `count` tunnels without sessions, and does not wait for them.
+    ///
+    /// # Errors
+    /// The kernel's error for the socket.
+    pub(crate) fn open_tunnels(&mut self, count: u32) -> io::Result<()> {
+        let now = clock::now();
+        for _ in 0..count {
+            self.open_tunnel(now)?;
+            self.opened += 1;
+        }
+        self.send(now);
+        Ok(())
+    }
+
     /// Closes a tunnel with a StopCCN.
     pub(crate) fn close(&mut self, tunnel: l2tp::TunnelKey) {
         let now = clock::now();

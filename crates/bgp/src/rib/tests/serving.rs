@@ -496,3 +496,43 @@ fn attributes_that_leave_no_room_for_a_prefix_are_counted_and_not_told() {
     assert_eq!(net.ear(2).routes.len(), 0, "and the old route is withdrawn");
     assert_eq!(net.rib.counters().too_long, 1);
 }
+
+#[test]
+fn a_group_marks_a_large_table_in_slices_and_ends_its_dump_after_the_last() {
+    // More slots than are marked together.
+    let routes = many(150_000);
+    let mut net = Net::new();
+    net.open(1, 64_501);
+    net.say_routes(1, &Said::path(&[64_501]), &routes);
+    net.settle();
+    // Internal peers are another group. It is served before all its slots are marked.
+    let traits = Net::traits(2, ASN);
+    net.open_with(2, traits);
+    net.read(2, usize::MAX);
+    assert_eq!(net.ear(2).ends, [], "not before the last route");
+    net.settle();
+    assert_eq!(net.ear(2).routes.len(), routes.len());
+    assert_eq!(net.ear(2).ends.len(), FamilyId::ALL.len());
+}
+
+#[test]
+fn a_fill_takes_one_window_at_a_time_however_large_its_limit() {
+    let routes = many(100_000);
+    let mut net = Net::new();
+    net.open(1, 64_501);
+    net.open(2, 64_502);
+    for part in routes.chunks(1_000) {
+        let n = (part[0].prefix.bits() >> 104) as u32;
+        net.say_routes(1, &Said::path(&[64_501, n]), part);
+    }
+    net.settle();
+    net.rib.refresh(PeerId(2), FamilyId::ALL[0]);
+    let mut calls = 0;
+    let mut out = Vec::new();
+    while let Some(peer) = net.rib.poll_ready() {
+        while net.rib.fill(peer, &mut out, usize::MAX, T0) {
+            calls += 1;
+        }
+    }
+    assert!(calls >= 100_000 / 32_768, "{calls}");
+}
