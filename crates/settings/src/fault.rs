@@ -8,6 +8,8 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
+use crate::record::Record;
+
 /// Faults that are kept of one text; [`Faults`] counts the others.
 pub const FAULTS_MAX: usize = 100;
 
@@ -203,6 +205,8 @@ pub struct Notes<'s> {
     starts: OnceCell<Vec<usize>>,
     faults: RefCell<List>,
     advice: RefCell<List>,
+    /// `None`: nothing is recorded.
+    record: Option<RefCell<Record>>,
 }
 
 impl<'s> Notes<'s> {
@@ -214,6 +218,7 @@ impl<'s> Notes<'s> {
             starts: OnceCell::new(),
             faults: RefCell::default(),
             advice: RefCell::default(),
+            record: None,
         }
     }
 
@@ -222,6 +227,37 @@ impl<'s> Notes<'s> {
         Self {
             has_secrets: true,
             ..Self::new(source)
+        }
+    }
+
+    /// The same notes, which also record the keys and values of the text.
+    #[must_use]
+    pub fn recording(self) -> Self {
+        Self {
+            record: Some(RefCell::default()),
+            ..self
+        }
+    }
+
+    /// What was recorded so far; empty unless the notes [record](Self::recording).
+    pub fn recorded(&self) -> Record {
+        let record = self.record.as_ref();
+        record.map_or_else(Record::default, |record| record.borrow().clone())
+    }
+
+    /// Notes the content of the file that the key `key` of the section `place` names, for a comparison with another
+    /// reading.
+    pub fn content(&self, place: &str, key: &str, content: &[u8]) {
+        self.record(|record| record.content(place, key, content));
+    }
+
+    pub(crate) fn records(&self) -> bool {
+        self.record.is_some()
+    }
+
+    pub(crate) fn record(&self, note: impl FnOnce(&mut Record)) {
+        if let Some(record) = &self.record {
+            note(&mut record.borrow_mut());
         }
     }
 

@@ -29,6 +29,7 @@
 //! | `syntax` | parses TOML, explains syntax faults | none |
 //! | `section` | one table; reports keys that nobody reads | none |
 //! | `value`, `list` | the values of a section | none |
+//! | `record` | keys and values of two readings, compared | none |
 //! | `file` | reads a text file with a size limit | yes |
 //! | `secret` | secrets from the file itself or from a private file | yes |
 //!
@@ -38,6 +39,7 @@
 mod fault;
 mod file;
 mod list;
+mod record;
 pub mod secret;
 mod section;
 mod syntax;
@@ -47,6 +49,7 @@ mod value;
 
 pub use fault::{FAULTS_MAX, Fault, Faults, Notes, Place, Words};
 pub use file::{beside, network_names, text_of, utf8};
+pub use record::{Difference, Key, Record, Value};
 pub use section::{At, Section, only_sections};
 pub use syntax::{document, part};
 pub use value::{choose, set};

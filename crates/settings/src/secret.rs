@@ -48,18 +48,20 @@ fn read(section: &mut Section, config: &Path, what: Option<&str>) -> Option<At<R
             section.fault(plain.at, "secret", message);
             return None;
         }
+        let value = Redacted::new(plain.value.into_bytes());
+        section.secret(&value);
         return Some(At {
-            value: Redacted::new(plain.value.into_bytes()),
+            value,
             at: plain.at,
         });
     }
     let file = file?;
     let path = beside(config, &file.value);
     match from_file(&path) {
-        Ok(secret) => Some(At {
-            value: secret,
-            at: file.at,
-        }),
+        Ok(value) => {
+            section.secret(&value);
+            Some(At { value, at: file.at })
+        }
         Err(message) => {
             section.fault(
                 file.at,

@@ -5,11 +5,12 @@
 
 use std::borrow::Cow;
 
-use base::nearest;
+use base::{Redacted, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::fault::{Faults, Notes, Words};
+use crate::record::labels;
 
 /// A value and its offset in the text.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,8 @@ pub struct At<T> {
 #[derive(Debug)]
 pub struct Section<'a> {
     name: Cow<'static, str>,
+    /// Its place in a [record](crate::Record): `first[eth0]`.
+    place: Cow<'static, str>,
     /// Its number in its list, from 1.
     number: Option<usize>,
     at: usize,
@@ -43,8 +46,10 @@ impl<'a> Section<'a> {
         at: usize,
         notes: &'a Notes<'a>,
     ) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            place: name.clone(),
+            name,
             number: None,
             at,
             base: 0,
@@ -93,19 +98,22 @@ impl<'a> Section<'a> {
         notes: &'a Notes<'a>,
     ) -> Vec<Self> {
         match root.get(key) {
-            Some(value) => Self::list_of(value, name, (base, before), notes),
+            Some(value) => Self::list_of(value, (name.into(), name), (base, before), notes),
             None => Vec::new(),
         }
     }
 
-    /// Each table of a list that is called `name`.
+    /// Each table of a list that is called `name` in faults, and `place` in records.
     fn list_of(
         value: Value<'a>,
-        name: impl Into<Cow<'static, str>>,
+        (name, place): (Cow<'static, str>, &str),
         (base, before): (usize, usize),
         notes: &'a Notes<'a>,
     ) -> Vec<Self> {
-        let name = name.into();
+        let labels = match value.get_ref() {
+            DeValue::Array(list) if notes.records() => labels(list),
+            _ => Vec::new(),
+        };
         let items: &[Spanned<DeValue<'a>>] = match value.get_ref() {
             DeValue::Array(items) => items,
             _ => std::slice::from_ref(value),
@@ -117,6 +125,10 @@ impl<'a> Section<'a> {
             match item.get_ref() {
                 DeValue::Table(table) if is_list => sections.push(Self {
                     number: Some(number),
+                    place: labels
+                        .get(number - before - 1)
+                        .map_or_else(String::new, |label| format!("{place}[{label}]"))
+                        .into(),
                     base,
                     ..Self::new(Some(table), name.clone(), at, notes)
                 }),
@@ -135,7 +147,9 @@ impl<'a> Section<'a> {
         let Some(value) = self.take(key) else {
             return Vec::new();
         };
-        Self::list_of(value, self.path(key), (self.base, 0), self.notes)
+        let place = format!("{}.{key}", self.place);
+        let name = (self.path(key).into(), place.as_str());
+        Self::list_of(value, name, (self.base, 0), self.notes)
     }
 
     /// The table within this one, for a key that takes text or a table.
@@ -145,6 +159,7 @@ impl<'a> Section<'a> {
         self.known.push(key);
         Some(Self {
             base: self.base,
+            place: format!("{}.{key}", self.place).into(),
             ..Self::new(
                 Some(table),
                 self.path(key),
@@ -236,8 +251,21 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Notes the content of the file that `key` names, for a comparison with another reading.
+    pub fn content(&self, key: &str, content: &[u8]) {
+        self.notes
+            .record(|record| record.content(&self.place, key, content));
+    }
+
+    pub(crate) fn secret(&self, secret: &Redacted<Vec<u8>>) {
+        self.notes
+            .record(|record| record.secret(&self.place, "secret", secret.clone()));
+    }
+
     /// Reports every key of the section that no call before asked for.
     pub fn finish(self) {
+        self.notes
+            .record(|record| record.section(&self.place, &self.known, self.table));
         let Some(table) = self.table else { return };
         for (key, value) in table.iter() {
             let name = key.get_ref().as_ref();
@@ -268,6 +296,7 @@ impl<'a> Section<'a> {
 /// Notes every section of a document that is not one of `names`, and every key outside of a section. The document
 /// starts at the byte `base` of the noted text.
 pub fn only_sections(root: &DeTable<'_>, base: usize, names: &[&'static str], notes: &Notes<'_>) {
+    notes.record(|record| record.section("", names, Some(root)));
     for (key, value) in root.iter() {
         let name = key.get_ref().as_ref();
         let at = base + key.span().start;

@@ -258,3 +258,83 @@ fn faults_of_a_named_file_count_with_those_that_were_not_kept() {
     assert_eq!(lines[1], "f:1:8: file: users: 0: wrong");
     assert_eq!(lines[FAULTS_MAX], "f: and 8 more");
 }
+
+#[test]
+fn two_readings_differ_in_the_keys_whose_values_do() {
+    let record = |text: &str, roas: &[u8]| {
+        let notes = Notes::new(text).recording();
+        let root = document(&notes).expect("no fault of syntax");
+        crate::only_sections(&root, 0, &["a", "peer"], &notes);
+        let mut a = Section::open(&root, "a", &notes);
+        a.integer("n", 0..=9, "");
+        a.number("f", 0.0..=9.0, "");
+        a.strings_or_none("list");
+        a.string("file");
+        a.content("file", roas);
+        crate::secret::optional(&mut a, Path::new("f"));
+        a.finish();
+        for mut peer in Section::each(&root, "peer", "peer", &notes) {
+            peer.string("name");
+            for mut term in peer.tables("term") {
+                term.integer("n", 0..=9, "");
+                term.finish();
+            }
+            peer.finish();
+        }
+        let record = notes.recorded();
+        assert_eq!(notes.faults().to_string(), "");
+        record
+    };
+    let before = record(
+        "[a]\nn = 0x1\nf = 2.0\nlist = [\"x\"]\nsecret = \"old\"\nfile = \"r\"\n\
+         [[peer]]\nname = \"p\"\n[[peer.term]]\nn = 1\n",
+        b"one",
+    );
+    let same = record(
+        "[[peer]]\nname = 'p'\n[[peer.term]]\nn = 1\n\
+         [a]\nfile = \"r\"\nf = 2\nn = 1\nlist = [ # a comment\n \"x\"\n]\nsecret = \"old\"\n",
+        b"one",
+    );
+    assert_eq!(before.differences(&same), []);
+    let after = record(
+        "[a]\nlist = [\"x\", \"y\"]\nn = 1\nf = 2.5\nfile = \"r\"\nsecret = \"new\"\n\
+         [[peer]]\nname = \"q\"\n[[peer]]\nname = \"p\"\n[[peer.term]]\nn = 2\n",
+        b"two",
+    );
+    let differences = before.differences(&after);
+    let text = |value: &Option<crate::Value>| value.as_ref().map(ToString::to_string);
+    let told: Vec<String> = differences
+        .iter()
+        .map(|one| {
+            let [old, new] = [&one.old, &one.new].map(|value| text(value).unwrap_or("-".into()));
+            let hidden = if one.is_hidden() { " (hidden)" } else { "" };
+            format!(
+                "{} of {}: {old} -> {new}{hidden}",
+                one.key,
+                one.key.section()
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "peer of : [p] -> [q, p]",
+            "a.f of a: 2 -> 2.5",
+            "a.file of a: \"r\" -> \"r\" (hidden)",
+            "a.list of a: [\"x\"] -> [\"x\", \"y\"]",
+            "a.secret of a: (secret) -> (secret) (hidden)",
+            "peer[p].term[1].n of peer.term: 1 -> 2",
+            "peer[q].name of peer: - -> \"q\"",
+        ]
+    );
+    let shown = format!("{before:?} {after:?}");
+    assert!(
+        !shown.contains("\"old\"") && !shown.contains("\"new\""),
+        "{shown}"
+    );
+    let asked: Vec<_> = after
+        .asked()
+        .filter(|(section, _)| *section == "peer")
+        .collect();
+    assert_eq!(asked, [("peer", "name"), ("peer", "term")]);
+}
