@@ -117,13 +117,30 @@ struct Terms {
     sticky: bool,
 }
 
+/// The pools and filters that users may name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// The names of all pools; `None` if they are not known, so that any is taken.
+    pub pools: Option<&'a [&'a str]>,
+    /// The names of all filters; `None` if they are not known, so that any is taken.
+    pub filters: Option<&'a [&'a str]>,
+}
+
 impl Users {
-    /// Reads a users file.
+    /// Reads a users file, whose users may name any pool and filter.
     ///
     /// # Errors
     /// The faults of the file, in the order of the text, up to a hundred. No fault contains a password.
     pub fn parse(text: &str) -> Result<Self, settings::Faults> {
-        read::read(text)
+        Self::parse_with(text, Known::default())
+    }
+
+    /// Reads a users file, whose users may name these pools and filters.
+    ///
+    /// # Errors
+    /// As for [`Users::parse`]; a pool or filter that does not exist is one.
+    pub fn parse_with(text: &str, known: Known<'_>) -> Result<Self, settings::Faults> {
+        read::read(text, known)
     }
 
     /// The number of users.

@@ -1,13 +1,14 @@
 //! SIGHUP: reads users, pools, filters and BGP settings again. If a part has faults, the daemon logs
 //! them and keeps the part's old state.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use wire::bgp::Prefix;
 
 use super::core::Core;
 use super::log;
-use crate::config;
+use crate::config::{self, FiltersFile};
 
 /// The files that the configuration was read from.
 pub(super) struct Files {
@@ -34,17 +35,12 @@ impl Files {
                 return;
             }
         };
-        if let Some(users) = &settings.users {
-            match config::load_users(&users.path) {
-                Ok(users) => {
-                    tracing::info!(users = users.len(), "users reloaded");
-                    core.authority.set_users(users);
-                }
-                Err(faults) => keep("users", &faults.lines()),
-            }
+        if let Some(file) = &settings.users {
+            tracing::info!(users = file.users.len(), "users reloaded");
+            core.authority.set_users(Some(Arc::clone(&file.users)));
         }
-        if let Some(path) = &settings.filters {
-            filters(path, core);
+        if let Some(file) = &settings.filters {
+            filters(file, core);
         }
         if !core.edge.config().terminate {
             return;
@@ -84,8 +80,8 @@ pub(super) fn pool_networks(pools: &[aaa::pools::Spec]) -> Vec<Prefix> {
 }
 
 /// Reads the filters. A connected subscriber keeps the filter that it has.
-pub(super) fn filters(path: &Path, core: &mut Core) {
-    match config::load_filters(path, core.edge.filters().set()) {
+pub(super) fn filters(file: &FiltersFile, core: &mut Core) {
+    match config::parse_filters(&file.path, &file.text, core.edge.filters().set()) {
         Ok(set) => {
             tracing::info!(filters = set.iter().count(), "filters reloaded");
             core.edge.filters_mut().replace(set);

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use aaa::Pools;
 use anyhow::{Context, Result};
@@ -26,7 +27,7 @@ use super::source::Source;
 use super::turn::Daemon;
 use super::waiting::OpenedFor;
 use super::watchdog::Watchdog;
-use crate::config::{self, Settings};
+use crate::config::Settings;
 
 /// Makes a daemon that is ready to run.
 ///
@@ -78,8 +79,8 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         stop_at: None,
         timers: settings.l2tp.timers,
     };
-    if let Some(path) = &settings.subscribers.filters {
-        reload::filters(path, &mut core);
+    if let Some(file) = &settings.subscribers.filters {
+        reload::filters(file, &mut core);
     }
     core.edge.filters_mut().set_logs(events::logs_packets());
     Ok(Daemon {
@@ -129,10 +130,7 @@ fn log_start(settings: &Settings) {
 
 fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {
     let users = settings.subscribers.users.as_ref();
-    let users = users.map(|users| config::load_users(&users.path));
-    let users = users
-        .transpose()
-        .map_err(|faults| anyhow::anyhow!("the users file changed meanwhile: {faults}"))?;
+    let users = users.map(|file| Arc::clone(&file.users));
     let radius = settings.subscribers.radius.as_ref();
     let radius = radius.map(|radius| Radius::open(radius, random()?, reactor, clock::now()));
     Ok(Authority::new(users, radius.transpose()?))

@@ -5,22 +5,27 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::num::NonZeroU16;
 use core::ops::Range;
 
-use base::{Duration, Redacted};
+use base::{Duration, Redacted, nearest};
 use foldhash::fast::FixedState;
 use hashbrown::hash_map::Entry as Slot;
 use hashbrown::{HashMap, HashTable};
 use settings::{At, Faults, Notes, Section};
 
-use super::{Entry, NAME_OCTETS_MAX, PASSWORD_OCTETS_MAX, ROUTES_MAX, Terms, USERS_MAX, Users};
+use super::{
+    Entry, Known, NAME_OCTETS_MAX, PASSWORD_OCTETS_MAX, ROUTES_MAX, Terms, USERS_MAX, Users,
+};
 use crate::profile::{Address, Prefix};
 
 /// Reads a file.
 ///
 /// # Errors
 /// Its faults in the order of the text.
-pub(super) fn read(text: &str) -> Result<Users, Faults> {
+pub(super) fn read(text: &str, known: Known<'_>) -> Result<Users, Faults> {
     let notes = Notes::with_secrets(text);
-    let mut reader = Reader::default();
+    let mut reader = Reader {
+        known,
+        ..Reader::default()
+    };
     for range in (Sections { text, from: 0 }) {
         reader.section(range, &notes);
     }
@@ -55,7 +60,8 @@ impl Iterator for Sections<'_> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct Reader<'k> {
+    known: Known<'k>,
     texts: Vec<u8>,
     entries: Vec<Entry>,
     /// The line of each user, for reporting duplicates.
@@ -79,7 +85,7 @@ struct Draft<'t> {
     terms: Terms,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Reads one section.
     fn section(&mut self, range: Range<usize>, notes: &Notes<'_>) {
         let (base, before) = (range.start, self.count);
@@ -94,7 +100,7 @@ impl Reader {
         settings::only_sections(&root, base, &["user"], notes);
         let list = ("user", "user");
         for mut section in Section::each_of_part(&root, list, (base, before), notes) {
-            if let Some(draft) = draft(&mut section, notes) {
+            if let Some(draft) = draft(&mut section, notes, self.known) {
                 self.add(draft, &section);
             }
             section.finish();
@@ -170,7 +176,7 @@ impl Reader {
 }
 
 /// Reads the keys of a user; `None` if it has a fault.
-fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>) -> Option<Draft<'t>> {
+fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> Option<Draft<'t>> {
     let before = notes.len();
     section.require("name", "write name = \"NAME\"");
     let name = section.sized("name", 1..=NAME_OCTETS_MAX);
@@ -180,6 +186,21 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>) -> Option<Draft<'t>> 
     let pool = section.sized("pool", 1..=NAME_OCTETS_MAX);
     let routes = routes(section);
     let filter = section.sized("filter", 1..=NAME_OCTETS_MAX);
+    for (key, named, known, remedy) in [
+        ("pool", pool, known.pools, "give [[pool]] with that name"),
+        (
+            "filter",
+            filter,
+            known.filters,
+            "give [filter] with a file that has it",
+        ),
+    ] {
+        if let (Some(named), Some(known)) = (named, known)
+            && !known.contains(&named.value)
+        {
+            section.fault(named.at, key, unknown(key, named.value, known, remedy));
+        }
+    }
     let times = [
         section.integer("session_timeout_s", 1..=SECONDS_MAX, "seconds"),
         section.integer("idle_timeout_s", 1..=SECONDS_MAX, "seconds"),
@@ -212,6 +233,28 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>) -> Option<Draft<'t>> 
         },
     })
 }
+
+/// The words for the name of a pool or filter that does not exist.
+fn unknown(what: &str, name: &str, known: &[&str], remedy: &str) -> (String, String) {
+    let right = match (nearest(name, known), known) {
+        (Some(right), _) => format!("did you mean \"{right}\"?"),
+        (None, []) => remedy.to_owned(),
+        (None, [all @ ..]) => {
+            let first = all.iter().take(NAMES_LISTED_MAX);
+            let first: Vec<String> = first.map(|name| format!("\"{name}\"")).collect();
+            let more = if all.len() > NAMES_LISTED_MAX {
+                " and others"
+            } else {
+                ""
+            };
+            format!("there are {}{more}; {remedy}", first.join(", "))
+        }
+    };
+    (format!("there is no {what} \"{name}\""), right)
+}
+
+/// Names of pools or filters that a fault lists.
+const NAMES_LISTED_MAX: usize = 8;
 
 /// Longest time of a user, in seconds: RADIUS attributes have 32 bits.
 const SECONDS_MAX: i64 = u32::MAX as i64;

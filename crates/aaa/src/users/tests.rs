@@ -328,3 +328,29 @@ proptest! {
         let _ = Users::parse(&text);
     }
 }
+
+#[test]
+fn a_pool_or_filter_that_does_not_exist_is_a_fault_where_it_is_named() {
+    let known = |pools: &'static [&'static str], filters: &'static [&'static str]| Known {
+        pools: Some(pools),
+        filters: Some(filters),
+    };
+    assert!(Users::parse_with(FILE, known(&["business"], &["residential"])).is_ok());
+    let told = Users::parse_with(FILE, known(&["busines", "home"], &["guests", "staff"]));
+    assert_eq!(
+        told.unwrap_err().to_string(),
+        "12:10: user[2].filter: there is no filter \"residential\"; there are \"guests\", \"staff\"; \
+         give [filter] with a file that has it\n\
+         22:8: user[3].pool: there is no pool \"business\"; did you mean \"busines\"?"
+    );
+    let told = Users::parse_with(FILE, known(&[], &["residential"])).unwrap_err();
+    assert_eq!(
+        told.to_string(),
+        "22:8: user[3].pool: there is no pool \"business\"; give [[pool]] with that name"
+    );
+    let only_pools = Known {
+        pools: Some(&["business"]),
+        filters: None,
+    };
+    assert!(Users::parse_with(FILE, only_pools).is_ok());
+}

@@ -14,6 +14,8 @@ mod line;
 mod radius;
 mod sockets;
 
+use std::sync::Arc;
+
 use aaa::Users;
 use aaa::users::{Proof, Reject, Verdict};
 use base::Instant;
@@ -27,7 +29,7 @@ const QUESTIONS: u64 = 32;
 
 /// The users file and the RADIUS client of the daemon.
 pub(super) struct Authority {
-    users: Option<Users>,
+    users: Option<Arc<Users>>,
     radius: Option<Radius>,
     /// Whether requests of the edge wait for the next turn.
     has_questions: bool,
@@ -35,7 +37,7 @@ pub(super) struct Authority {
 
 impl Authority {
     /// The users file is asked first, then the servers. Without both, every user is accepted.
-    pub(super) fn new(users: Option<Users>, radius: Option<Radius>) -> Self {
+    pub(super) fn new(users: Option<Arc<Users>>, radius: Option<Radius>) -> Self {
         Self {
             users,
             radius,
@@ -59,8 +61,8 @@ impl Authority {
     }
 
     /// Replaces the users file; connected subscribers stay connected.
-    pub(super) fn set_users(&mut self, users: Users) {
-        self.users = Some(users);
+    pub(super) fn set_users(&mut self, users: Option<Arc<Users>>) {
+        self.users = users;
     }
 
     /// Answers pending authentication requests of the edge, until the slice is over. Returns how many.

@@ -22,7 +22,9 @@ use reactor::{PollerKind, StoreKind};
 pub use self::bgp::{Announce, Bgp, Install};
 pub use radius::{Disconnects, Radius};
 pub use settings::Faults;
-pub use subscribers::{Client, Subscribers, Tun, load_filters, load_users};
+pub use subscribers::{
+    Client, FiltersFile, Subscribers, Tun, UsersFile, load_users, parse_filters,
+};
 
 /// The settings of a configuration file, with defaults filled in.
 #[derive(Clone, Debug)]

@@ -3,8 +3,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aaa::pools::{Pools, Range, Spec};
+use aaa::users::Known;
 use aaa::{Prefix, Users};
 use base::Redacted;
 use filter::FilterSet;
@@ -33,7 +35,7 @@ pub struct Subscribers {
     /// `[users]`
     pub users: Option<UsersFile>,
     /// `[filter]`
-    pub filters: Option<PathBuf>,
+    pub filters: Option<FiltersFile>,
     /// `[radius]`
     pub radius: Option<Radius>,
     /// `[client]`
@@ -47,6 +49,17 @@ pub struct Subscribers {
 pub struct UsersFile {
     /// The path of the file.
     pub path: PathBuf,
+    /// Its users.
+    pub users: Arc<Users>,
+}
+
+/// The file of filters, read and checked.
+#[derive(Clone, Debug)]
+pub struct FiltersFile {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: Arc<str>,
 }
 
 /// The credentials and settings of client sessions, which the daemon opens itself.
@@ -83,8 +96,8 @@ pub(super) fn read(
     let mut edge = edge::Config::default();
     let own = ppp(root, notes, &mut edge);
     let pools = pools(root, notes, own);
-    let (users, known) = users(root, path, notes).unzip();
-    let filters = filters(root, path, notes, &mut edge);
+    let (filters, set) = filters(root, path, notes, &mut edge);
+    let users = users(root, path, notes, known(&pools, set.as_ref()));
     let radius = radius::read(root, path, notes, host_name);
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
@@ -109,7 +122,8 @@ pub(super) fn read(
         notes.at(section_at(root, "users"), "users", message);
     }
     if edge.terminate && pools.is_empty() && notes.is_empty() {
-        without_pool(section_at(root, "ppp"), known.as_ref(), asks, notes);
+        let known = users.as_ref().map(|file| &*file.users);
+        without_pool(section_at(root, "ppp"), known, asks, notes);
     }
     Subscribers {
         edge,
@@ -321,7 +335,22 @@ fn without_pool(at: usize, users: Option<&Users>, asks: bool, notes: &Notes) {
     notes.advise(at, "pool", format!("{message}; {remedy}"));
 }
 
-fn users(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<(UsersFile, Users)> {
+/// The names that users may give. Those of a list with a fault are not known.
+fn known<'n>(pools: &'n [Spec], filters: Option<&'n FilterSet>) -> [Option<Vec<&'n str>>; 2] {
+    let pools: Vec<&str> = pools.iter().map(|pool| &*pool.name).collect();
+    let pools = pools.iter().all(|name| !name.is_empty()).then_some(pools);
+    [
+        pools,
+        filters.map(|set| set.iter().map(|(_, filter)| filter.name()).collect()),
+    ]
+}
+
+fn users(
+    root: &DeTable<'_>,
+    path: &Path,
+    notes: &Notes<'_>,
+    [pools, filters]: [Option<Vec<&str>>; 2],
+) -> Option<UsersFile> {
     if !root.contains_key("users") {
         return None;
     }
@@ -329,80 +358,100 @@ fn users(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<(UsersFil
     section.require("file", "give the users' file: file = \"users.toml\"");
     let file = section.string("file")?;
     let path = settings::beside(path, &file.value);
-    let users = load_users(&path);
+    let known = Known {
+        pools: pools.as_deref(),
+        filters: filters.as_deref(),
+    };
+    let users = private_text(&path).and_then(|text| {
+        section.content("file", text.reveal().as_bytes());
+        parse_users(&path, text.reveal(), known)
+    });
     if let Err(faults) = &users {
         section.faults_of_file(file.at, "file", faults);
     }
     section.finish();
-    Some((UsersFile { path }, users.ok()?))
+    let users = Arc::new(users.ok()?);
+    Some(UsersFile { path, users })
 }
 
-/// Reads a users file. Only its owner and group may have read permission.
+/// Reads a users file, whose users may name any pool and filter. Only its owner and group may have read permission.
 ///
 /// # Errors
 /// Every fault of the file, or why it cannot be read.
 pub fn load_users(path: &Path) -> Result<Users, Faults> {
-    let text = secret::private_text(path, USERS_OCTETS_MAX)
-        .map_err(|message| Faults::whole(path, "", message))?;
-    Users::parse(text.reveal()).map_err(|faults| faults.of(path))
+    parse_users(path, private_text(path)?.reveal(), Known::default())
+}
+
+fn private_text(path: &Path) -> Result<Redacted<String>, Faults> {
+    secret::private_text(path, USERS_OCTETS_MAX).map_err(|message| Faults::whole(path, "", message))
+}
+
+fn parse_users(path: &Path, text: &str, known: Known<'_>) -> Result<Users, Faults> {
+    Users::parse_with(text, known).map_err(|faults| faults.of(path))
 }
 
 /// Maximum size of a users file: enough for a million users with long names.
 const USERS_OCTETS_MAX: u64 = 1 << 30;
 
+/// Reads `[filter]`. The set of filters is empty without that section, and `None` if it has a fault.
 fn filters(
     root: &DeTable<'_>,
     path: &Path,
     notes: &Notes<'_>,
     edge: &mut edge::Config,
-) -> Option<PathBuf> {
+) -> (Option<FiltersFile>, Option<FilterSet>) {
     if !root.contains_key("filter") {
-        return None;
+        return (None, Some(FilterSet::default()));
     }
     let mut section = Section::open(root, "filter", notes);
+    section.require("file", "give the rules' file: file = \"filters.txt\"");
     let file = section.string("file");
     let default = section.string("default");
-    section.finish();
-    let Some(file) = file else {
-        let at = section_at(root, "filter");
-        notes.at(
-            at,
-            "filter.file",
-            "is missing; give the rules' file: file = \"filters.txt\"",
-        );
-        return None;
-    };
-    let path = settings::beside(path, &file.value);
-    match load_filters(&path, &FilterSet::default()) {
-        Ok(set) => {
-            if let Some(name) = default {
-                if set.find(&name.value).is_none() {
-                    let message = format!("{} has no filter \"{}\"", path.display(), name.value);
-                    notes.at(name.at, "filter.default", message);
-                }
-                edge.filter = Some(name.value.into());
-            }
-        }
-        Err(faults) => {
+    let read = file.and_then(|file| {
+        let path = settings::beside(path, &file.value);
+        let read = settings::text_of(&path).map_err(|faults| faults.lines());
+        let read = read.and_then(|text| {
+            section.content("file", text.as_bytes());
+            let set = parse_filters(&path, &text, &FilterSet::default())?;
+            Ok((path, text, set))
+        });
+        let note = |faults: Vec<String>| {
             for fault in faults {
-                notes.at(file.at, "filter.file", fault);
+                section.fault(file.at, "file", fault);
             }
+        };
+        read.map_err(note).ok()
+    });
+    let Some((path, text, set)) = read else {
+        section.finish();
+        return (None, None);
+    };
+    if let Some(name) = default {
+        if set.find(&name.value).is_none() {
+            let message = format!("{} has no filter \"{}\"", path.display(), name.value);
+            section.fault(name.at, "default", message);
         }
+        edge.filter = Some(name.value.into());
     }
-    Some(path)
+    section.finish();
+    let text = text.into();
+    (Some(FiltersFile { path, text }), Some(set))
 }
 
 fn section_at(root: &DeTable<'_>, name: &str) -> usize {
     root.get(name).map_or(0, |value| value.span().start)
 }
 
-/// Reloads the filter rules. Filters that remain keep their positions in `before`.
+/// The filters of a text. Filters that remain keep their positions in `before`.
 ///
 /// # Errors
 /// One line for each fault: file, line, column, word, what is wrong and what would be right.
-pub fn load_filters(path: &Path, before: &FilterSet) -> Result<FilterSet, Vec<String>> {
-    let text = settings::text_of(path).map_err(|faults| faults.lines())?;
-    let read = before.reload(&text, &crate::config::names());
+pub fn parse_filters(
+    path: &Path,
+    text: &str,
+    before: &FilterSet,
+) -> Result<FilterSet, Vec<String>> {
+    let read = before.reload(text, &crate::config::names());
     read.map(|(set, _)| set).map_err(|remarks| {
         let line = |fault: &filter::Remark| format!("{}:{fault}", path.display());
         remarks.faults.iter().map(line).collect()

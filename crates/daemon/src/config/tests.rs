@@ -568,3 +568,38 @@ fn the_faults_of_a_users_file_are_all_counted() {
     assert!(lines[99].contains("user[99].name: "), "{}", lines[99]);
     assert!(lines[100].ends_with(": and 51 more"), "{}", lines[100]);
 }
+
+#[test]
+fn a_user_whose_pool_or_filter_does_not_exist_is_a_fault_of_the_configuration() {
+    let directory = Directory::new("unknown-names");
+    directory.file("filters.txt", "filter guests\nin\n  default accept\n", 0o600);
+    let user = "[[user]]\nname = \"ann\"\npassword = \"a\"\npool = \"hom\"\nfilter = \"gests\"\n";
+    let users = directory.file("users.toml", user, 0o600);
+    let ppp = "[ppp]\naddress = \"10.255.0.1\"\n[users]\nfile = \"users.toml\"\n";
+    let pool = "[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n";
+    let filter = "[filter]\nfile = \"filters.txt\"\n";
+    let config = directory.0.join("headend.toml");
+    let told = |rest: &str| {
+        let told = parse(&config, with_lns(rest).as_bytes()).map(|_| ());
+        let place = format!("{}:8:8: users.file: {}:", config.display(), users.display());
+        told.map_or_else(
+            |faults| faults.to_string().replace(&place, ""),
+            |()| "ok".into(),
+        )
+    };
+    assert_eq!(
+        told(&[ppp, pool, filter].concat()),
+        "4:8: user[1].pool: there is no pool \"hom\"; did you mean \"home\"?\n\
+         5:10: user[1].filter: there is no filter \"gests\"; did you mean \"guests\"?"
+    );
+    assert_eq!(
+        told(&[ppp, pool].concat()).lines().last().unwrap(),
+        "5:10: user[1].filter: there is no filter \"gests\"; give [filter] with a file that has it"
+    );
+    // A list with a fault of its own is no reason for a second fault.
+    let nameless = told(&[ppp, "[[pool]]\nranges = [\"10.0.0.0/24\"]\n", filter].concat());
+    assert!(!nameless.contains("no pool"), "{nameless}");
+    let right = user.replace("hom", "home").replace("gests", "guests");
+    directory.file("users.toml", &right, 0o600);
+    assert_eq!(told(&[ppp, pool, filter].concat()), "ok");
+}
