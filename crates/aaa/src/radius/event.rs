@@ -110,21 +110,47 @@ pub enum Rejection {
 /// Why no server decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// No server answered.
-    #[error("no server answered")]
-    NoAnswer,
+    /// No server answered; the replies that were ignored are counted.
+    #[error("no server answered{0}")]
+    NoAnswer(Ignored),
     /// It waited too long for an identifier.
     #[error("too many requests wait for the servers")]
     Overloaded,
-    /// There were replies, but their sender does not know the secret.
-    #[error("replies with a bad authenticator (secret wrong?)")]
-    BadAuthenticator,
-    /// There were replies with a wrong Message-Authenticator.
-    #[error("replies with a bad Message-Authenticator (secret wrong?)")]
-    BadSignature,
-    /// There were replies without Message-Authenticator.
-    #[error("replies without Message-Authenticator (configure the server to send it)")]
-    Unsigned,
+}
+
+/// The ignored replies to one request, by the index of their [`Discard`]; each count stops at 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Ignored([u8; Discard::REASONS]);
+
+impl Ignored {
+    /// Counts a reply; one that cannot be told from a reply to another request is not counted.
+    pub fn count(&mut self, why: Discard) {
+        if let Some(index) = why.index() {
+            self.0[index] = self.0[index].saturating_add(1);
+        }
+    }
+
+    /// Whether every server was silent.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.0 == [0; Discard::REASONS]
+    }
+}
+
+impl fmt::Display for Ignored {
+    /// `: 2 replies had a wrong Response Authenticator (is the secret right?)`, and nothing if there are none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts = self.0.into_iter().zip(Discard::OF_REPLIES);
+        let mut before = ": ";
+        for (count, (one, many, hint)) in texts.filter(|(count, _)| *count > 0) {
+            match count {
+                1 => write!(f, "{before}1 reply {one}{hint}")?,
+                _ => write!(f, "{before}{count} replies {many}{hint}")?,
+            }
+            before = ", ";
+        }
+        Ok(())
+    }
 }
 
 /// Why a request was refused; no event will follow.
@@ -187,6 +213,28 @@ impl Discard {
         "bad authenticator",
         "bad Message-Authenticator",
         "no Message-Authenticator",
+    ];
+
+    /// What [`Ignored`] says of one reply and of several, and a hint, in the same order.
+    const OF_REPLIES: [(&'static str, &'static str, &'static str); Self::REASONS] = [
+        ("was malformed", "were malformed", ""),
+        ("had an unexpected code", "had an unexpected code", ""),
+        ("had an unknown identifier", "had an unknown identifier", ""),
+        (
+            "had a wrong Response Authenticator",
+            "had a wrong Response Authenticator",
+            " (is the secret right?)",
+        ),
+        (
+            "had a wrong Message-Authenticator",
+            "had a wrong Message-Authenticator",
+            " (is the secret right?)",
+        ),
+        (
+            "had no Message-Authenticator",
+            "had no Message-Authenticator",
+            " (configure the server to send it)",
+        ),
     ];
 
     /// Its index in a server's counters; `None` if it belongs to no server.

@@ -29,5 +29,5 @@ pub mod views;
 
 pub use client::Client;
 pub use config::{Config, ConfigError, ServerConfig};
-pub use event::{Discard, Event, Failure, Purpose, Refused, Rejection, Transmit};
+pub use event::{Discard, Event, Failure, Ignored, Purpose, Refused, Rejection, Transmit};
 pub use request::{AccessRequest, Line, Nas, Proof, Tunnel};

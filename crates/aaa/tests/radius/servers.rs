@@ -1,6 +1,6 @@
 //! Servers that misbehave.
 
-use aaa::radius::{Discard, Event, Failure, Purpose, Refused, Rejection};
+use aaa::radius::{Discard, Event, Failure, Ignored, Purpose, Refused, Rejection};
 use base::{Duration, Machine};
 
 use crate::lab::{How, Lab, address, config};
@@ -10,6 +10,10 @@ fn failure(event: &Event) -> Option<Failure> {
         Event::Failed { why, .. } | Event::RecordFailed { why, .. } => Some(*why),
         _ => None,
     }
+}
+
+fn text(event: &Event) -> String {
+    failure(event).map_or_else(|| format!("{event:?}"), |why| why.to_string())
 }
 
 /// The outcome of one request to one server.
@@ -33,7 +37,7 @@ fn discards(lab: &Lab, why: Discard) -> u64 {
 #[test]
 fn a_silent_server_is_asked_three_times_the_same_and_then_the_request_fails() {
     let (lab, end) = outcome(How::Silent);
-    assert_eq!(failure(&end), Some(Failure::NoAnswer));
+    assert_eq!(failure(&end), Some(Failure::NoAnswer(Ignored::default())));
     let got = &lab.servers[0].got;
     assert_eq!(got.len(), 3);
     assert!(got.iter().all(|request| *request == got[0]));
@@ -51,16 +55,20 @@ fn a_silent_server_is_asked_three_times_the_same_and_then_the_request_fails() {
 #[test]
 fn a_secret_that_differs_is_named_as_the_likely_reason() {
     let (lab, end) = outcome(How::WrongSecret);
-    assert_eq!(failure(&end), Some(Failure::BadAuthenticator));
+    assert_eq!(
+        text(&end),
+        "no server answered: 3 replies had a wrong Response Authenticator (is the secret right?)"
+    );
     assert_eq!(discards(&lab, Discard::BadAuthenticator), 3);
-    let text = Failure::BadAuthenticator.to_string();
-    assert_eq!(text, "replies with a bad authenticator (secret wrong?)");
 }
 
 #[test]
 fn a_reply_without_message_authenticator_is_discarded_unless_it_may_be_without() {
     let (lab, end) = outcome(How::Unsigned);
-    assert_eq!(failure(&end), Some(Failure::Unsigned));
+    assert_eq!(
+        text(&end),
+        "no server answered: 3 replies had no Message-Authenticator (configure the server to send it)"
+    );
     assert_eq!(discards(&lab, Discard::Unsigned), 3);
 
     let mut config = config(1);
@@ -82,12 +90,31 @@ fn replies_with_a_wrong_identifier_source_or_length_change_nothing() {
         ),
     ] {
         let (lab, end) = outcome(how);
-        assert_eq!(failure(&end), Some(Failure::NoAnswer), "{how:?}");
+        // A reply that names no request of ours is not told from silence.
+        let expected = match how {
+            How::ImpossibleLength => "no server answered: 3 replies were malformed",
+            _ => "no server answered",
+        };
+        assert_eq!(text(&end), expected, "{how:?}");
         match why {
             Some(why) => assert_eq!(discards(&lab, why), 3, "{how:?}"),
             None => assert_eq!(lab.client.totals().unknown_server, 3),
         }
     }
+}
+
+#[test]
+fn each_kind_of_ignored_reply_is_counted_on_its_own() {
+    let mut config = config(2);
+    config.servers[0].transmissions = 1;
+    let mut lab = Lab::new(config, &[How::WrongSecret, How::Unsigned], 1);
+    lab.ask(5);
+    lab.run_for(60);
+    assert_eq!(
+        text(&lab.ends()[&5]),
+        "no server answered: 1 reply had a wrong Response Authenticator (is the secret right?), \
+         3 replies had no Message-Authenticator (configure the server to send it)"
+    );
 }
 
 #[test]
@@ -117,7 +144,11 @@ fn a_late_reply_to_an_older_request_with_the_identifier_answers_nothing() {
     lab.servers[0].how = How::Stale;
     lab.ask(256);
     lab.run_for(60);
-    assert_eq!(failure(&lab.ends()[&256]), Some(Failure::BadAuthenticator));
+    let told = text(&lab.ends()[&256]);
+    assert!(
+        told.contains("3 replies had a wrong Response Authenticator"),
+        "{told}"
+    );
     lab.assert_idle();
 }
 
@@ -223,7 +254,10 @@ fn with_all_servers_dead_each_is_still_tried_before_a_request_fails() {
     let before: Vec<usize> = lab.servers.iter().map(|server| server.got.len()).collect();
     lab.ask(10);
     lab.run_for(120);
-    assert_eq!(failure(&lab.ends()[&10]), Some(Failure::NoAnswer));
+    assert_eq!(
+        failure(&lab.ends()[&10]),
+        Some(Failure::NoAnswer(Ignored::default()))
+    );
     for (server, before) in lab.servers.iter().zip(before) {
         assert!(server.got.len() > before);
     }

@@ -17,7 +17,7 @@ use base::{Datagram, Duration, Instant, Machine, Slab};
 use wire::radius::{Attributes, HEADER, LENGTH_MAX};
 
 use super::config::{Config, ConfigError, ServerConfig};
-use super::event::{Discard, Event, Failure, Purpose, Refused, Transmit};
+use super::event::{Discard, Event, Failure, Ignored, Purpose, Refused, Transmit};
 use super::identifiers::Identifier;
 use super::random::Random;
 use super::request::AccessRequest;
@@ -71,8 +71,8 @@ struct Request {
     transmissions: u8,
     /// Whether its datagram is ready to be sent.
     is_ready: bool,
-    /// Why the replies received so far were not trusted.
-    distrust: Option<Failure>,
+    /// The replies to it that were ignored.
+    ignored: Ignored,
     timer: TimerId,
     taken_at: Instant,
     sent_at: Instant,
@@ -222,7 +222,7 @@ impl Client {
             tried: 0,
             transmissions: 0,
             is_ready: false,
-            distrust: None,
+            ignored: Ignored::default(),
             written_for: place.map(|place| place.server),
             timer: timers.insert(waiting_until, key.index),
             taken_at: now,

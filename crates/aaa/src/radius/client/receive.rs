@@ -9,7 +9,7 @@ use wire::radius::{Authenticator, HEADER, Packet, code};
 
 use super::Client;
 use crate::radius::accept::{read_accept, read_message};
-use crate::radius::event::{Discard, Event, Failure, Purpose, Rejection};
+use crate::radius::event::{Discard, Event, Purpose, Rejection};
 use crate::radius::identifiers::Identifier;
 
 impl Client {
@@ -44,7 +44,34 @@ impl Client {
         purpose: Purpose,
         input: &Datagram<'d>,
     ) -> Result<(Packet<'d>, Key), Discard> {
-        let packet = Packet::parse(input.bytes).map_err(Discard::Malformed)?;
+        // A reply without valid lengths has an identifier all the same.
+        let id = input.bytes.get(1).copied();
+        let key = id.and_then(|id| self.find_request(server, purpose, input.route.socket, id));
+        let checked = self.check_reply(server, purpose, input.bytes, key);
+        if let Err(why) = checked
+            && let Some(request) = key.and_then(|key| self.requests.get_mut(key))
+        {
+            request.ignored.count(why);
+        }
+        checked
+    }
+
+    /// The request with this identifier on this socket.
+    fn find_request(&mut self, server: u8, purpose: Purpose, socket: u32, id: u8) -> Option<Key> {
+        let socket = u16::try_from(socket).ok()?;
+        let identifiers = &self.service(purpose, server).identifiers;
+        let index = identifiers.find(Identifier { socket, id })?;
+        self.requests.key_at(index)
+    }
+
+    fn check_reply<'d>(
+        &self,
+        server: u8,
+        purpose: Purpose,
+        bytes: &'d [u8],
+        key: Option<Key>,
+    ) -> Result<(Packet<'d>, Key), Discard> {
+        let packet = Packet::parse(bytes).map_err(Discard::Malformed)?;
         match (purpose, packet.code()) {
             (
                 Purpose::Authentication,
@@ -55,21 +82,12 @@ impl Client {
                 return Err(Discard::Code(other));
             }
         }
-        let socket = u16::try_from(input.route.socket).map_err(|_| Discard::UnknownId)?;
-        let id = packet.identifier();
-        let identifiers = &self.service(purpose, server).identifiers;
-        let index = identifiers.find(Identifier { socket, id });
-        let key = index.and_then(|index| self.requests.key_at(index));
         let key = key.ok_or(Discard::UnknownId)?;
         let config = &self.servers[usize::from(server)].config;
-        let request = self.requests.get_mut(key).ok_or(Discard::UnknownId)?;
+        let request = self.requests.get(key).ok_or(Discard::UnknownId)?;
         let must_sign = purpose == Purpose::Authentication && config.require_message_authenticator;
         let authenticator = authenticator(&request.datagram);
-        let verdict = verify(&packet, &authenticator, config.secret.reveal(), must_sign);
-        if let Err(why) = verdict {
-            request.distrust = Some(distrust(why));
-            return Err(why);
-        }
+        verify(&packet, &authenticator, config.secret.reveal(), must_sign)?;
         Ok((packet, key))
     }
 
@@ -155,19 +173,6 @@ fn verify(
         Signature::Missing if !must_sign => Ok(()),
         Signature::Missing => Err(Discard::Unsigned),
         Signature::Wrong => Err(Discard::BadSignature),
-    }
-}
-
-/// The failure reported for a request if no better reply arrives.
-fn distrust(why: Discard) -> Failure {
-    match why {
-        Discard::BadSignature => Failure::BadSignature,
-        Discard::Unsigned => Failure::Unsigned,
-        Discard::UnknownServer
-        | Discard::Malformed(_)
-        | Discard::Code(_)
-        | Discard::UnknownId
-        | Discard::BadAuthenticator => Failure::BadAuthenticator,
     }
 }
 

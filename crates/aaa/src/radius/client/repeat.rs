@@ -19,7 +19,11 @@ impl Client {
             return;
         };
         let Some(place) = request.place else {
-            return self.fail(now, key, request.distrust.unwrap_or(Failure::Overloaded));
+            let why = match request.ignored {
+                none if none.is_none() => Failure::Overloaded,
+                some => Failure::NoAnswer(some),
+            };
+            return self.fail(now, key, why);
         };
         let (purpose, tried, sent_at) = (request.purpose, request.tried, request.sent_at);
         let config = &self.servers[usize::from(place.server)].config;
@@ -78,7 +82,7 @@ impl Client {
         };
         request.tried |= 1 << old.server;
         let (purpose, tried) = (request.purpose, request.tried);
-        let why = request.distrust.unwrap_or(Failure::NoAnswer);
+        let why = Failure::NoAnswer(request.ignored);
         self.service(purpose, old.server).counters.given_up += 1;
         if !self.has_untried(purpose, tried) {
             return self.fail(now, key, why);
