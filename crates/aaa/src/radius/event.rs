@@ -116,6 +116,9 @@ pub enum Failure {
     /// It waited too long for an identifier.
     #[error("too many requests wait for the servers")]
     Overloaded,
+    /// No server is configured for it any more.
+    #[error("no server is configured for it")]
+    NoServer,
 }
 
 /// The ignored replies to one request, by the index of their [`Discard`]; each count stops at 255.

@@ -30,6 +30,11 @@ impl Identifiers {
         }
     }
 
+    /// Sets the most sockets; those in use stay.
+    pub(super) fn set_sockets_max(&mut self, sockets_max: u16) {
+        self.sockets_max = sockets_max;
+    }
+
     /// Whether an identifier is free.
     pub(super) fn has_free(&self) -> bool {
         !self.free.is_empty() || self.taken.len() < usize::from(self.sockets_max)

@@ -5,4 +5,5 @@ mod accounts;
 mod dynauth;
 mod exchange;
 mod lab;
+mod reload;
 mod servers;

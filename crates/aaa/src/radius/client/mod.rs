@@ -1,11 +1,12 @@
 //! The RADIUS client. A request is one entry of a slab with one timer: it waits for a server, or is outstanding
 //! at a server under an identifier. It passes through the files here in this order: this one accepts it,
-//! `place` finds it a server, `repeat` retransmits it or moves it to the next server, `receive` ends it.
+//! `place` finds it a server, `repeat` retransmits it or moves it to the next server, `receive` ends it. `reload` replaces the servers.
 //!
 //! Implements parts of RFC 2865, section 2.
 
 mod place;
 mod receive;
+mod reload;
 mod repeat;
 
 use core::net::SocketAddr;

@@ -152,7 +152,9 @@ impl Client {
             Purpose::Accounting => {
                 self.write_account(&mut datagram, Some(place), packet.attributes(), wall_s);
             }
-            Purpose::Authentication => self.write_again(&mut datagram, &packet, last_server, place),
+            Purpose::Authentication => {
+                self.write_again(&mut datagram, &packet, last_server, Some(place))
+            }
         }
         if let Some(request) = self.requests.get_mut(key) {
             request.datagram = datagram;
@@ -160,21 +162,23 @@ impl Client {
         self.keep_buffer(last);
     }
 
-    /// Encodes an Access-Request again: its password hidden with another secret, and a new authenticator.
-    fn write_again(
+    /// Encodes an Access-Request again: its password hidden with another secret, or with the client's own key, and a
+    /// new authenticator.
+    pub(super) fn write_again(
         &mut self,
         out: &mut Vec<u8>,
         packet: &Packet<'_>,
         last_server: Option<u8>,
-        place: Place,
+        place: Option<Place>,
     ) {
         let authenticator = self.random.bytes();
-        let last_secret = match last_server {
+        let secret_of = |server: Option<u8>| match server {
             Some(server) => self.servers[usize::from(server)].secret(),
             None => &self.seal,
         };
-        let secret = self.servers[usize::from(place.server)].secret();
-        let id = place.identifier.id;
+        let last_secret = secret_of(last_server);
+        let secret = secret_of(place.map(|place| place.server));
+        let id = place.map_or(0, |place| place.identifier.id);
         let mut writer = Writer::new(out, code::ACCESS_REQUEST, id, &authenticator);
         writer.message_authenticator();
         for attribute in packet.attributes() {
