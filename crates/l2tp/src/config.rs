@@ -48,7 +48,7 @@ pub struct Config {
     pub config_ids: ConfigIds,
     /// How an OCRQ is answered.
     pub outgoing_calls: OutgoingCalls,
-    /// Pseudowire types offered and taken in L2TPv3.
+    /// Pseudowire types offered and taken in L2TPv3: those whose frames the owner carries.
     pub pseudowires: Vec<Pseudowire>,
     /// Length of the cookie that we assign in L2TPv3: 0, 4 or 8 octets.
     pub cookie_len: u8,
@@ -218,7 +218,7 @@ impl Default for Config {
             peer_lookup: PeerLookup::Hash,
             config_ids: ConfigIds::Off,
             outgoing_calls: OutgoingCalls::Refuse,
-            pseudowires: vec![Pseudowire::Ppp, Pseudowire::Ethernet, Pseudowire::Vlan],
+            pseudowires: vec![Pseudowire::Ppp],
             cookie_len: 8,
             digest: DigestType::HmacMd5,
         }

@@ -143,7 +143,7 @@ fn shared(
         &mut config.setup_timeout,
     );
     set(section.flag("tie_breaker"), &mut config.tie_breaker);
-    methods(&mut section, config);
+    methods(&mut section, config, notes);
     let mut wait = Duration::from_secs(5);
     set(section.seconds("shutdown_wait_s", 0.0..=60.0), &mut wait);
     section.finish();
@@ -151,7 +151,7 @@ fn shared(
 }
 
 /// Reads the keys that choose among methods, and the length of cookies.
-fn methods(section: &mut Section, config: &mut l2tp::Config) {
+fn methods(section: &mut Section, config: &mut l2tp::Config, notes: &Notes<'_>) {
     let config_ids = [
         ("off", ConfigIds::Off),
         ("first-free", ConfigIds::FirstFree),
@@ -196,7 +196,21 @@ fn methods(section: &mut Section, config: &mut l2tp::Config) {
         ("vlan", Pseudowire::Vlan),
     ];
     if let Some(list) = section.choices("pseudowires", &wires) {
-        config.pseudowires = list;
+        pseudowires(&list, section, notes);
+    }
+}
+
+/// Checks the types of pseudowires. Calls of a type whose frames nothing here carries are refused, wherever it is
+/// listed.
+fn pseudowires(list: &[Pseudowire], section: &Section, notes: &Notes<'_>) {
+    let at = section.place("pseudowires").unwrap_or(section.at());
+    if !list.contains(&Pseudowire::Ppp) {
+        let message = "has no type whose frames are carried; write pseudowires = [\"ppp\"]";
+        section.fault(at, "pseudowires", message);
+    } else if list.len() > 1 {
+        let message = "\"ethernet\" and \"vlan\" have no effect: calls of these types are refused, because nothing \
+                       carries their frames; write pseudowires = [\"ppp\"]";
+        notes.advise(at, section.path("pseudowires"), message);
     }
 }
 

@@ -269,7 +269,7 @@ fn who_is_not_on_line_in_time_is_ended_after_what_the_file_says_or_never() {
 fn each_section_says_what_it_sets() {
     let settings = settings(&with_lns(
         "host_name = \"edge\"\nsockets = \"per-tunnel\"\nversions = [3]\nhello_interval_s = 0.5\nidle_tunnel_s = 90\n\
-         [l2tp]\nretransmit_first_s = 2\nretransmit_cap_s = 16\ncookie_bytes = 4\npseudowires = [\"vlan\"]\n\
+         [l2tp]\nretransmit_first_s = 2\nretransmit_cap_s = 16\ncookie_bytes = 4\npseudowires = [\"ppp\"]\n\
          [event]\npoller = \"poll-kept\"\ntimers = \"tree\"\n[limits]\ntunnels = 7\nhalf_open_flood = 0\n\
          half_open_per_source = 9\n[log]\nlevel = \"debug\"\n",
     ));
@@ -572,7 +572,11 @@ fn the_faults_of_a_users_file_are_all_counted() {
 #[test]
 fn a_user_whose_pool_or_filter_does_not_exist_is_a_fault_of_the_configuration() {
     let directory = Directory::new("unknown-names");
-    directory.file("filters.txt", "filter guests\nin\n  default accept\n", 0o600);
+    directory.file(
+        "filters.txt",
+        "filter guests\nin\n  default accept\n",
+        0o600,
+    );
     let user = "[[user]]\nname = \"ann\"\npassword = \"a\"\npool = \"hom\"\nfilter = \"gests\"\n";
     let users = directory.file("users.toml", user, 0o600);
     let ppp = "[ppp]\naddress = \"10.255.0.1\"\n[users]\nfile = \"users.toml\"\n";
@@ -602,4 +606,33 @@ fn a_user_whose_pool_or_filter_does_not_exist_is_a_fault_of_the_configuration() 
     let right = user.replace("hom", "home").replace("gests", "guests");
     directory.file("users.toml", &right, 0o600);
     assert_eq!(told(&[ppp, pool, filter].concat()), "ok");
+}
+
+#[test]
+fn calls_whose_frames_nothing_carries_are_never_offered() {
+    let with = |list: &str| parse_l2tp(&format!("pseudowires = [{list}]\n"));
+    for (list, advice) in [
+        ("\"ppp\"", None),
+        (
+            "\"vlan\", \"ppp\"",
+            Some("headend.toml:6:15: l2tp.pseudowires: \"ethernet\" and"),
+        ),
+    ] {
+        let settings = with(list).unwrap();
+        assert_eq!(settings.l2tp.pseudowires, [l2tp::Pseudowire::Ppp], "{list}");
+        let told = settings.advice.to_string();
+        assert!(told.starts_with(advice.unwrap_or("")), "{told}");
+        assert_eq!(told.is_empty(), advice.is_none(), "{told}");
+    }
+    assert_eq!(
+        with("\"ethernet\"").unwrap_err().to_string(),
+        "headend.toml:6:15: l2tp.pseudowires: has no type whose frames are carried; write pseudowires = [\"ppp\"]"
+    );
+    let default = parse_l2tp("").unwrap();
+    assert_eq!(default.l2tp.pseudowires, [l2tp::Pseudowire::Ppp]);
+}
+
+fn parse_l2tp(keys: &str) -> Result<Settings, Faults> {
+    let text = with_lns(&format!("[l2tp]\n{keys}"));
+    parse(Path::new("headend.toml"), text.as_bytes())
 }

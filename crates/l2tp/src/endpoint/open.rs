@@ -6,6 +6,7 @@ use base::{Instant, Route};
 use wire::l2tp::{MessageType, Version};
 
 use super::Endpoint;
+use crate::config::Pseudowire;
 use crate::end::SessionEnd;
 use crate::event::CallErrors;
 use crate::pool::NIL;
@@ -43,6 +44,9 @@ pub enum OpenError {
     /// L2TPv2 carries PPP only.
     #[error("L2TPv2 carries PPP only")]
     NotInV2,
+    /// The owner carries no frames of this type (`Config::pseudowires`).
+    #[error("the frames of pseudowires of type {} are not carried", .0.name())]
+    NotCarried(Pseudowire),
     /// A number, name or proxy value is longer than an AVP can hold hidden,
     /// 1,015 octets.
     #[error("a value of the call is longer than 1,015 octets")]
@@ -109,8 +113,11 @@ impl Endpoint {
             .filter(|t| t.ending == Ending::No);
         let record = record.ok_or(OpenError::NoSuchTunnel)?;
         let (version, sessions) = (record.version, record.sessions);
-        if version == Version::V2 && call.pseudowire != crate::Pseudowire::Ppp {
+        if version == Version::V2 && call.pseudowire != Pseudowire::Ppp {
             return Err(OpenError::NotInV2);
+        }
+        if version == Version::V3 && !self.config.pseudowires.contains(&call.pseudowire) {
+            return Err(OpenError::NotCarried(call.pseudowire));
         }
         if !call.details.fits() {
             return Err(OpenError::TooLong);

@@ -302,3 +302,37 @@ fn b24_the_counters_match_what_was_said() {
         assert_eq!(counter(stage.endpoint(), why.name()), 0);
     }
 }
+
+/// Frames of other types would reach nobody, so that their calls are refused from both ends.
+#[test]
+fn b24_by_default_only_ppp_is_offered_taken_and_asked_for() {
+    let config = Config {
+        accept: true,
+        ..Config::default()
+    };
+    let (mut stage, mut lac) = (Stage::new(config), Peer::v3());
+    let request = lac.sccrq();
+    let reply = only(&lac.say(&mut stage, &request), M::Sccrp);
+    assert_eq!(reply.get(A::PseudowireCapabilitiesList).unwrap(), [0, 7]);
+    lac.take_sccrp(&reply);
+    only_ack(&lac.say(&mut stage, &Body::new(M::Scccn)));
+    for number in [4, 5] {
+        let request = lac
+            .icrq(5)
+            .without(A::PseudowireType)
+            .u16(A::PseudowireType, number);
+        let cdn = only(&lac.say(&mut stage, &request), M::Cdn);
+        assert_eq!(cdn.codes(), (14, None));
+        lac.ack(&mut stage);
+    }
+    let (mut stage, mut lns) = (Stage::new(Config::default()), Peer::v3());
+    let tunnel = lns.answer(&mut stage);
+    for pseudowire in [Pseudowire::Vlan, Pseudowire::Ethernet] {
+        let call = Call {
+            pseudowire,
+            ..Call::default()
+        };
+        let refused = stage.with(|lac, now| lac.open_session(tunnel, call, now));
+        assert_eq!(refused, Err(l2tp::OpenError::NotCarried(pseudowire)));
+    }
+}

@@ -4,8 +4,8 @@ use core::net::SocketAddr;
 
 use base::{Datagram, Duration, Instant, Machine, Redacted, Route};
 use l2tp::{
-    Call, Config, Counts, Discard, Endpoint, Event, OpenTunnel, SessionEnd, SessionKey, TunnelEnd,
-    TunnelKey,
+    Call, Config, Counts, Discard, Endpoint, Event, OpenTunnel, Pseudowire, SessionEnd, SessionKey,
+    TunnelEnd, TunnelKey,
 };
 use sim::{Link, NodeHandle, Probe, World};
 use wire::l2tp::Version;
@@ -39,14 +39,20 @@ pub(crate) fn lns_config() -> Config {
     Config {
         host_name: "lns".into(),
         accept: true,
+        pseudowires: ALL_PSEUDOWIRES.to_vec(),
         ..Config::default()
     }
 }
+
+/// The types that an endpoint can set up; by default it takes only those whose frames the daemon carries.
+pub(crate) const ALL_PSEUDOWIRES: [Pseudowire; 3] =
+    [Pseudowire::Ppp, Pseudowire::Ethernet, Pseudowire::Vlan];
 
 /// An endpoint that sends requests.
 pub(crate) fn lac_config() -> Config {
     Config {
         host_name: "lac".into(),
+        pseudowires: ALL_PSEUDOWIRES.to_vec(),
         ..Config::default()
     }
 }
