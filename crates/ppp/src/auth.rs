@@ -7,7 +7,7 @@ use wire::ppp::{Compression, chap, pap, protocol};
 
 use crate::config::Authentication;
 use crate::event::{Claim, Discard, Proof};
-use crate::layer::Context;
+use crate::layer::{Context, retimed};
 use crate::text;
 
 /// Bytes of our challenges.
@@ -238,6 +238,14 @@ impl Authenticator {
             self.deadline = ctx.now + again;
         }
         true
+    }
+
+    /// Applies the interval between challenges of a new configuration.
+    pub(crate) fn retime(&mut self, ctx: &mut Context<'_>) {
+        if self.has_accepted() {
+            let interval = ctx.config.rechallenge_interval;
+            self.deadline = retimed(self.deadline, interval, ctx);
+        }
     }
 
     /// Takes the owner's answer about a peer that was not asked to authenticate. The peer gets no reply.

@@ -8,7 +8,7 @@
 //! - A network protocol that gives up after it acknowledged the peer's request sends a Terminate-Request.
 //! - The RFC's table never ends if two ends answer each other and never agree. Here it ends after [`rounds_max`].
 
-use base::Instant;
+use base::{Duration, Instant};
 use wire::ppp::control::{ConfigOption, Control, HEADER, Options, code, emit_option};
 use wire::ppp::{Compression, protocol};
 
@@ -27,6 +27,19 @@ pub struct Context<'a> {
     pub random: &'a mut dyn Random,
     /// Collects frames and events.
     pub out: &'a mut Outbox,
+}
+
+/// A deadline after its interval changed: none without an interval, and one beyond the interval comes after a random
+/// part of it.
+pub(crate) fn retimed(at: Instant, interval: Duration, ctx: &mut Context<'_>) -> Instant {
+    if interval == Duration::ZERO {
+        return Instant::FAR_FUTURE;
+    }
+    if at <= ctx.now + interval {
+        return at;
+    }
+    let part = u128::from(interval.as_nanos()) * u128::from(ctx.random.number()) >> 32;
+    ctx.now + Duration::from_nanos(part as u64)
 }
 
 /// The verdict on one option of a peer's Configure-Request.

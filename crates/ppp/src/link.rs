@@ -8,12 +8,12 @@ use wire::ppp::{Compression, Frame, protocol};
 
 use crate::auth::{Applicant, Authenticator, Credentials, Outcome};
 use crate::budget::Budget;
-use crate::config::{Config, Random};
+use crate::config::{Authentication, Config, Random};
 use crate::event::{Claim, Discard, Event, LinkEnd};
 use crate::fsm::{Event as Automaton, State};
 use crate::ipcp::{Ipcp, Ipv4Offer};
 use crate::ipv6cp::{Ipv6Offer, Ipv6cp};
-use crate::layer::{Context, Layer, REJECTED_MAX, Signals};
+use crate::layer::{Context, Layer, REJECTED_MAX, Signals, retimed};
 use crate::lcp::Lcp;
 use crate::proxy::Proxy;
 use crate::view::{LcpOptions, LinkView};
@@ -243,11 +243,27 @@ impl Link {
         }
     }
 
+    /// Applies the intervals of a new configuration to a link that is up. New deadlines are spread over the interval, so
+    /// that many links do not send at the same moment.
+    pub fn retime(&mut self, ctx: &mut Context<'_>) {
+        if self.lcp.state() != State::Opened || self.closing.is_some() {
+            return;
+        }
+        self.echo_at = retimed(self.echo_at, ctx.config.echo_interval, ctx);
+        if self.lcp.negotiation.ask == Some(Authentication::ChapMd5) {
+            self.authenticator.retime(ctx);
+        }
+    }
+
     /// Sends an Echo-Request, or ends the link after too many without a reply.
     fn echo(&mut self, ctx: &mut Context<'_>) {
         if self.unanswered >= ctx.config.echo_max {
             self.echo_at = Instant::FAR_FUTURE;
             self.end(LinkEnd::EchoTimeout, ctx);
+            return;
+        }
+        if ctx.config.echo_interval == Duration::ZERO {
+            self.echo_at = Instant::FAR_FUTURE;
             return;
         }
         self.unanswered += 1;

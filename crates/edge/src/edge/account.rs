@@ -59,14 +59,17 @@ impl<A: Access> Edge<A> {
     }
 
     pub(crate) fn account_begins(&mut self, index: u32, now: Instant) {
-        self.at_mut(index).accounted = true;
+        // Accounting may be switched on or off while the subscriber is connected.
+        self.at_mut(index).accounted = self.config.accounting;
         let account = self.entry(index, Entry::Start, now);
         self.accounts.extend(account);
     }
 
     pub(crate) fn account_goes_on(&mut self, index: u32, now: Instant) {
-        let account = self.entry(index, Entry::Interim, now);
-        self.accounts.extend(account);
+        if self.at(index).accounted {
+            let account = self.entry(index, Entry::Interim, now);
+            self.accounts.extend(account);
+        }
     }
 
     /// The last entry, if there was a first one.

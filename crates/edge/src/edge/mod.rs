@@ -9,6 +9,7 @@
 //! | `parting` | the last entry of a subscriber, with the packets of all cores |
 //! | `networks` | networks behind subscribers |
 //! | `paths` | changes and counters of the paths |
+//! | `reconfigure` | a new configuration |
 //! | `dial` | links in which we are the client |
 //! | `tap` | captures |
 //! | `views` | rows for `show` |
@@ -21,6 +22,7 @@ mod links;
 mod networks;
 mod parting;
 mod paths;
+mod reconfigure;
 mod tap;
 mod views;
 
@@ -50,6 +52,7 @@ pub use dial::Dial;
 use networks::Waiting;
 use parting::Parting;
 pub use paths::FiltersMut;
+use reconfigure::Retiming;
 use tap::Tap;
 pub use tap::{TAPPED_MAX, TAPS_MAX};
 pub use views::{Counts, Limits, SubscriberView};
@@ -103,6 +106,8 @@ pub struct Edge<A: Access = Served> {
     pub(crate) shutting_down: bool,
     /// Since when events of the endpoint wait for [`Edge::heed`].
     pub(crate) unheeded: Option<Instant>,
+    /// The subscribers that a new configuration has yet to reach.
+    pub(crate) retiming: Option<Retiming>,
 }
 
 impl<A: Access> Edge<A> {
@@ -137,6 +142,7 @@ impl<A: Access> Edge<A> {
             last_tap: 0,
             shutting_down: false,
             unheeded: None,
+            retiming: None,
             random,
             config,
         }
@@ -199,15 +205,18 @@ impl<A: Access> Edge<A> {
                 self.subscriber_due(expired.token, now);
             }
         }
+        self.retime(now);
         self.poll_timeout().is_some_and(|(at, _)| at <= now)
     }
 
     /// When [`Edge::handle_timeout`] is due, and for which timer.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        let own = self.timers.next_deadline().map(|at| (at, "subscriber"));
+        let timer = self.timers.next_deadline().map(|at| (at, "subscriber"));
         let unheeded = self.unheeded.map(|at| (at, "session change"));
-        let all = [unheeded, self.endpoint.poll_timeout(), own];
+        let retiming = self.retiming.as_ref();
+        let retiming = retiming.map(|retiming| (retiming.since, "new configuration"));
+        let all = [unheeded, retiming, self.endpoint.poll_timeout(), timer];
         all.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 

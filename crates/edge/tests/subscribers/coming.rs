@@ -3,7 +3,7 @@
 use aaa::accounting::TerminateCause;
 use aaa::{Address, Prefix, Profile};
 use base::Duration;
-use edge::{Admission, End, Entry, Phase};
+use edge::{Admission, Config, End, Entry, Event, Phase};
 use ppp::LinkEnd;
 
 use crate::stage::{GATEWAY, Stage, lns_config};
@@ -365,4 +365,103 @@ fn a_network_that_a_later_client_of_ours_took_comes_back_when_that_goes() {
     stage.lac.drop_subscriber(bob, End::Administrator, now);
     stage.settle();
     assert!(stage.lac.missing_routes(alice).is_empty());
+}
+
+/// Times that were set to none when the subscriber connected apply to it all the same.
+#[test]
+fn new_times_apply_to_subscribers_that_are_connected() {
+    let mut stage = Stage::new(lns_config());
+    stage.dial("ann", "sesame");
+    stage.pass(Duration::from_secs(10));
+    assert_eq!(stage.up.len(), 1);
+    let replies = stage.lns.counts().echo_replies;
+    let mut config = lns_config();
+    config.interim_interval = Duration::from_secs(60);
+    config.ppp.echo_interval = Duration::from_secs(5);
+    stage.lns.set_config(config.clone(), stage.now);
+    stage.pass(Duration::from_secs(120));
+    let interims = |stage: &Stage| {
+        let entries = stage.accounts.iter();
+        entries.filter(|one| one.entry == Entry::Interim).count()
+    };
+    assert!((1..=2).contains(&interims(&stage)), "{}", interims(&stage));
+    assert!(stage.lns.counts().echo_replies >= replies + 20);
+
+    let before = interims(&stage);
+    config.interim_interval = Duration::ZERO;
+    stage.lns.set_config(config.clone(), stage.now);
+    stage.pass(Duration::from_secs(200));
+    assert_eq!(interims(&stage), before);
+    config.idle_timeout = Duration::from_secs(30);
+    stage.lns.set_config(config, stage.now);
+    stage.pass(Duration::from_secs(31));
+    assert!(
+        matches!(stage.ended[..], [(_, End::IdleTimeout)]),
+        "{:?}",
+        stage.ended
+    );
+}
+
+/// A subscriber that connected before accounting was switched on has no account: a record without a first one would
+/// belong to none.
+#[test]
+fn accounting_that_is_switched_on_begins_with_the_next_subscriber() {
+    let without = Config {
+        accounting: false,
+        interim_interval: Duration::from_secs(60),
+        ..lns_config()
+    };
+    let mut stage = Stage::new(without.clone());
+    stage.dial("ann", "sesame");
+    let with = Config {
+        accounting: true,
+        ..without
+    };
+    stage.lns.set_config(with, stage.now);
+    stage.pass(Duration::from_secs(100));
+    stage.dial("bob", "sesame");
+    let ann = stage.up[0];
+    stage
+        .lns
+        .drop_subscriber(ann, End::Administrator, stage.now);
+    stage.pass(Duration::from_secs(10));
+    let told: Vec<_> = stage
+        .accounts
+        .iter()
+        .map(|one| (&*one.name, one.entry))
+        .collect();
+    assert_eq!(told, [(&b"bob"[..], Entry::Start)]);
+}
+
+/// The owner learns of the networks that lead to those who are connected already.
+#[test]
+fn networks_are_reported_from_the_moment_that_the_owner_wants_them() {
+    let mut stage = Stage::new(lns_config());
+    stage.profile.routes = vec![Prefix::new([192, 168, 7, 0].into(), 24).unwrap()];
+    stage.dial("ann", "sesame");
+    let wanted = Config {
+        tells_networks: true,
+        ..lns_config()
+    };
+    stage.lns.set_config(wanted, stage.now);
+    stage.lns.handle_timeout(stage.now);
+    let mut told = Vec::new();
+    while let Some(event) = stage.lns.poll_event() {
+        if let Event::Network {
+            address,
+            length,
+            leads,
+        } = event
+        {
+            told.push((address.to_string(), length, leads));
+        }
+    }
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            ("10.0.0.1".into(), 32, true),
+            ("192.168.7.0".into(), 24, true)
+        ]
+    );
 }

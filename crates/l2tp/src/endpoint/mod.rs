@@ -44,6 +44,7 @@ mod half_open;
 mod open;
 mod read;
 mod receive;
+mod reconfigure;
 mod setup;
 mod tables;
 #[cfg(test)]
@@ -105,6 +106,8 @@ pub struct Endpoint {
     shutting_down: bool,
     /// Buffer for messages whose hidden AVPs have been decrypted.
     unhidden: Vec<u8>,
+    /// Since when a new configuration moves deadlines, and the place of the next tunnel.
+    retiming: Option<(Instant, u32)>,
 }
 
 /// Keys derived from the shared secret.
@@ -169,6 +172,7 @@ impl Endpoint {
             next_serial: random.below(1 << 16),
             shutting_down: false,
             unhidden: Vec::new(),
+            retiming: None,
             random,
             config,
         }

@@ -69,6 +69,7 @@ impl Endpoint {
                 self.end_session(index, why, now);
             }
         }
+        self.retime(now);
         fired
     }
 
@@ -116,12 +117,16 @@ impl Endpoint {
 
     /// The idle deadline of a tunnel passed; its meaning depends on the tunnel's state.
     fn tunnel_idle(&mut self, index: u32, now: Instant) {
-        let hello = self.hello_wait().unwrap_or_default();
+        let hello = self.hello_wait();
         let tunnel = self.tunnel_at_mut(index);
         match (tunnel.ending, tunnel.state) {
             (Ending::Held, _) => self.release_held(index),
             (Ending::StopSent, _) => tunnel.idle_deadline = Instant::FAR_FUTURE,
             (Ending::No, TunnelState::Established) => {
+                let Some(hello) = hello else {
+                    tunnel.idle_deadline = Instant::FAR_FUTURE;
+                    return;
+                };
                 let due = tunnel.last_heard + hello;
                 if due > now {
                     tunnel.idle_deadline = due;
@@ -149,8 +154,9 @@ impl Endpoint {
     }
 
     pub(super) fn earliest_deadline(&self) -> Option<(Instant, &'static str)> {
-        self.timers
-            .next_deadline()
-            .map(|at| (at, "retransmission or Hello"))
+        let timer = self.timers.next_deadline();
+        let timer = timer.map(|at| (at, "retransmission or Hello"));
+        let retiming = self.retiming.map(|(at, _)| (at, "new configuration"));
+        timer.into_iter().chain(retiming).min_by_key(|(at, _)| *at)
     }
 }

@@ -99,3 +99,51 @@ fn a_tunnel_whose_session_failed_is_closed_unless_it_has_another_session() {
         assert!(!stage.with(|lac, now| lac.close_tunnel_of_failed(tunnel, now)));
     }
 }
+
+/// A time that is set while tunnels are open applies to those that have no session, from then on.
+#[test]
+fn a_new_time_applies_to_open_tunnels() {
+    let none = Config {
+        idle_tunnel: Duration::ZERO,
+        ..idle(lns_config())
+    };
+    let (mut stage, mut lac) = (Stage::new(none.clone()), Peer::v2());
+    lac.connect(&mut stage);
+    stage.run_secs(100);
+    stage.with(|lns, now| lns.set_config(idle(lns_config()), now));
+    stage.run_for(Duration::from_millis(29_900));
+    assert!(lac.hear(&mut stage).is_empty());
+    stage.run_for(Duration::from_millis(200));
+    only(&lac.hear(&mut stage), M::StopCcn);
+
+    let (mut stage, mut lac) = (Stage::new(idle(lns_config())), Peer::v2());
+    lac.connect(&mut stage);
+    stage.run_secs(20);
+    stage.with(|lns, now| lns.set_config(none, now));
+    stage.run_secs(1_000);
+    assert!(lac.hear(&mut stage).is_empty());
+    assert_eq!(stage.counts().tunnels, 1);
+}
+
+/// What the peer and the tables rely on is not replaced.
+#[test]
+fn a_new_configuration_keeps_the_secret_and_what_was_advertised() {
+    let (mut stage, mut lac) = (Stage::new(idle(lns_config())), Peer::v2());
+    lac.connect(&mut stage);
+    let other = Config {
+        accept: false,
+        receive_window: 1,
+        secret: Some(base::Redacted::new(b"another".to_vec())),
+        hide: true,
+        cookie_len: 0,
+        host_name: "new".into(),
+        ..idle(lns_config())
+    };
+    stage.with(|lns, now| lns.set_config(other, now));
+    let now = stage.endpoint().config().clone();
+    assert!(now.accept && now.secret.is_none() && !now.hide);
+    assert_eq!((now.receive_window, now.cookie_len), (32, 8));
+    assert_eq!(now.host_name, "new");
+    lac.call(&mut stage, 5);
+    assert_eq!(stage.counts().sessions_established, 1);
+}

@@ -233,3 +233,37 @@ fn b22_a_hello_is_acknowledged_in_every_state_and_changes_nothing() {
         assert_eq!(stage.counts().established, 1);
     }
 }
+
+/// A new interval holds for tunnels that are open: shorter, none, and one where there was none.
+#[test]
+fn a_new_interval_applies_to_open_tunnels() {
+    let with = |seconds| Config {
+        hello_interval: Duration::from_secs(seconds),
+        ..lns_config()
+    };
+    for (before, after) in [(3_600, 60), (0, 60), (60, 3_600)] {
+        let (mut stage, mut lac) = (Stage::new(with(before)), Peer::v2());
+        lac.connect(&mut stage);
+        stage.run_secs(10);
+        stage.with(|lns, now| lns.set_config(with(after), now));
+        let heard = stage.world.now();
+        if after == 60 {
+            let hello = lac.wait(&mut stage, Duration::from_secs(60));
+            assert_eq!(hello.kind(), M::Hello);
+            lac.ack(&mut stage);
+            let heard = stage.world.now();
+            hello_after(&mut stage, &mut lac, heard);
+        } else {
+            // The wait that had begun ends; the next one is the new one.
+            stage.run_secs(3_000);
+            assert!(stage.world.now().since(heard) >= Duration::from_secs(3_000));
+            assert!(lac.hear(&mut stage).len() <= 1);
+        }
+    }
+    let (mut stage, mut lac) = (Stage::new(with(60)), Peer::v2());
+    lac.connect(&mut stage);
+    stage.with(|lns, now| lns.set_config(with(0), now));
+    stage.run_secs(10_000);
+    assert!(lac.hear(&mut stage).is_empty());
+    assert_eq!(stage.counts().established, 1);
+}

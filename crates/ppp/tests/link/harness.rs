@@ -234,6 +234,13 @@ impl Pair {
         }
     }
 
+    /// An end takes over the intervals of its configuration.
+    pub(crate) fn retime(&mut self, end: usize) {
+        let now = self.now;
+        self.ends[end].call(now, |link, ctx| link.retime(ctx));
+        self.settle();
+    }
+
     /// Runs for `time`.
     pub(crate) fn run_for(&mut self, time: Duration) {
         self.run_until(time, |_| false);

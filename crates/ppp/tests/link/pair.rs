@@ -119,3 +119,47 @@ fn a_peer_that_is_up_is_challenged_again_where_that_is_asked_for() {
     assert!(!pair.ends[0].events.contains(&Event::Ipv4Down));
     assert_eq!(pair.ends[1].link.states(), [State::Opened; 3]);
 }
+
+/// Each interval is set while the link is up: from none, and to none.
+#[test]
+fn new_intervals_apply_to_a_link_that_is_up() {
+    let mut pair = pair(&[Authentication::ChapMd5], SECRET);
+    for end in &mut pair.ends {
+        end.config.echo_interval = Duration::ZERO;
+    }
+    pair.run_for(QUIET);
+    pair.retime(0);
+    pair.retime(1);
+    let claims = |pair: &Pair| pair.ends[0].link.view().claims;
+    let before = claims(&pair);
+    pair.ends[0].config.rechallenge_interval = Duration::from_secs(45);
+    pair.retime(0);
+    pair.run_for(Duration::from_secs(46));
+    assert!(claims(&pair) > before);
+    pair.ends[0].config.rechallenge_interval = Duration::ZERO;
+    pair.retime(0);
+    let before = claims(&pair);
+    pair.run_for(Duration::from_secs(300));
+    assert_eq!(claims(&pair), before);
+
+    // Nobody notices that the peer is gone until there are echoes.
+    pair.wire.loss = 100;
+    pair.run_for(Duration::from_secs(1_000));
+    assert_eq!(pair.ends[0].link.states(), [State::Opened; 3]);
+    pair.ends[0].config.echo_interval = Duration::from_secs(10);
+    pair.retime(0);
+    pair.run_for(Duration::from_secs(60));
+    let last = pair.ends[0].events.last().cloned();
+    assert_eq!(last, Some(Event::Ended(LinkEnd::EchoTimeout)));
+}
+
+/// An echo that was due under the old configuration is not repeated at once for ever.
+#[test]
+fn echoes_stop_when_their_interval_becomes_none() {
+    let mut pair = pair(&[Authentication::ChapMd5], SECRET);
+    pair.run_for(QUIET);
+    pair.ends[0].config.echo_interval = Duration::ZERO;
+    pair.run_for(Duration::from_secs(1_000));
+    assert_eq!(pair.ends[0].link.states(), [State::Opened; 3]);
+    assert_eq!(pair.ends[0].link.view().echoes_unanswered, 0);
+}

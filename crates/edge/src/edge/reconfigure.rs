@@ -1,0 +1,130 @@
+//! A new configuration while subscribers are connected.
+//!
+//! Most values are read where they are used, so that they apply at once. Deadlines that were set before are moved here,
+//! some subscribers at a time.
+
+use core::net::IpAddr;
+
+use base::{Duration, Instant};
+
+use crate::access::Access;
+use crate::config::Config;
+use crate::edge::Edge;
+use crate::event::Event;
+use crate::subscriber::Phase;
+
+/// Subscribers whose deadlines one call moves.
+const SLICE: u32 = 256;
+
+/// Progress of a new configuration.
+pub(crate) struct Retiming {
+    pub(crate) since: Instant,
+    /// The place of the next subscriber.
+    next: u32,
+    /// Whether each subscriber's networks are reported.
+    tells: bool,
+}
+
+impl<A: Access> Edge<A> {
+    /// Replaces the configuration. What tables and other cores rely on stays: whether sessions end here, our addresses,
+    /// the limits on subscribers and routes, the number of paths, the clamping of the MSS, the history and the tick.
+    ///
+    /// The intervals between echoes, challenges and interim entries and the idle time apply to connected subscribers
+    /// too, once [`Edge::handle_timeout`] has come to them. If networks are reported from now on, those that lead to
+    /// connected subscribers are reported then.
+    pub fn set_config(&mut self, config: Config, now: Instant) {
+        let old = &self.config;
+        let tells = config.tells_networks && !old.tells_networks;
+        self.config = Config {
+            terminate: old.terminate,
+            address: old.address,
+            address_v6: old.address_v6,
+            clamp_mss: old.clamp_mss,
+            subscribers_max: old.subscribers_max,
+            routes_max: old.routes_max,
+            paths: old.paths,
+            history_max: old.history_max,
+            tick: old.tick,
+            ..config
+        };
+        self.retiming = Some(Retiming {
+            since: now,
+            next: 0,
+            tells: tells
+                || self
+                    .retiming
+                    .as_ref()
+                    .is_some_and(|retiming| retiming.tells),
+        });
+    }
+
+    /// Applies a new configuration to the next subscribers, if there is one.
+    pub(crate) fn retime(&mut self, now: Instant) {
+        let Some(Retiming { since, next, tells }) = self.retiming.take() else {
+            return;
+        };
+        let mut next = next;
+        for _ in 0..SLICE {
+            let Some((index, _)) = self.subscribers.next_from(next) else {
+                return;
+            };
+            next = index + 1;
+            if tells {
+                self.report_networks(index);
+            }
+            self.retime_subscriber(index, now);
+        }
+        self.retiming = Some(Retiming { since, next, tells });
+    }
+
+    fn retime_subscriber(&mut self, index: u32, now: Instant) {
+        let (idle, interim) = (self.config.idle_timeout, self.config.interim_interval);
+        self.with_link(index, now, |link, ctx| link.retime(ctx));
+        let random = self.random.u64() >> 32;
+        let Some(subscriber) = self.subscribers.at_mut(index) else {
+            return;
+        };
+        if subscriber.phase != Phase::Up || subscriber.is_client {
+            return;
+        }
+        let idle = subscriber.limit(|own| own.idle_timeout, idle);
+        subscriber.idle_at = moved(subscriber.idle_at, idle, now, idle);
+        let interim = subscriber.limit(|own| own.interim_interval, interim);
+        // Entries of many subscribers are spread over the interval.
+        let part = u128::from(interim.as_nanos()) * u128::from(random) >> 32;
+        let part = Duration::from_nanos(part as u64);
+        subscriber.interim_at = moved(subscriber.interim_at, interim, now, part);
+        self.settle_timer(index);
+    }
+
+    /// Reports the networks that lead to a subscriber.
+    fn report_networks(&mut self, index: u32) {
+        let subscriber = self.at(index);
+        if subscriber.is_client {
+            return;
+        }
+        let own = subscriber.held.map(|address| (IpAddr::from(address), 32));
+        let networks = subscriber.profile.as_deref();
+        let networks = networks.map_or(&[][..], |profile| &profile.routes).iter();
+        let networks = networks.map(|network| (network.address(), network.length()));
+        let all: Vec<(IpAddr, u8)> = own.into_iter().chain(networks).collect();
+        for (address, length) in all {
+            if self.path.routes.holder(address, length) == Ok(Some(index)) {
+                self.events.push_back(Event::Network {
+                    address,
+                    length,
+                    leads: true,
+                });
+            }
+        }
+    }
+}
+
+/// A deadline after its limit changed: none without a limit, and one beyond the limit comes after `part` of it.
+fn moved(at: Instant, limit: Duration, now: Instant, part: Duration) -> Instant {
+    match limit {
+        Duration::ZERO => Instant::FAR_FUTURE,
+        limit if at <= now + limit => at,
+        _ => now + part,
+    }
+}
