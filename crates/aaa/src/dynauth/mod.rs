@@ -72,7 +72,7 @@ impl DynauthConfig {
 pub struct Disconnect {
     /// Identifies the request in the answer.
     pub ticket: Ticket,
-    /// The requesting client's index in the configuration.
+    /// The requesting client's number: its index in the configuration, unless clients were replaced.
     pub client: usize,
     /// The sessions to end: all that it selects.
     pub selection: Selection,
@@ -171,6 +171,8 @@ pub struct DynauthCounters {
 /// The server side of RFC 5176, which receives requests.
 pub struct Dynauth {
     config: DynauthConfig,
+    /// By the number that requests know them by; `None` for one that was removed.
+    clients: Vec<Option<DynauthClient>>,
     recent: Recent,
     /// Requests whose replies are ready to be sent.
     ready: VecDeque<Key>,
@@ -184,11 +186,31 @@ impl Dynauth {
     pub fn new(config: DynauthConfig) -> Self {
         Self {
             recent: Recent::new(config.window, config.recent_max),
+            clients: config.clients.iter().cloned().map(Some).collect(),
             config,
             ready: VecDeque::new(),
             events: VecDeque::new(),
             counters: DynauthCounters::default(),
         }
+    }
+
+    /// Replaces the permitted clients. Requests that were accepted before are remembered, and answered to clients that
+    /// stay.
+    pub fn set_clients(&mut self, clients: Vec<DynauthClient>) {
+        let find = |address| clients.iter().find(|new| new.address == address).cloned();
+        for known in &mut self.clients {
+            *known = known.take().and_then(|old| find(old.address));
+        }
+        for new in clients.iter() {
+            let known = self.clients.iter().flatten();
+            if known
+                .map(|known| known.address)
+                .all(|known| known != new.address)
+            {
+                self.clients.push(Some(new.clone()));
+            }
+        }
+        self.config.clients = clients;
     }
 
     /// Handles a datagram. `wall_s` is the time of day, in seconds since 1970. The result is a reply, an event,
@@ -256,12 +278,14 @@ impl Dynauth {
     fn find_client(&self, peer: SocketAddr) -> Result<usize, DynauthDiscard> {
         let address = peer.ip().to_canonical();
         let is_it = |client: &DynauthClient| client.address.to_canonical() == address;
-        let client = self.config.clients.iter().position(is_it);
+        let is_there = |client: &Option<DynauthClient>| client.as_ref().is_some_and(is_it);
+        let client = self.clients.iter().position(is_there);
         client.ok_or(DynauthDiscard::UnknownClient)
     }
 
     fn verify(&self, client: usize, packet: &Packet<'_>) -> Result<(), DynauthDiscard> {
-        let secret = self.config.clients[client].secret.reveal();
+        let client = self.clients[client].as_ref();
+        let secret = client.ok_or(DynauthDiscard::UnknownClient)?.secret.reveal();
         if !verify_request(packet, secret) {
             return Err(DynauthDiscard::BadAuthenticator);
         }
@@ -296,6 +320,9 @@ impl Dynauth {
         let Some(seen) = self.recent.get_mut(key) else {
             return;
         };
+        let Some(client) = &self.clients[seen.client] else {
+            return;
+        };
         if !seen.reply.is_empty() {
             return;
         }
@@ -305,7 +332,7 @@ impl Dynauth {
             (_, None) => code::COA_ACK,
             (_, Some(_)) => code::COA_NAK,
         };
-        let secret = self.config.clients[seen.client].secret.reveal();
+        let secret = client.secret.reveal();
         let mut reply = Vec::new();
         let mut writer = Writer::new(&mut reply, code, seen.identifier, &seen.authenticator);
         writer.message_authenticator();

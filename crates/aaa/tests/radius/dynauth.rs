@@ -319,3 +319,44 @@ fn a_session_is_meant_if_all_that_is_said_of_it_is_so() {
         assert_eq!(matches, is_meant, "{attributes:?}");
     }
 }
+
+/// A client that stays keeps its answers, one that goes is unknown, and one that comes back starts anew.
+#[test]
+fn clients_are_replaced_without_forgetting_what_was_answered() {
+    let mut dynauth = dynauth();
+    let bytes = request(code::DISCONNECT_REQUEST, 1, &[(a::USER_NAME, b"alice")]);
+    handle(&mut dynauth, &bytes, 0).unwrap();
+    let ticket = dynauth.poll_event().unwrap().ticket;
+    dynauth.answer(ticket, Answer::Done);
+    assert_eq!(
+        reply(&mut dynauth, &bytes),
+        Some((code::DISCONNECT_ACK, None))
+    );
+    let client = |last: u8, secret: &[u8]| DynauthClient {
+        address: [192, 0, 2, last].into(),
+        secret: Redacted::new(secret.into()),
+    };
+    dynauth.set_clients(vec![client(9, b"other"), client(1, SECRET)]);
+    handle(&mut dynauth, &bytes, 1).unwrap();
+    assert!(dynauth.poll_event().is_none(), "it was done already");
+    assert_eq!(
+        reply(&mut dynauth, &bytes),
+        Some((code::DISCONNECT_ACK, None))
+    );
+    dynauth.set_clients(vec![client(1, b"new"), client(9, b"other")]);
+    assert_eq!(
+        handle(&mut dynauth, &bytes, 2),
+        Err(DynauthDiscard::BadAuthenticator)
+    );
+    let open = request(code::DISCONNECT_REQUEST, 2, &[(a::USER_NAME, b"bob")]);
+    dynauth.set_clients(vec![client(1, SECRET)]);
+    handle(&mut dynauth, &open, 3).unwrap();
+    let ticket = dynauth.poll_event().unwrap().ticket;
+    dynauth.set_clients(vec![client(9, b"other")]);
+    dynauth.answer(ticket, Answer::Done);
+    assert_eq!(reply(&mut dynauth, &open), None);
+    assert_eq!(
+        handle(&mut dynauth, &bytes, 4),
+        Err(DynauthDiscard::UnknownClient)
+    );
+}
