@@ -182,9 +182,11 @@ impl Emulation {
         self.world.wait(deadline, |now| Instant::ZERO + at(now))
     }
 
-    /// Time since the last UPDATE; none before all events are over.
+    /// Time since the last UPDATE; none before all events are over, or while a session is down that
+    /// should be up.
     pub(crate) fn quiet_since_events(&self) -> Option<Duration> {
-        self.world.is_over().then(|| self.world.quiet_for())
+        let is_over = self.world.is_over() && self.world.is_settled();
+        is_over.then(|| self.world.quiet_for())
     }
 
     /// Injects an event that the caller has parsed and recorded.
@@ -303,7 +305,10 @@ impl Emulation {
                 }
             }
             let quiet = self.scenario.quiet;
-            let is_quiet = |quiet| self.world.is_over() && self.world.quiet_for() >= quiet;
+            let is_quiet = |quiet| {
+                let world = &self.world;
+                world.is_over() && world.quiet_for() >= quiet && world.is_settled()
+            };
             self.is_over = quiet.is_some_and(is_quiet);
         }
         !self.is_over

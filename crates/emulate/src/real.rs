@@ -128,8 +128,8 @@ impl Fleet {
         }
     }
 
-    /// Whether the run is over: its time has passed, or all events have ended and no UPDATE was
-    /// sent for `quiet`.
+    /// Whether the run is over: its time has passed, or all events have ended, every session that
+    /// should be up is up, and no UPDATE was sent for `quiet`.
     #[must_use]
     pub fn is_over(&self, quiet: Option<Duration>) -> bool {
         let end = self.started + self.scenario.run;

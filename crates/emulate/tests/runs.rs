@@ -252,6 +252,51 @@ fn what_fails_and_comes_back_has_its_routes_again() {
     }
 }
 
+/// The ring with `stop_when_quiet_s`, and more keys in `[routers]`.
+fn quiet_ring(quiet_s: f64, routers: &str, event: &str) -> Results {
+    let start = format!("stop_when_quiet_s = {quiet_s}\nrun_s =");
+    let text = ring(event).replacen("run_s =", &start, 1);
+    let text = text.replace("hold_time_s = 3\nkeepalive_s = 1\n", routers);
+    run(&text.replace("run_s = 40", "run_s = 400"))
+}
+
+#[test]
+fn a_run_is_not_quiet_while_a_session_is_under_repair() {
+    for event in [
+        "kind = \"link_failure\"\nbetween = [\"r1\", \"r2\"]\nlasts_s = 5",
+        "kind = \"router_failure\"\nrouter = \"r3\"\nlasts_s = 5",
+        "kind = \"reset\"\nbetween = [\"r1\", \"r2\"]",
+    ] {
+        let results = quiet_ring(0.5, "connect_retry_s = 60\n", event);
+        assert_eq!(results.endpoints_up, 10, "{event}");
+        assert!(results.end_s < 200.0, "{event}: {} s", results.end_s);
+    }
+}
+
+#[test]
+fn a_run_is_not_quiet_before_a_silent_failure_is_noticed() {
+    let event =
+        "kind = \"link_failure\"\nbetween = [\"r1\", \"r2\"]\n[links]\ndetection = \"hold_timer\"";
+    let results = quiet_ring(2.0, "hold_time_s = 30\n", event);
+    assert_eq!((results.endpoints_up, results.sessions_lost), (8, 2));
+    assert!((20.0..60.0).contains(&results.end_s), "{}", results.end_s);
+}
+
+#[test]
+fn a_run_is_not_quiet_while_routes_are_held_back_or_in_flight() {
+    let withdraw = "kind = \"withdraw\"\nrouter = \"r1\"";
+    // A withdrawal 3 s after the announcement has to wait for the timer at each router.
+    let held_back = quiet_ring(0.5, "mrai_s = 30\n", withdraw);
+    // At 100 bytes per second an UPDATE takes longer than the run has to be quiet.
+    let slow = format!("{withdraw}\n[links]\nrate_mbps = 0.0008");
+    let in_flight = quiet_ring(0.1, "", &slow);
+    for results in [held_back, in_flight] {
+        let last = results.addresses[0].shares.last().unwrap();
+        assert_eq!(last.without, 1.0);
+        assert!(results.end_s < 200.0, "{} s", results.end_s);
+    }
+}
+
 #[test]
 fn a_malformed_update_costs_its_route_or_the_session_as_rfc_7606_says() {
     for (what, lost) in [

@@ -20,11 +20,7 @@ impl World {
         let scenario = Arc::clone(&self.scenario);
         let topology = &scenario.topology;
         let own = &topology.routers[router as usize];
-        let is_here = self
-            .owned
-            .as_ref()
-            .is_none_or(|owned| owned[router as usize]);
-        if own.settings.outside || !is_here {
+        if !self.runs_here(router) {
             return;
         }
         self.listen(router);
@@ -135,11 +131,15 @@ impl World {
             }
             Step::Link { link, up } => self.set_link(link, up),
             Step::Power { router, up: true } => {
+                self.set_runs(router, true);
                 if self.nodes[router as usize].speaker.is_none() {
                     self.switch_on(router);
                 }
             }
-            Step::Power { router, up: false } => self.switch_off(router),
+            Step::Power { router, up: false } => {
+                self.switch_off(router);
+                self.set_runs(router, false);
+            }
             Step::Replay {
                 router,
                 file,
@@ -179,7 +179,7 @@ impl World {
     }
 
     fn set_link(&mut self, link: u32, up: bool) {
-        let was_up = std::mem::replace(&mut self.lines.is_up[link as usize], up);
+        let was_up = self.set_line(link, up);
         if self.carries(link) {
             match (was_up, up) {
                 (true, false) => self.cut_tcp(link, true),

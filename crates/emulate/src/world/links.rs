@@ -121,7 +121,7 @@ fn neighbours(topology: &Topology) -> (Vec<u32>, Vec<(u32, u32)>) {
 impl World {
     /// The end of a connection, if it is still known here.
     #[inline]
-    fn end(&self, router: u32, conn: ConnId) -> Option<&End> {
+    pub(super) fn end(&self, router: u32, conn: ConnId) -> Option<&End> {
         let end = self.nodes[router as usize]
             .ends
             .get(conn.index() as usize)?;

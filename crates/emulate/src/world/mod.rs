@@ -8,13 +8,14 @@
 //! touches only the hot record of its sender and that of its receiver.
 //!
 //! Start with `World::turn`. `act` carries out steps, `links` and `dial` connect routers, `tcp` has
-//! the sockets of links over TCP.
+//! the sockets of links over TCP, `repair` knows which sessions are still to come up.
 
 mod act;
 mod calendar;
 mod dial;
 mod links;
 mod post;
+mod repair;
 mod routes;
 mod settings;
 mod steps;
@@ -38,6 +39,7 @@ use crate::scenario::Scenario;
 use calendar::Calendar;
 use links::{End, Lines};
 use post::{Parcel, Post, What};
+use repair::Sessions;
 use steps::Timed;
 pub(crate) use tcp::Tcp;
 
@@ -73,6 +75,7 @@ pub(crate) struct World {
     steps_left: usize,
     scenario: Arc<Scenario>,
     lines: Lines,
+    sessions: Sessions,
     kinds: Kinds,
     by_address: HashMap<Ipv4Addr, u32>,
     pub(crate) observer: Observer,
@@ -121,6 +124,7 @@ impl World {
             steps: Calendar::new(),
             steps_left: 0,
             lines,
+            sessions: Sessions::new(topology),
             kinds: Kinds::new(&scenario),
             by_address: addresses
                 .map(|(router, index)| (router.address, index))
@@ -150,6 +154,7 @@ impl World {
             world.schedule(event);
         }
         for router in 0..routers as u32 {
+            world.set_runs(router, true);
             world.switch_on(router);
         }
         world.lose_sessions_later();
@@ -344,7 +349,7 @@ impl World {
                     Some(_) => self.act_on_tcp(router, speaker, event),
                 };
                 if let Some(event) = left {
-                    self.happened(router, event);
+                    self.happened(router, speaker, event);
                 }
             }
             if !more && quiet {
@@ -424,7 +429,7 @@ impl World {
     }
 
     /// Does what a speaker asks of its owner.
-    fn happened(&mut self, router: u32, event: SpeakerEvent) {
+    fn happened(&mut self, router: u32, speaker: &Speaker, event: SpeakerEvent) {
         match event {
             SpeakerEvent::Connect { conn, remote, .. } => {
                 self.dial(router, conn, remote.ip());
@@ -435,12 +440,15 @@ impl World {
                 }
                 self.hang_up(router, conn);
             }
-            SpeakerEvent::Up { conn, .. } => {
+            SpeakerEvent::Up { peer, conn } => {
                 self.nodes[router as usize].up += 1;
                 self.totals.endpoints_up += 1;
                 self.came_up(router, conn);
+                let link = self.link_of(router, speaker, (peer, conn));
+                self.set_session(router, link, true);
             }
-            SpeakerEvent::Down { .. } => {
+            SpeakerEvent::Down { remote, .. } => {
+                self.set_session(router, self.link_to(router, remote), false);
                 self.nodes[router as usize].up -= 1;
                 self.totals.endpoints_up -= 1;
                 self.totals.sessions_lost += 1;

@@ -170,6 +170,11 @@ impl Post {
         }
     }
 
+    /// Whether a message other than a KEEPALIVE between ends that are up is in flight.
+    pub(super) fn has_octets(&self) -> bool {
+        self.free.len() < self.kept.len()
+    }
+
     /// Arrival time of the next message.
     pub(super) fn next(&mut self) -> Option<Instant> {
         let rings = self.rings.iter();

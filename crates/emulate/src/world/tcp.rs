@@ -248,11 +248,7 @@ impl World {
 
     /// The link to a peer, if it uses TCP.
     fn link_over_tcp(&self, router: u32, remote: IpAddr) -> Option<u32> {
-        let IpAddr::V4(remote) = remote else {
-            return None;
-        };
-        let peer = self.by_address.get(&remote).copied()?;
-        let link = self.lines.between(router, peer)?;
+        let link = self.link_to(router, remote)?;
         self.carries(link).then_some(link)
     }
 
