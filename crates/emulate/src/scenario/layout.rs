@@ -82,6 +82,10 @@ pub(super) fn read(
         true => shape(section, folder)?,
         false => Source::Shape(Shape::Explicit),
     };
+    let file = match &source {
+        Source::Shape(_) => None,
+        Source::Caida(path, at) => Some((path.clone(), *at)),
+    };
     let mut topology = match source {
         Source::Shape(shape) => Topology::new(&shape, seed, router, link),
         Source::Caida(path, at) => caida(&path, at, router, link, notes)?,
@@ -95,6 +99,7 @@ pub(super) fn read(
         one_link(section, &mut topology, link);
     }
     settle(&mut topology);
+    advise_on_cycle(&topology, file, notes);
     if topology.routers.is_empty() {
         notes.whole(
             "topology",
@@ -217,6 +222,37 @@ fn caida(
             );
             None
         }
+    }
+}
+
+/// Most routers of a provider cycle that advice names.
+const NAMED_MAX: usize = 20;
+
+/// Advises against a cycle of providers. `file` is the file of AS relationships, if there is one, with the place of its
+/// name.
+fn advise_on_cycle(topology: &Topology, file: Option<(PathBuf, usize)>, notes: &Notes<'_>) {
+    let Some(cycle) = topology.provider_cycle() else {
+        return;
+    };
+    let count = cycle.routers.len();
+    let named = cycle.routers.iter().take(NAMED_MAX);
+    let mut names: Vec<String> = named
+        .map(|router| format!("AS{}", topology.routers[*router as usize].asn))
+        .collect();
+    if count > NAMED_MAX {
+        names.push(format!("{} more", count - NAMED_MAX));
+    }
+    names.push(names[0].clone());
+    let message = format!(
+        "closes a cycle of {count} providers: {}, each a provider of the next; BGP may not converge with such a cycle",
+        names.join(", ")
+    );
+    match (file, cycle.line) {
+        (Some((path, at)), Some(line)) => {
+            let message = format!("{}: line {line} {message}", path.display());
+            notes.advise(at, "topology.file", message);
+        }
+        _ => notes.advise(0, "link.relation", message),
     }
 }
 

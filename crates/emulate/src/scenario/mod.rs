@@ -59,6 +59,8 @@ pub struct Scenario {
     pub authorisations: Vec<Authorisation>,
     /// The events, in the order of the file.
     pub events: Vec<Event>,
+    /// What can be used but may not be intended, such as a cycle of providers.
+    pub advice: Faults,
     /// The text of the scenario.
     pub text: String,
     /// The name of the file, as the user gave it.
@@ -77,8 +79,14 @@ impl Scenario {
         let notes = Notes::new(text);
         let root = settings::document(&notes);
         let scenario = root.and_then(|root| read(&root, text, file, &notes));
-        let done = notes.finish(scenario).map(|(scenario, _)| scenario);
-        done.map_err(|faults| faults.of(Path::new(file)))
+        let path = Path::new(file);
+        match notes.finish(scenario) {
+            Ok((scenario, advice)) => Ok(Self {
+                advice: advice.of(path),
+                ..scenario
+            }),
+            Err(faults) => Err(faults.of(path)),
+        }
     }
 
     /// Reads one `[[event]]` section, without its heading, to inject into a running emulation of this scenario. Without
@@ -115,6 +123,7 @@ fn read(root: &DeTable<'_>, text: &str, file: &str, notes: &Notes<'_>) -> Option
         topology: Topology::default(),
         authorisations: Vec::new(),
         events: Vec::new(),
+        advice: Faults::default(),
         text: text.to_owned(),
         file: file.to_owned(),
     };

@@ -12,6 +12,27 @@ fn load(text: &str) -> Scenario {
 }
 
 #[test]
+fn a_cycle_of_providers_is_advised_against() {
+    let folder = std::env::temp_dir().join(format!("emulate-cycle-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("as.txt"),
+        "# networks\n1|2|-1\n2|3|-1\n3|1|-1\n1|4|-1\n",
+    )
+    .unwrap();
+    let file = folder.join("s.toml").display().to_string();
+    let advice = |text: &str| Scenario::load(text, &file).unwrap().advice.lines();
+    let by_file = advice("[topology]\nkind = \"caida\"\nfile = \"as.txt\"\n");
+    let link = "[topology]\nkind = \"caida\"\nfile = \"as.txt\"\n[[link]]\nbetween = [\"as1\", \"as3\"]\nrelation = \"peer\"\n";
+    let mended = advice(link);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(by_file.len(), 1);
+    let words = "as.txt: line 4 closes a cycle of 3 providers: AS1, AS2, AS3, AS1, each a provider of the next";
+    assert!(by_file[0].contains(words), "{}", by_file[0]);
+    assert_eq!(mended, [""; 0], "a relation of the scenario's own counts");
+}
+
+#[test]
 fn a_scenario_is_read_with_what_it_leaves_out_filled_in() {
     let scenario = load(
         r#"

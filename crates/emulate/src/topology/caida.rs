@@ -63,6 +63,7 @@ pub(super) fn read(
             return Err(fault("one link too many"));
         }
         topology.join(a, b, relation);
+        topology.lines.push(number as u32 + 1);
     }
     rank(topology);
     Ok(())

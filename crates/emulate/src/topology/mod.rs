@@ -1,6 +1,7 @@
 //! Routers, the links between them, and the shapes they are arranged in. Start with [`Topology`].
 
 mod caida;
+mod cycle;
 mod graph;
 mod shapes;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use base::Duration;
 use wire::bgp::Prefix;
 
 pub use caida::CaidaFault;
+pub use cycle::ProviderCycle;
 pub use graph::GraphShape;
 
 /// Limit of routers in one topology.
@@ -235,6 +237,8 @@ pub struct Topology {
     /// The distinct settings of the links.
     pub link_settings: Vec<LinkSettings>,
     names: HashMap<String, u32>,
+    /// The line of each link that is from a file of AS relationships; these links come first.
+    lines: Vec<u32>,
 }
 
 impl Topology {

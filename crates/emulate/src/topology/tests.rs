@@ -150,6 +150,22 @@ fn a_wrong_line_of_relationships_is_named() {
 }
 
 #[test]
+fn a_cycle_of_providers_is_found_with_its_last_line() {
+    let cycle = |text: &str| {
+        let topology = Topology::from_caida(text.as_bytes(), ROUTER, LINK).unwrap();
+        let cycle = topology.provider_cycle()?;
+        let asn = |router: &u32| topology.routers[*router as usize].asn;
+        let mut asns: Vec<u32> = cycle.routers.iter().map(asn).collect();
+        let first = asns.iter().position(|asn| *asn == 1);
+        asns.rotate_left(first.unwrap());
+        Some((asns, cycle.line))
+    };
+    assert_eq!(cycle("1|2|-1\n2|3|-1\n1|3|-1\n3|4|0\n4|1|0\n"), None);
+    let found = cycle("# a comment\n9|1|-1\n1|2|-1\n3|1|-1\n2|8|-1\n2|3|-1\n9|8|-1\n");
+    assert_eq!(found, Some((vec![1, 2, 3], Some(6))));
+}
+
+#[test]
 fn numbers_that_mean_something_else_are_left_out() {
     let numbers: Vec<u32> = (0..70_000).map(|index| nth_asn(1, index)).collect();
     assert!(!numbers.contains(&23_456) && !numbers.contains(&65_535));

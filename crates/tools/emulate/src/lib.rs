@@ -184,17 +184,24 @@ fn counts(scenario: &Scenario) -> [usize; 3] {
 fn check(args: &Check) -> Result<ExitCode> {
     let path = &args.scenario;
     if !args.json {
-        let [routers, links, events] = counts(&load(path)?);
+        let scenario = load(path)?;
+        let [routers, links, events] = counts(&scenario);
         println!(
             "{}: ok: {routers} routers, {links} links, {events} events",
             path.display()
         );
+        for line in scenario.advice.lines() {
+            println!("{line}");
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let file = path.to_string_lossy();
-    let (found, faults) = match Scenario::load(&settings::text_of(path)?, &file) {
-        Ok(scenario) => (Some(counts(&scenario)), Vec::new()),
-        Err(faults) => (None, faults.lines()),
+    let (found, faults, advice) = match Scenario::load(&settings::text_of(path)?, &file) {
+        Ok(scenario) => {
+            let advice = scenario.advice.lines();
+            (Some(counts(&scenario)), Vec::new(), advice)
+        }
+        Err(faults) => (None, faults.lines(), Vec::new()),
     };
     let count = |at: usize| found.map(|counts| counts[at]);
     let document = serde_json::json!({
@@ -205,6 +212,7 @@ fn check(args: &Check) -> Result<ExitCode> {
         "links": count(1),
         "events": count(2),
         "faults": faults,
+        "advice": advice,
     });
     println!("{document:#}");
     Ok(match found {
@@ -215,6 +223,9 @@ fn check(args: &Check) -> Result<ExitCode> {
 
 fn run_scenario(path: &Path, args: &Run) -> Result<ExitCode> {
     let scenario = load(path)?;
+    for line in scenario.advice.lines() {
+        eprintln!("headend emulate: {line}");
+    }
     let directory = args.keep.directory(path);
     let running = run::run(scenario, args.poller.into(), args.socket.as_deref())?;
     if let Some(path) = &args.record {
