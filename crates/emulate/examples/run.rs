@@ -72,6 +72,7 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<()> {
     std::fs::write(folder.join("results.json"), results.to_json())?;
     std::fs::write(folder.join("events.csv"), results.events_csv())?;
     std::fs::write(folder.join("shares.csv"), results.shares_csv())?;
+    std::fs::write(folder.join("outcomes.csv"), results.outcomes_csv())?;
     std::fs::write(folder.join("routers.csv"), results.routers_csv())?;
     std::fs::write(folder.join("results.html"), results.to_html())?;
     for (name, svg) in results.svgs() {

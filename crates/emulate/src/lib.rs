@@ -9,7 +9,7 @@
 //! | [`topology`] | routers and links: mesh, ring, tree, fabric, random graph, AS relationships |
 //! | `event` | the events that a scenario may contain; `world::steps` carries them out |
 //! | `world` | the routers and the messages in flight between them, driven by a calendar |
-//! | `observer` | what is recorded during a run |
+//! | `observer`, `outcomes` | what is recorded during a run |
 //! | `results` | JSON, CSV, SVG, one HTML page |
 //! | `emulation` | the public interface: an [`Emulation`] |
 //!
@@ -33,6 +33,7 @@ mod emulation;
 mod event;
 mod files;
 mod observer;
+mod outcomes;
 mod real;
 mod results;
 mod scenario;
@@ -42,6 +43,8 @@ mod world;
 pub use emulation::{Emulation, LoopStats, Progress, Recording};
 pub use event::{Action, Event};
 pub use real::Fleet;
-pub use results::{Activity, AddressResult, EventResult, Results, RouterResult, Share};
+pub use results::{
+    Activity, AddressResult, EventResult, OutcomeResult, Results, RouterResult, Share, ShareMean,
+};
 pub use scenario::{Authorisation, ClockKind, Scenario};
 pub use topology::Topology;

@@ -11,6 +11,7 @@ use base::{Duration, Instant};
 use wire::bgp::Prefix;
 
 use crate::event::{Action, Event};
+use crate::outcomes::{Outcome, Outcomes, Route};
 use crate::topology::Topology;
 
 /// Limit of watched addresses; the first ones that events mention are watched.
@@ -45,6 +46,25 @@ pub(crate) enum Belief {
     Other,
 }
 
+/// What a router was last seen to believe of a watched address.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    belief: Belief,
+    /// Number of autonomous systems on its path.
+    length: u8,
+    /// [`Route::digest`] of its route.
+    digest: u64,
+}
+
+/// What a router is seen to believe of a watched address.
+#[derive(Default)]
+pub(crate) struct Sight {
+    pub(crate) belief: Belief,
+    /// Number of autonomous systems on its path.
+    pub(crate) length: usize,
+    pub(crate) route: Option<Route>,
+}
+
 /// Number of routers with each belief.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
@@ -62,7 +82,7 @@ pub(crate) struct Watch {
     pub(crate) hijackers: Vec<(u32, bool)>,
     /// The routers that leak.
     pub(crate) leakers: Vec<u32>,
-    beliefs: Vec<(Belief, u8)>,
+    beliefs: Vec<Held>,
     tally: Tally,
     pub(crate) series: Vec<(Instant, Tally)>,
 }
@@ -80,6 +100,7 @@ pub(crate) struct Observer {
     pub(crate) records: Vec<Record>,
     current: usize,
     pub(crate) watches: Vec<Watch>,
+    pub(crate) outcomes: Outcomes,
     pub(crate) routers: Vec<Doings>,
     /// UPDATEs sent and best routes changed in each span.
     pub(crate) activity: Vec<(u32, u32)>,
@@ -98,6 +119,7 @@ impl Observer {
             records: Vec::new(),
             current: 0,
             watches: Vec::new(),
+            outcomes: Outcomes::default(),
             routers: vec![Doings::default(); topology.routers.len()],
             activity: Vec::new(),
             span: Duration::from_nanos((run.as_nanos() / SPANS).max(1_000_000)),
@@ -201,7 +223,7 @@ impl Observer {
             owner_asn,
             hijackers: Vec::new(),
             leakers: Vec::new(),
-            beliefs: vec![(Belief::Nothing, 0); topology.routers.len()],
+            beliefs: vec![Held::default(); topology.routers.len()],
             tally: Tally::default(),
             series: Vec::new(),
         };
@@ -254,25 +276,31 @@ impl Observer {
         self.span_of(now).1 += changes;
     }
 
-    /// Records where the route of `router` to the watched address number `watch` leads, and the
-    /// length of its path.
-    pub(crate) fn believes(
-        &mut self,
-        watch: usize,
-        router: u32,
-        belief: Belief,
-        path: usize,
-        now: Instant,
-    ) {
+    /// Records the route of `router` to the watched address number `watch`.
+    pub(crate) fn believes(&mut self, watch: usize, router: u32, sight: Sight, now: Instant) {
         let grain = self.grain;
-        let watch = &mut self.watches[watch];
-        let old = &mut watch.beliefs[router as usize];
-        let before = old.0;
-        *old = (belief, path.min(PATH_MAX) as u8);
-        if before == belief {
+        let held = Held {
+            belief: sight.belief,
+            length: sight.length.min(PATH_MAX) as u8,
+            digest: Route::digest(sight.route.as_ref()),
+        };
+        let before = std::mem::replace(&mut self.watches[watch].beliefs[router as usize], held);
+        // A router without a route stays without one until it has one.
+        let is_new = before.belief == Belief::Nothing;
+        if before.belief != held.belief || (!is_new && before.digest != held.digest) {
+            self.outcomes.push(Outcome {
+                watch,
+                router,
+                at: now,
+                belief: sight.belief,
+                route: sight.route,
+            });
+        }
+        if before.belief == held.belief {
             return;
         }
-        for (belief, step) in [(before, u32::MAX), (belief, 1)] {
+        let watch = &mut self.watches[watch];
+        for (belief, step) in [(before.belief, u32::MAX), (held.belief, 1)] {
             match belief {
                 Belief::Nothing => {}
                 Belief::Owner => watch.tally.owner = watch.tally.owner.wrapping_add(step),
@@ -311,6 +339,7 @@ impl Observer {
         }
         self.updates += other.updates;
         self.last_update = self.last_update.max(other.last_update);
+        self.outcomes.absorb(other.outcomes);
         for (own, its) in self.watches.iter_mut().zip(other.watches) {
             own.absorb(its);
         }
@@ -334,7 +363,7 @@ impl Watch {
     /// Adds the beliefs of other routers, at each time.
     fn absorb(&mut self, other: Self) {
         for (own, its) in self.beliefs.iter_mut().zip(other.beliefs) {
-            if its.0 != Belief::Nothing {
+            if its.belief != Belief::Nothing {
                 *own = its;
             }
         }
@@ -404,9 +433,9 @@ impl Watch {
     /// Number of routers with each path length, from 0 to 31; the last includes longer paths.
     pub(crate) fn path_lengths(&self) -> Vec<u32> {
         let mut counts = vec![0; PATH_MAX + 1];
-        for (belief, length) in &self.beliefs {
-            if *belief != Belief::Nothing {
-                counts[usize::from(*length)] += 1;
+        for held in &self.beliefs {
+            if held.belief != Belief::Nothing {
+                counts[usize::from(held.length)] += 1;
             }
         }
         while counts.last() == Some(&0) {

@@ -194,6 +194,34 @@ fn two_sides(roles: &str) -> String {
 }
 
 #[test]
+fn outcomes_name_who_believed_what_and_when() {
+    let results = run(&two_sides("0.0"));
+    let csv = results.outcomes_csv();
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let head = "address router at_s leads_to prefix next_hop origin path";
+    assert_eq!(rows[0], head.split(' ').collect::<Vec<_>>());
+    let of = |router: &str| -> Vec<&[&str]> {
+        let its = rows.iter().filter(|row| row[1] == router);
+        its.map(|row| &row[3..]).collect()
+    };
+    let prefix = "16.0.2.0/24";
+    assert_eq!(of("owner"), [["owner", prefix, "", "3", ""]]);
+    assert_eq!(of("left"), [["owner", prefix, "owner", "3", "3"]]);
+    // It hears of the route from its peer, then prefers its customer's leak.
+    let expected = [
+        ["owner", prefix, "left", "3", "1 3"],
+        ["deceived", prefix, "between", "3", "4 1 3"],
+    ];
+    assert_eq!(of("right"), expected);
+    let times: Vec<f64> = rows[1..]
+        .iter()
+        .map(|row| row[2].parse().unwrap())
+        .collect();
+    assert!(times.is_sorted() && times[0] == 2.0, "{times:?}");
+    assert_eq!(results.outcomes_left_out, 0);
+}
+
+#[test]
 fn a_leak_draws_a_provider_until_somebody_has_roles() {
     // The right top network prefers the route its customer leaks to the route from its peer.
     assert_eq!(run(&two_sides("0.0")).addresses[0].deceived_max, 0.25);

@@ -51,6 +51,24 @@ impl Results {
         text
     }
 
+    /// A row for each change of a router's route to a watched address.
+    #[must_use]
+    pub fn outcomes_csv(&self) -> String {
+        let head = "address,router,at_s,leads_to,prefix,next_hop,origin,path\r\n";
+        let mut text = String::from(head);
+        for outcome in &self.outcomes {
+            let mut cells = vec![
+                outcome.address.clone(),
+                quoted(&outcome.router),
+                outcome.at_s.to_string(),
+                outcome.leads_to.to_owned(),
+            ];
+            cells.extend(outcome.route.iter().map(|cell| quoted(cell)));
+            line(&mut text, &cells);
+        }
+        text
+    }
+
     /// A row for each router.
     #[must_use]
     pub fn routers_csv(&self) -> String {

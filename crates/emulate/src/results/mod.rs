@@ -9,11 +9,15 @@ mod page;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+use std::net::IpAddr;
+
 use base::{Duration, Instant};
 use serde::Serialize;
 
-use crate::observer::{Observer, Record};
+use crate::observer::{Belief, Observer, Record};
 use crate::scenario::Scenario;
+use crate::topology::Topology;
 
 /// Limit of routers listed in the HTML page; JSON and CSV list all.
 const LISTED_MAX: usize = 50;
@@ -49,6 +53,11 @@ pub struct Results {
     pub activity: Activity,
     /// Figures of each router.
     pub per_router: Vec<RouterResult>,
+    /// Each router's route to each address over time; only in `outcomes.csv`.
+    #[serde(skip)]
+    pub outcomes: Vec<OutcomeResult>,
+    /// Changes of such routes that were not recorded, because there were too many.
+    pub outcomes_left_out: u64,
 }
 
 /// The course of one event.
@@ -92,6 +101,36 @@ pub struct AddressResult {
     pub path_lengths: Vec<u32>,
     /// The largest share of routers whose route ever led to a hijacker or through a leaker.
     pub deceived_max: f64,
+    /// The shares averaged over time, from the first route to the address until the run ends; none if there never was a
+    /// route.
+    pub mean: Option<ShareMean>,
+}
+
+/// Shares of all routers, averaged over time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ShareMean {
+    /// Routers whose best route leads to the owner.
+    pub owner: f64,
+    /// Routers whose best route leads to a hijacker or through a leaker.
+    pub deceived: f64,
+    /// Routers without a route.
+    pub without: f64,
+}
+
+/// The route of one router to an address, from a time on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutcomeResult {
+    /// The address.
+    pub address: String,
+    /// The router's name.
+    pub router: String,
+    /// Since when, in seconds since the start.
+    pub at_s: f64,
+    /// Where the route leads, in the words of the shares: `owner`, `deceived` or `without`.
+    pub leads_to: &'static str,
+    /// The longest match, the next hop, the originating AS and the AS path; empty where there is none. The next hop is
+    /// the name of a router, or an address that no router has.
+    pub route: [String; 4],
 }
 
 /// Shares of all routers at one time.
@@ -193,7 +232,7 @@ impl Results {
             messages: totals.messages,
             updates: observer.updates,
             events,
-            addresses: addresses(observer, topology.routers.len()),
+            addresses: addresses(observer, topology.routers.len(), end),
             activity: Activity {
                 span_s: observer.span.as_secs_f64(),
                 updates: observer.activity.iter().map(|span| span.0).collect(),
@@ -211,6 +250,8 @@ impl Results {
                     changes: did.changes,
                 })
                 .collect(),
+            outcomes: outcomes(observer, topology),
+            outcomes_left_out: observer.outcomes.left_out,
         }
     }
 
@@ -256,7 +297,7 @@ fn event_result(record: &Record) -> Option<EventResult> {
     })
 }
 
-fn addresses(observer: &Observer, routers: usize) -> Vec<AddressResult> {
+fn addresses(observer: &Observer, routers: usize, end: Instant) -> Vec<AddressResult> {
     let all = routers.max(1) as f64;
     let watches = observer.watches.iter().map(|watch| {
         let shares: Vec<Share> = watch
@@ -280,8 +321,70 @@ fn addresses(observer: &Observer, routers: usize) -> Vec<AddressResult> {
                 .iter()
                 .map(|share| share.deceived)
                 .fold(0.0, f64::max),
+            mean: mean(&shares, seconds(end)),
             shares,
         }
     });
     watches.collect()
+}
+
+/// The shares averaged over time: each counts for as long as it holds.
+fn mean(shares: &[Share], end_s: f64) -> Option<ShareMean> {
+    let first = shares.first()?;
+    let ends_s = shares.iter().skip(1).map(|share| share.at_s).chain([end_s]);
+    let held: Vec<(&Share, f64)> = shares
+        .iter()
+        .zip(ends_s)
+        .map(|(share, end_s)| (share, (end_s - share.at_s).max(0.0)))
+        .collect();
+    let span_s: f64 = held.iter().map(|(_, span_s)| span_s).sum();
+    let of = |value: fn(&Share) -> f64| match span_s > 0.0 {
+        true => {
+            held.iter()
+                .map(|(share, held_s)| value(share) * held_s)
+                .sum::<f64>()
+                / span_s
+        }
+        false => value(first),
+    };
+    Some(ShareMean {
+        owner: of(|share| share.owner),
+        deceived: of(|share| share.deceived),
+        without: of(|share| share.without),
+    })
+}
+
+fn outcomes(observer: &Observer, topology: &Topology) -> Vec<OutcomeResult> {
+    let routers = topology.routers.iter();
+    let names: HashMap<IpAddr, &str> = routers
+        .map(|router| (router.address.into(), router.name.as_str()))
+        .collect();
+    let text = |text: Option<String>| text.unwrap_or_default();
+    let rows = observer.outcomes.rows.iter().map(|row| {
+        let route = row.route.as_ref();
+        let next_hop = route.and_then(|route| route.next_hop);
+        let named =
+            next_hop.map(|hop| names.get(&hop).map_or(hop.to_string(), |&name| name.into()));
+        OutcomeResult {
+            address: observer.watches[row.watch].address.to_string(),
+            router: topology.name(row.router).to_owned(),
+            at_s: seconds(row.at),
+            leads_to: match row.belief {
+                Belief::Owner => "owner",
+                Belief::Other => "deceived",
+                Belief::Nothing => "without",
+            },
+            route: [
+                text(route.map(|route| route.prefix.to_string())),
+                text(named),
+                text(
+                    route
+                        .and_then(|route| route.origin)
+                        .map(|asn| asn.to_string()),
+                ),
+                text(route.map(|route| route.path.to_string())),
+            ],
+        }
+    });
+    rows.collect()
 }

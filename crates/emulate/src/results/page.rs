@@ -70,6 +70,7 @@ impl Results {
             "owner",
             "reached by (%)",
             "deceived at the end (%)",
+            "deceived, mean over time (%)",
             "deceived at most (%)",
         ];
         let percent = |share: f64| rounded(100.0 * share).to_string();
@@ -80,6 +81,7 @@ impl Results {
                 format!("AS{}", address.owner_asn),
                 percent(last.map_or(0.0, |share| 1.0 - share.without)),
                 percent(last.map_or(0.0, |share| share.deceived)),
+                percent(address.mean.map_or(0.0, |mean| mean.deceived)),
                 percent(address.deceived_max),
             ]
         };

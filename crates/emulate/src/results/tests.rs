@@ -17,6 +17,12 @@ fn results() -> Results {
         updates: 3,
         changes: 2,
     };
+    let shares = vec![
+        share(2.0, 0.5, 0.0),
+        share(2.5, 1.0, 0.0),
+        share(5.0, 0.75, 0.25),
+        share(5.5, 0.5, 0.5),
+    ];
     Results {
         title: "a test".to_owned(),
         seed: 1,
@@ -39,14 +45,10 @@ fn results() -> Results {
             owner_asn: 1,
             hijackers: vec![2],
             leakers: Vec::new(),
-            shares: vec![
-                share(2.0, 0.5, 0.0),
-                share(2.5, 1.0, 0.0),
-                share(5.0, 0.75, 0.25),
-                share(5.5, 0.5, 0.5),
-            ],
             path_lengths: vec![1, 1],
             deceived_max: 0.5,
+            mean: mean(&shares, 10.0),
+            shares,
         }],
         activity: Activity {
             span_s: 1.0,
@@ -60,7 +62,20 @@ fn results() -> Results {
             updates_received: 0,
             changes: 1,
         }],
+        outcomes: Vec::new(),
+        outcomes_left_out: 0,
     }
+}
+
+#[test]
+fn means_are_over_time() {
+    let mean = results().addresses[0].mean.unwrap();
+    // 0.5 s, 2.5 s, 0.5 s and 4.5 s of the 8 s from the first route to the end.
+    let owner = (0.5 * 0.5 + 1.0 * 2.5 + 0.75 * 0.5 + 0.5 * 4.5) / 8.0;
+    let deceived = (0.25 * 0.5 + 0.5 * 4.5) / 8.0;
+    assert!((mean.owner - owner).abs() < 1e-12, "{mean:?}");
+    assert!((mean.deceived - deceived).abs() < 1e-12, "{mean:?}");
+    assert_eq!(super::mean(&[], 10.0), None);
 }
 
 #[test]

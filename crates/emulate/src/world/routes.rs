@@ -11,7 +11,8 @@ use wire::bgp::attr::{self, code};
 use wire::bgp::{Prefix, SegmentKind};
 
 use super::World;
-use crate::observer::{Belief, Observer};
+use crate::observer::{Observer, Sight};
+use crate::outcomes::Route;
 
 /// Originates a prefix, with the AS `origin` behind the router's own if one is given.
 pub(super) fn originate(speaker: &mut Speaker, prefix: Prefix, origin: Option<u32>) {
@@ -56,7 +57,7 @@ impl World {
     pub(super) fn forget_beliefs(&mut self, router: u32) {
         for watch in 0..self.observer.watches.len() {
             self.observer
-                .believes(watch, router, Belief::Nothing, 0, self.now);
+                .believes(watch, router, Sight::default(), self.now);
         }
     }
 
@@ -92,13 +93,29 @@ impl World {
 fn believe(observer: &mut Observer, router: u32, asn: u32, rib: &Rib, now: Instant) {
     for number in 0..observer.watches.len() {
         let watch = &observer.watches[number];
-        let best = watch.prefixes.iter().find_map(|prefix| rib.best(*prefix));
-        let (belief, length) = match best.and_then(|best| Some((best.peer, best.attributes?))) {
-            Some((peer, attributes)) => {
-                watch.judge(asn, peer.is_none(), attr::as_path(attributes).asns())
+        let best = watch.prefixes.iter().find_map(|prefix| {
+            let best = rib.best(*prefix)?;
+            Some((*prefix, best.peer, best.attributes?, best.next_hop))
+        });
+        let sight = best.map_or_else(Sight::default, |(prefix, peer, attributes, next_hop)| {
+            let path = attr::as_path(attributes);
+            let (belief, length) = watch.judge(asn, peer.is_none(), path.asns());
+            let route = Route {
+                prefix,
+                next_hop: next_hop.filter(|_| peer.is_some()).map(|hop| hop.address()),
+                origin: if path.is_empty() {
+                    Some(asn)
+                } else {
+                    path.origin_as()
+                },
+                path: path.to_string().into(),
+            };
+            Sight {
+                belief,
+                length,
+                route: Some(route),
             }
-            None => (Belief::Nothing, 0),
-        };
-        observer.believes(number, router, belief, length, now);
+        });
+        observer.believes(number, router, sight, now);
     }
 }

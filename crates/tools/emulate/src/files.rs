@@ -35,6 +35,7 @@ pub(super) fn write(
     put("results.json", &results.to_json())?;
     put("events.csv", &results.events_csv())?;
     put("shares.csv", &results.shares_csv())?;
+    put("outcomes.csv", &results.outcomes_csv())?;
     put("routers.csv", &results.routers_csv())?;
     put("page.html", &results.to_html())?;
     for (name, svg) in results.svgs() {

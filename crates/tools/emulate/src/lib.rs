@@ -43,7 +43,7 @@ pub struct EmulateArgs {
 }
 
 const HELP: &str = "\
-The run writes results.json, events.csv, shares.csv, routers.csv, charts as SVG, and page.html to DIR.
+The run writes results.json, events.csv, shares.csv, outcomes.csv, routers.csv, charts as SVG, and page.html to DIR.
 
 Examples:
   headend emulate docs/emulate/hijack.toml --out hijack        # then open hijack/page.html
