@@ -28,7 +28,7 @@ pub enum Summary {
     Values,
     /// The same of packets, with how many were lost.
     Packets,
-    /// Where the steps start and end, their extremes, and the time of the last change.
+    /// Where the steps start and end, their extremes, their mean over x, and the time of the last change.
     Steps,
 }
 

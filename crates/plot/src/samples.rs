@@ -21,17 +21,20 @@ pub(crate) struct Column {
     pub(crate) last: f64,
     pub(crate) min: f64,
     pub(crate) max: f64,
+    /// The x of the first sample with the lowest value, and with the highest.
+    pub(crate) extremes_at: (f64, f64),
     pub(crate) count: u64,
 }
 
 impl Column {
-    fn one(x: f64, y: f64) -> Self {
+    pub(crate) fn one(x: f64, y: f64) -> Self {
         Self {
             x: (x, x),
             first: y,
             last: y,
             min: y,
             max: y,
+            extremes_at: (x, x),
             count: 1,
         }
     }
@@ -40,8 +43,12 @@ impl Column {
     fn absorb(&mut self, next: &Self) {
         self.x.1 = self.x.1.max(next.x.1);
         self.last = next.last;
-        self.min = self.min.min(next.min);
-        self.max = self.max.max(next.max);
+        if next.min < self.min {
+            (self.min, self.extremes_at.0) = (next.min, next.extremes_at.0);
+        }
+        if next.max > self.max {
+            (self.max, self.extremes_at.1) = (next.max, next.extremes_at.1);
+        }
         self.count += next.count;
     }
 }
@@ -56,6 +63,49 @@ pub(crate) fn halve(columns: &[Column]) -> Vec<Column> {
         one
     };
     columns.chunks(2).map(pair).collect()
+}
+
+/// Columns for steps, about `limit` of them at most: columns that are close to each other become one.
+///
+/// A value of steps holds until the next sample, so the place of a sample matters even where few samples are. Columns
+/// of equally many samples may be wide there. These are narrow: each is at most a `limit`th of the whole wide, unless it
+/// was wider before.
+pub(crate) fn narrow(columns: &[Column], limit: usize) -> Vec<Column> {
+    let (Some(first), Some(last)) = (columns.first(), columns.last()) else {
+        return Vec::new();
+    };
+    if columns.len() <= limit {
+        return columns.to_vec();
+    }
+    // Half of each first, since the difference of the largest numbers is not one.
+    let width = (last.x.1 / 2.0 - first.x.0 / 2.0) / limit.max(1) as f64 * 2.0;
+    let mut narrow: Vec<Column> = Vec::with_capacity(limit + 1);
+    for column in columns {
+        match narrow.last_mut() {
+            Some(before) if column.x.1 / 2.0 - before.x.0 / 2.0 <= width / 2.0 => {
+                before.absorb(column);
+            }
+            _ => narrow.push(*column),
+        }
+    }
+    narrow
+}
+
+/// The samples that steps through a column are drawn by: the first, the extremes, and the last.
+pub(crate) fn corners_of(column: &Column) -> impl Iterator<Item = (f64, f64)> + use<> {
+    let (from, to) = column.x;
+    let mut extremes = [
+        (column.extremes_at.0, column.min),
+        (column.extremes_at.1, column.max),
+    ];
+    extremes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let all = [
+        (from, column.first),
+        extremes[0],
+        extremes[1],
+        (to, column.last),
+    ];
+    all.into_iter().take(if column.count > 1 { 4 } else { 1 })
 }
 
 /// Takes samples one by one and keeps at most 262,144 columns of them, and four octets for each value.
@@ -256,6 +306,27 @@ impl Samples {
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         self.mean
+    }
+
+    /// The mean over x, where each value holds until the next sample; the last one holds for nothing.
+    ///
+    /// Of samples in one column only the mean of the extremes is known.
+    #[must_use]
+    pub fn mean_over_x(&self) -> Option<f64> {
+        let first = self.columns.first()?;
+        let nexts = self.columns.iter().skip(1).map(|next| next.x.0);
+        let ends = nexts.chain(self.columns.last().map(|last| last.x.1));
+        let (mut sum, mut all) = (0.0, 0.0);
+        for (column, end) in self.columns.iter().zip(ends) {
+            let (inside, after) = (column.x.1 - column.x.0, end - column.x.1);
+            let middle = match column.count {
+                2 => column.first,
+                _ => column.min / 2.0 + column.max / 2.0,
+            };
+            sum += middle * inside + column.last * after;
+            all += inside + after;
+        }
+        Some(if all > 0.0 { sum / all } else { first.last })
     }
 
     /// The median, 95th and 99th percentile (nearest rank), to seven digits.

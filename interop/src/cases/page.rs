@@ -68,6 +68,40 @@ fn write(bench: &Bench<'_>, name: &str, chart: Chart) -> Result<PathBuf> {
     Ok(file)
 }
 
+/// Steps with 3,000 small changes in each of two short spans, and one large change at 5.02 s between them.
+fn stepped() -> Series {
+    let burst = |from: f64, y: f64| {
+        (0..3_001).map(move |i| (from + f64::from(i) * 1e-5, y - f64::from(i % 2) * 0.1))
+    };
+    let points = burst(0.0, 100.0)
+        .chain([(5.02, 40.0)])
+        .chain(burst(9.0, 40.0));
+    Series::from_points("owner", points.chain([(10.0, 40.0)]), [])
+}
+
+/// The first column of pixels in which the first series is drawn at 40 of 100, as a share of the width.
+const DROP: &str = r##"(() => {
+  const canvas = document.querySelector("#chart-0 canvas"), { left, top } = canvas.getBoundingClientRect();
+  const area = document.querySelector("#chart-0 .u-over").getBoundingClientRect(), start = Math.ceil(area.left - left);
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height), { data, width } = pixels;
+  const blue = (x, y) => { const at = (y * width + x) * 4; return data[at + 2] > data[at] + 90; };
+  // The largest value is at 1 / 1.05 of the height.
+  const row = Math.round(area.top - top + area.height * (1 - 40 / 105));
+  for (let x = start; x < area.right - left; x++) {
+    if ([-2, -1, 0, 1, 2].some(by => blue(x, row + by))) return (x - start) / area.width;
+  }
+  return -1;
+})()"##;
+
+fn draws_steps_where_they_are(browser: &mut Browser) -> Result<()> {
+    let drop = browser.run(DROP)?.as_f64().context("a number")?;
+    ensure!(
+        (0.492..=0.512).contains(&drop),
+        "the change at 5.02 s of 10 s is drawn at {drop}"
+    );
+    Ok(())
+}
+
 /// All checks in one browser.
 pub(crate) fn zooms_toggles_and_reads(bench: &Bench<'_>) -> Result<()> {
     // Two flat series, so that each value is known wherever the pointer is.
@@ -85,6 +119,9 @@ pub(crate) fn zooms_toggles_and_reads(bench: &Bench<'_>) -> Result<()> {
     by_keys(&mut browser).context("by keys")?;
     by_fingers(&mut browser).context("by fingers")?;
     follows_the_colour_scheme(&mut browser).context("in the dark")?;
+    let stepped = write(bench, "steps.html", chart(Kind::Steps, vec![stepped()]))?;
+    browser.open(&stepped)?;
+    draws_steps_where_they_are(&mut browser).context("steps")?;
     browser.open(&steep)?;
     keeps_what_stands_out(&mut browser).context("from all to a few samples")?;
     draws_little_in_a_frame(&mut browser)?;

@@ -6,6 +6,7 @@ class Chart extends View {
   }
   get kind() { return this.about.kind; }
   get cdf() { return this.kind === "cdf"; }
+  get steps() { return this.kind === "steps"; }
   get scatter() { return this.kind === "scatter"; }
   reset() {
     const [low, last] = this.about.ends[this.log.x ? 1 : 0];
@@ -42,16 +43,16 @@ class Chart extends View {
   // Columns of a series in view: its level with at most `limit` of them, and which.
   inView(series, limit) {
     const [from, to] = this.ends();
-    for (const level of series.levels) {
+    // Steps are looked at sample by sample: the middle of a wide column is where none of its samples may be.
+    for (const level of this.steps ? series.levels.slice(0, 1) : series.levels) {
       const start = max(below(level.x, level.n, from) - 1, 0);
       const end = min(below(level.x, level.n, to) + 1, level.n);
-      if (end - start <= limit || level === series.levels.at(-1)) return { level, start, end };
+      if (end - start <= limit || this.steps || level === series.levels.at(-1)) return { level, start, end };
     }
   }
   samples(series) {
     const { across } = this, { level, start, end } = series.seen = this.inView(series, across * 4), many = end - start;
-    // Steps keep their corners as long as there are any.
-    series.dense = level.each > 1 || many > (this.scatter ? 400 : across / 3) && this.kind !== "steps";
+    series.dense = !this.steps && (level.each > 1 || many > (this.scatter ? 400 : across / 3));
     this.drawn = max(this.drawn, level.each * max(1, many / across));
     this.count += many;
     const [from, to] = this.x, scale = across / (to - from), points = series.points = [];
@@ -77,7 +78,8 @@ class Chart extends View {
       }
     }
     if (columns) this.upright(columns, points);
-    return this.scatter ? points : this.part(series, points);
+    if (this.steps && many > across * 4) series.points = this.joined(points);
+    return this.scatter ? points : this.part(series, series.points);
   }
   // Each column of pixels as its ends, the nearer one to the column before first.
   upright({ low, high }, points) {
@@ -89,6 +91,22 @@ class Chart extends View {
       if (low[i] < high[i]) points.push([x, ends[1]]);
       last = ends[1];
     }
+  }
+  // Steps closer than a pixel as one: its first, its extremes and its last, where these are.
+  joined(points) {
+    const width = (this.x[1] - this.x[0]) / this.across, few = [];
+    for (let i = 0, next; i < points.length; i = next) {
+      const first = points[i];
+      let low = first[1], high = first[1];
+      for (next = i + 1; next < points.length && points[next][0] - first[0] < width; next++) {
+        low = min(low, points[next][1]);
+        high = max(high, points[next][1]);
+      }
+      const last = points[next - 1];
+      few.push(first);
+      if (next > i + 1) few.push([last[0], low], [last[0], high], last);
+    }
+    return few;
   }
   // A null between two points some way apart between which packets were lost: it parts the line.
   part(series, points) {
@@ -134,7 +152,7 @@ class Chart extends View {
     series.filled = this.scatter;
     if (this.scatter) return series.dense ? this.dots(series, plot) : null;
     if (!series.points?.length) return null;
-    return (this.cdf ? STEPS_ON : this.kind === "steps" ? STEPS : LINE)(plot, at, ...ends);
+    return (this.cdf ? STEPS_ON : this.steps ? STEPS : LINE)(plot, at, ...ends);
   }
   dots(series, plot) {
     const fill = new Path2D(), size = max(round(1.5 * devicePixelRatio), 2), taken = new Set();

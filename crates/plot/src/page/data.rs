@@ -2,7 +2,7 @@
 
 use crate::chart::{Chart, Kind};
 use crate::picture::extent;
-use crate::samples::{Column, Samples, halve};
+use crate::samples::{Column, Samples, corners_of, halve, narrow};
 use crate::svg::LOOKS;
 use crate::viewer::quoted;
 use base64::Engine as _;
@@ -15,6 +15,9 @@ const OCTETS_MAX: usize = 3_300_000;
 /// Steps of x in a column of average width.
 const STEPS: f64 = 1024.0;
 
+/// Columns of steps, at most.
+const STEPS_MAX: usize = 1 << 16;
+
 /// The samples of one series as they go into the page.
 struct Set<'a> {
     samples: &'a Arc<Samples>,
@@ -22,9 +25,24 @@ struct Set<'a> {
     each: u64,
     /// Whether a chart shows its distribution, and whether one shows its columns.
     uses: (bool, bool),
+    /// Whether a chart draws it as steps; then a column is a single sample.
+    stepped: bool,
 }
 
 impl Set<'_> {
+    /// About half as many columns; returns whether there are fewer.
+    fn halve(&mut self) -> bool {
+        let before = self.columns.len();
+        if self.stepped {
+            // Each may become four samples.
+            self.columns = steps(&self.samples.columns, before / 8);
+        } else if before > 1 {
+            self.columns = halve(&self.columns);
+            self.each *= 2;
+        }
+        self.columns.len() < before
+    }
+
     /// About how many octets the columns take.
     fn octets(&self) -> usize {
         let each = if self.each > 1 { 11 } else { 6 };
@@ -68,10 +86,15 @@ pub(super) fn object(charts: &[&Chart], room: usize) -> String {
                     columns: Vec::new(),
                     each: series.samples.per_column,
                     uses: (false, false),
+                    stepped: false,
                 });
                 sets.len() - 1
             });
             let set = &mut sets[place];
+            if chart.kind == Kind::Steps && !std::mem::replace(&mut set.stepped, true) {
+                (set.columns, set.each, set.uses.1) =
+                    (steps(&series.samples.columns, STEPS_MAX), 1, true);
+            }
             if cdf {
                 set.uses.0 = true;
             } else if !std::mem::replace(&mut set.uses.1, true) {
@@ -98,12 +121,17 @@ fn fit(sets: &mut [Set<'_>], room: usize) {
         let Some(largest) = sets.iter_mut().max_by_key(|set| set.octets()) else {
             return;
         };
-        if largest.columns.len() < 2 {
+        if !largest.halve() {
             return;
         }
-        largest.columns = halve(&largest.columns);
-        largest.each *= 2;
     }
+}
+
+/// The samples that steps are drawn by, of about `limit` columns at most; each is a column of its own.
+pub(super) fn steps(columns: &[Column], limit: usize) -> Vec<Column> {
+    let narrow = narrow(columns, limit);
+    let corners = narrow.iter().flat_map(corners_of);
+    corners.map(|(x, y)| Column::one(x, y)).collect()
 }
 
 /// The ends of x on an axis that is not logarithmic, and on one that is; without any, 0 and 1.

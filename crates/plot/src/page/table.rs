@@ -29,7 +29,7 @@ pub(super) fn write_summary(body: &mut String, chart: &Chart) {
         Summary::Packets => &[
             "series", "samples", "lost", "loss", "min", "mean", "p50", "p95", "p99", "max",
         ],
-        Summary::Steps => &["series", "start", "end", "min", "max", &last_change],
+        Summary::Steps => &["series", "start", "end", "min", "mean", "max", &last_change],
     };
     let rows: Vec<Vec<String>> = chart
         .series
@@ -71,7 +71,7 @@ fn distribution(series: &Series, has_losses: bool, factor: f64) -> Vec<String> {
     row
 }
 
-/// The first and the last value of steps, their extremes, and where they changed last.
+/// The first and the last value of steps, their extremes, their mean over x, and where they changed last.
 fn steps(series: &Series, factor: f64) -> Vec<String> {
     let samples = series.samples();
     let columns = &samples.columns;
@@ -80,6 +80,7 @@ fn steps(series: &Series, factor: f64) -> Vec<String> {
         first.map(|column| column.first),
         last.map(|column| column.last),
         samples.range().map(|r| r.0),
+        samples.mean_over_x(),
         samples.range().map(|r| r.1),
     ];
     // Samples of a column are not told apart: it is the x of its first one.

@@ -120,7 +120,7 @@ fn a_page_asks_for_nothing_and_its_script_is_small() {
     assert!(html.starts_with("<!doctype html>"));
     let script = html.split("]};\n{\n").nth(1).expect("a script");
     let script = script.split("</script>").next().expect("its end");
-    assert!(script.len() < 25_000, "{} octets", script.len());
+    assert!(script.len() < 26_000, "{} octets", script.len());
     assert_eq!(
         html.matches(crate::viewer::UPLOT.lines().nth(1).expect("code"))
             .count(),
@@ -162,10 +162,16 @@ fn a_table_has_the_columns_of_its_chart() {
     let shares = [(0.0, 100.0), (1.5, 40.0), (2.5, 60.0), (9.0, 60.0)];
     let mut chart = chart(Kind::Steps, vec![Series::from_points("owner", shares, [])]);
     let steps = Page::new("").with(chart.clone()).to_html();
-    for head in ["start", "end", "min", "max", "last change, s"] {
+    for head in ["start", "end", "min", "mean", "max", "last change, s"] {
         assert!(has_column(&steps, head), "{head}");
     }
-    assert!(steps.contains("<td>owner</td><td class=\"n\">100</td><td class=\"n\">60</td>"));
+    let cells = steps.split("<td>owner</td>").nth(1).expect("a row");
+    let cells: Vec<&str> = cells.split("<td class=\"n\">").skip(1).collect();
+    // 100 for 1.5 s, 40 for 1 s, 60 for 6.5 s.
+    let mean = format!("{:.1}", (100.0 * 1.5 + 40.0 + 60.0 * 6.5) / 9.0);
+    for (cell, value) in cells.iter().zip(["100<", "60<", "40<", &mean, "100<"]) {
+        assert!(cell.starts_with(value), "{cell} for {value}");
+    }
     assert!(
         steps.contains("<td class=\"n\">2.5</td></tr>"),
         "the last change"
@@ -177,6 +183,30 @@ fn a_table_has_the_columns_of_its_chart() {
     for html in [steps, values] {
         assert!(!has_column(&html, "lost") && !has_column(&html, "loss"));
     }
+}
+
+#[test]
+fn steps_in_a_page_are_samples_where_they_were_and_stay_below_the_limit() {
+    let burst =
+        |from: f64| (0..120_000).map(move |i| (from + f64::from(i) * 1e-6, f64::from(i % 7)));
+    let points: Vec<(f64, f64)> = burst(0.0).chain([(5.02, 9.0)]).chain(burst(9.0)).collect();
+    let series = |name: usize| Series::from_points(name.to_string(), points.iter().copied(), []);
+    let html = Page::new("")
+        .with(chart(Kind::Steps, (0..4).map(series).collect()))
+        .to_html();
+    assert!(html.len() < 5_000_000, "{} octets", html.len());
+    assert_eq!(
+        html.matches(",each:1,").count(),
+        4,
+        "each column is one sample"
+    );
+    let steps = data::steps(&series(0).samples().columns, 1_000);
+    assert!(steps.len() < 4_100, "{}", steps.len());
+    let drop = steps
+        .iter()
+        .find(|column| column.max == 9.0)
+        .expect("the change");
+    assert_eq!(drop.x, (5.02, 5.02));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::line;
 use crate::chart::{Chart, Kind, Series};
 use crate::figure::lines::Frame;
+use crate::samples::{corners_of, narrow};
 use crate::svg::{Svg, hollow, stroke};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,6 +20,9 @@ const DOTS_MARKED: usize = 400;
 
 /// A line with more samples than this for each unit across is drawn by columns.
 const DENSE: f64 = 0.5;
+
+/// Columns of steps for each unit across.
+const STEPS: usize = 2;
 
 /// A gap as wide as this in which packets were lost parts a line.
 const GAP: f64 = 8.0;
@@ -149,7 +153,19 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
             }
             None
         }
-        Kind::Line | Kind::Steps | Kind::OverTime => {
+        Kind::Steps => {
+            let bins = Bins::of(frame, series);
+            let columns = narrow(&series.samples().columns, STEPS * frame.width as usize);
+            let points = columns.iter().flat_map(corners_of);
+            let places: Vec<_> = points.filter_map(|p| frame.place(p)).collect();
+            let path = polyline(&corners(&places), |from, to| {
+                parted(frame, series, from, to)
+            });
+            draw_line(svg, frame, chart, look, (bins.is_some(), &path));
+            mark(svg, &spread(&places, frame, index), look, bins.is_some());
+            bins
+        }
+        Kind::Line | Kind::OverTime => {
             let bins = Bins::of(frame, series);
             let places = if let Some(bins) = &bins {
                 let path = bins.path(frame, series);
@@ -158,22 +174,23 @@ pub(super) fn draw(svg: &mut Svg, frame: &Frame, chart: &Chart, index: usize) ->
             } else {
                 let points = series.samples().columns.iter().map(|c| (c.x.0, c.first));
                 let places: Vec<_> = points.filter_map(|p| frame.place(p)).collect();
-                let corners = match chart.kind {
-                    Kind::Steps => corners(&places),
-                    _ => places.clone(),
-                };
-                let path = polyline(&corners, |from, to| parted(frame, series, from, to));
+                let path = polyline(&places, |from, to| parted(frame, series, from, to));
                 draw_line(svg, frame, chart, look, (false, &path));
                 places
             };
-            for (x, y) in spread(&places, frame, index) {
-                if bins.is_some() {
-                    svg.marker_on_dense(x, y, look);
-                } else {
-                    svg.marker(x, y, look, hollow(look), "");
-                }
-            }
+            mark(svg, &spread(&places, frame, index), look, bins.is_some());
             bins
+        }
+    }
+}
+
+/// Draws the markers of a series.
+fn mark(svg: &mut Svg, places: &[(f64, f64)], look: usize, on_dense: bool) {
+    for &(x, y) in places {
+        if on_dense {
+            svg.marker_on_dense(x, y, look);
+        } else {
+            svg.marker(x, y, look, hollow(look), "");
         }
     }
 }

@@ -226,6 +226,53 @@ fn steps_are_drawn_upright_and_level() {
 }
 
 #[test]
+fn dense_steps_have_no_slope_and_drop_where_they_do() {
+    let burst = |from: f64, y: f64| {
+        (0..100_001).map(move |i| (from + f64::from(i) * 4e-7, y - f64::from(i % 2) * 0.1))
+    };
+    let points = burst(0.0, 100.0)
+        .chain([(5.02, 40.0)])
+        .chain(burst(9.0, 40.0));
+    let mut chart = chart(Kind::Steps, 0);
+    chart.series = vec![Series::from_points("one", points.chain([(10.0, 40.0)]), [])];
+    let svg = chart.to_svg();
+    let path = svg
+        .lines()
+        .find(|l| l.contains("stroke-linejoin"))
+        .and_then(|l| l.split(" d=\"").nth(1)?.split('"').next())
+        .expect("a line");
+    let places: Vec<(f64, f64)> = path[1..]
+        .split('L')
+        .map(|place| place.split_once(' ').expect("two numbers"))
+        .map(|(x, y)| (x.parse().expect("x"), y.parse().expect("y")))
+        .collect();
+    assert!(places.len() < 20_000, "{}", places.len());
+    for pair in places.windows(2) {
+        let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
+        assert!(
+            to_x - x < 1.0 || (to_y - y).abs() < 1.0,
+            "a slope: {pair:?}"
+        );
+    }
+    let (left, right) = (places[0].0, places[places.len() - 1].0);
+    let drop = places.iter().find(|place| place.1 > places[0].1 + 50.0);
+    let share = (drop.expect("a drop").0 - left) / (right - left);
+    assert!((share - 0.502).abs() < 0.002, "{share}");
+}
+
+#[test]
+fn steps_are_described_by_their_mean_over_time() {
+    let mut chart = chart(Kind::Steps, 0);
+    let shares = [(0.0, 100.0), (8.0, 40.0), (8.1, 20.0), (10.0, 20.0)];
+    chart.series = vec![Series::from_points("one", shares, [])];
+    let words = describe(&chart);
+    assert!(
+        words.contains("one: lowest 20, mean 84.2, highest 100 ms."),
+        "{words}"
+    );
+}
+
+#[test]
 fn twelve_series_have_twelve_looks() {
     let mut chart = chart(Kind::Line, 30);
     let one = chart.series[1].clone();

@@ -1,7 +1,7 @@
 //! What a picture says in words.
 
 use crate::axis::Axis;
-use crate::chart::{Chart, Kind, Series};
+use crate::chart::{Chart, Kind, Series, Summary};
 use crate::number;
 use std::fmt::Write as _;
 
@@ -65,6 +65,10 @@ pub(crate) fn describe(chart: &Chart) -> String {
     );
     for series in &chart.series {
         let samples = series.samples();
+        if chart.summary == Summary::Steps {
+            text.push_str(&steps(series, factor, unit));
+            continue;
+        }
         let _ = write!(
             text,
             " {}: {} samples",
@@ -87,4 +91,18 @@ pub(crate) fn describe(chart: &Chart) -> String {
         text.push('.');
     }
     text.replace(" .", ".").trim_start().to_owned()
+}
+
+/// Steps in words. Their changes are no measurements, so that neither their number nor their median means anything.
+fn steps(series: &Series, factor: f64, unit: &str) -> String {
+    let samples = series.samples();
+    let (Some((low, high)), Some(mean)) = (samples.range(), samples.mean_over_x()) else {
+        return format!(" {}: no sample.", series.name);
+    };
+    let [low, mean, high] = [low, mean, high].map(|value| number::short(value * factor));
+    let text = format!(
+        " {}: lowest {low}, mean {mean}, highest {high} {unit}",
+        series.name
+    );
+    format!("{}.", text.trim_end())
 }
