@@ -74,6 +74,35 @@ fn offloads_come_back_after_a_kill_and_the_socket_is_taken_over() {
 }
 
 #[test]
+fn a_second_shaper_on_an_interface_is_refused_until_the_first_has_ended() {
+    let bench = Bench::new("second");
+    let mut shaper = bench.start();
+    let second = |socket: &str| {
+        let mut words = Bench::RUN.to_vec();
+        words[8] = socket;
+        bench.command(&words).output().unwrap()
+    };
+    let refused = second("other");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let errors = String::from_utf8(refused.stderr).unwrap();
+    let process = shaper.process();
+    let words =
+        format!("--lan lan0: another headend qos run (process {process}) shapes this interface");
+    assert!(errors.contains(&words), "{errors}");
+    assert!(!bench.home.path("other").exists());
+    // The first one works on.
+    let (sender, receiver) = bench.sockets();
+    sender.send(&numbered(7)).unwrap();
+    assert_eq!(receiver.recv(&mut [0; 2_000]).unwrap(), 972);
+    // Its lock ends with it, and nothing else needs to be removed.
+    shaper.signal(Signal::KILL);
+    assert_eq!(shaper.end().0.code(), None);
+    let mut next = bench.start();
+    next.signal(Signal::TERM);
+    assert_eq!(next.end().0.code(), Some(0));
+}
+
+#[test]
 fn what_is_shown_as_json_is_what_was_sent() {
     let bench = Bench::new("sums");
     let _shaper = bench.start();

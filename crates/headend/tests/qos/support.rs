@@ -214,6 +214,11 @@ impl Shaper {
         kill_process(pid, signal).unwrap();
     }
 
+    /// Its process id.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its standard error so far.
     pub(crate) fn errors(&self) -> String {
         fs::read_to_string(&self.errors).unwrap()

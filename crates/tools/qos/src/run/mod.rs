@@ -2,6 +2,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
+//! | `lock` | only one shaper uses an interface |
 //! | `keeper` | a separate process that restores offloads, even if this one is killed |
 //! | `shaping` | the active policy: its rows, its reload |
 //! | `service` | signals and control clients, on the main thread |
@@ -10,6 +11,7 @@
 //! opened, it keeps none open. It then drops every privilege.
 
 pub(super) mod keeper;
+mod lock;
 mod service;
 mod shaping;
 
@@ -34,6 +36,7 @@ use super::rates::octets;
 use super::running::Control;
 use control::service::Socket;
 use keeper::Keeper;
+use lock::Locks;
 use service::Service;
 use shaping::{Shaping, room};
 
@@ -74,9 +77,10 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     };
     // Before any thread starts: threads started earlier would not have the signals blocked.
     let signals = Signals::new()?;
+    let locks = Locks::of([("--lan", lan), ("--wan", wan)])?;
     let engine = open(lan, wan, &policy)?;
     let socket = Socket::listen(args.control.path())?;
-    let keeper = Keeper::start([lan, wan])?;
+    let keeper = locks.shared_with(|| Keeper::start([lan, wan]))?;
     println(&what(lan, wan, &policy, args, &keeper.turned_off))?;
     let shaping = Shaping::new(policy, args.policy.clone(), [lan, wan], engine.control());
     let engine = Running::start(engine)?;
