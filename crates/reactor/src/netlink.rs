@@ -3,6 +3,7 @@
 //! A [`Netlink`] works on the network namespace of the thread that opened it. Left out: all other requests, and
 //! notifications of changes.
 
+mod addresses;
 mod learned;
 
 use std::io;

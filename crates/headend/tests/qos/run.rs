@@ -103,6 +103,29 @@ fn a_second_shaper_on_an_interface_is_refused_until_the_first_has_ended() {
 }
 
 #[test]
+fn an_address_of_a_host_that_forwards_is_advised_against() {
+    let bench = Bench::new("forwards");
+    let check = ["check", "policy.toml", "--lan", "lan0", "--wan", "wan0"];
+    let advice = || {
+        let output = bench.command(&check).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let address = "192.0.2.9".parse().unwrap();
+    let mut netlink = bench.middle.netlink().unwrap();
+    netlink.add_address("wan0", address, 24).unwrap();
+    bench.middle.set("ipv4/ip_forward", "0").unwrap();
+    assert!(!advice().contains("forwards too"), "{}", advice());
+    bench.middle.set("ipv4/ip_forward", "1").unwrap();
+    let words = "--wan wan0: has the address 192.0.2.9, and the kernel forwards too";
+    assert!(advice().contains(words), "{}", advice());
+    let mut shaper = bench.start();
+    assert!(shaper.errors().contains(words), "{}", shaper.errors());
+    shaper.signal(Signal::TERM);
+    assert_eq!(shaper.end().0.code(), Some(0));
+}
+
+#[test]
 fn what_is_shown_as_json_is_what_was_sent() {
     let bench = Bench::new("sums");
     let _shaper = bench.start();

@@ -156,6 +156,18 @@ fn compare(option: &str, name: &str, found: &Interface, policy: &Policy) -> Vec<
             "{option} {name}: is part of {master}, which forwards too; ip link set {name} nomaster"
         ));
     }
+    if let Some(address) = found.forwarding {
+        let family = if address.is_ipv4() {
+            "ip_forward"
+        } else {
+            "conf.all.forwarding"
+        };
+        let version = if address.is_ipv4() { 4 } else { 6 };
+        said.push(format!(
+            "{option} {name}: has the address {address}, and the kernel forwards too: packets may pass twice and \
+             unshaped; ip address flush dev {name}, or sysctl net.ipv{version}.{family}=0"
+        ));
+    }
     if let (Some(rate), Some(speed)) = (rate, found.speed_bps)
         && rate > speed
     {
@@ -190,18 +202,21 @@ mod tests {
             mtu: 1_400,
             is_up: false,
             master: Some("br0".to_owned()),
+            forwarding: Some("192.0.2.9".parse().expect("an address")),
         };
         let said = compare("--wan", "eth1", &interface, &policy);
-        assert_eq!(said.len(), 4, "{said:?}");
+        assert_eq!(said.len(), 5, "{said:?}");
         assert!(said[1].contains("part of br0"), "{said:?}");
-        assert!(said[2].contains("link.up is 20Mbit"), "{said:?}");
-        assert!(said[3].contains("mtu = 1400"), "{said:?}");
+        assert!(said[2].contains("has the address 192.0.2.9"), "{said:?}");
+        assert!(said[3].contains("link.up is 20Mbit"), "{said:?}");
+        assert!(said[4].contains("mtu = 1400"), "{said:?}");
         let fitting = Interface {
             index: 7,
             speed_bps: Some(1_000_000_000),
             mtu: 1_500,
             is_up: true,
             master: None,
+            forwarding: None,
         };
         assert_eq!(
             compare("--lan", "eth0", &fitting, &policy),

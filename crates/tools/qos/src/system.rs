@@ -1,7 +1,9 @@
-//! The state of an interface in Linux: whether it exists and is up, its speed, its MTU.
+//! The state of an interface in Linux: whether it exists and is up, its speed, its MTU, its addresses.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use reactor::netlink::Netlink;
 use reactor::port::Link;
 
 /// The known state of an interface.
@@ -16,6 +18,8 @@ pub(super) struct Interface {
     pub(super) is_up: bool,
     /// The bridge or bond that the interface belongs to.
     pub(super) master: Option<String>,
+    /// An address of the interface for whose family the kernel forwards packets from the interface.
+    pub(super) forwarding: Option<IpAddr>,
 }
 
 /// Maximum length of an interface name in bytes.
@@ -49,7 +53,27 @@ pub(super) fn interface(name: &str) -> Option<Interface> {
         mtu: link.mtu,
         is_up: link.is_up,
         master,
+        forwarding: forwarding(name, link.index),
     })
+}
+
+/// The first address of an interface with which the kernel acts as a router. Link-local addresses are not counted:
+/// interfaces get one by themselves, and no packet to them is forwarded.
+fn forwarding(name: &str, index: u32) -> Option<IpAddr> {
+    let addresses = Netlink::open().ok()?.addresses(index).ok()?;
+    let is_on = |family: &str| {
+        let place = Path::new("/proc/sys/net").join(family).join("conf");
+        let text = std::fs::read_to_string(place.join(name).join("forwarding"));
+        text.is_ok_and(|text| text.trim() != "0")
+    };
+    let routes = |address: &IpAddr| match address {
+        IpAddr::V4(_) => is_on("ipv4"),
+        IpAddr::V6(address) => !address.is_unicast_link_local() && is_on("ipv6"),
+    };
+    addresses
+        .into_iter()
+        .map(|(address, _)| address)
+        .find(routes)
 }
 
 /// The interface's directory in `/sys`; `None` if `/sys` shows another network namespace.
