@@ -67,6 +67,7 @@ impl<'t> Grower<'t> {
                 let above = self.above(record, node);
                 self.tree.join(above, node, Join::Holds);
                 self.mark_default(record);
+                self.tins(record, node);
             }
         }
         self.filters(records);
@@ -90,6 +91,15 @@ impl<'t> Grower<'t> {
             _ => {}
         }
         node
+    }
+
+    /// Adds the tins of cake below it.
+    fn tins(&mut self, record: &Record, cake: usize) {
+        for tin in &record.tins {
+            let node = self.tree.add(Kind::Tin, tin.name.clone(), "");
+            self.tree.nodes[node].numbers = Some(tin.numbers);
+            self.tree.join(cake, node, Join::Holds);
+        }
     }
 
     fn fill(&mut self, node: usize, record: &Record) {

@@ -18,6 +18,8 @@ const GRID_BETWEEN: u32 = 24;
 const GRID_BETWEEN_RATES: u32 = 108;
 /// Characters reserved for a line whose number changes.
 const SLOT_CHARACTERS: usize = 30;
+/// The same with the three delays of a tin.
+const DELAY_CHARACTERS: usize = 46;
 /// Vertical pixels between boxes.
 const GAP: u32 = 16;
 /// Maximum characters in a line; longer text is wrapped.
@@ -212,7 +214,11 @@ fn sized(tree: &Tree, id: usize) -> Place {
         .max()
         .unwrap_or(0);
     if slots > 0 {
-        longest = longest.max(SLOT_CHARACTERS);
+        let has_delays = node.numbers.is_some_and(|numbers| numbers.delays.is_some());
+        longest = longest.max(match has_delays {
+            true => DELAY_CHARACTERS,
+            false => SLOT_CHARACTERS,
+        });
     }
     if node.is_default {
         // The word is at the right end of the title's line.

@@ -5,6 +5,7 @@
 //! | `ask` | runs tc |
 //! | `loose` | reads JSON as tc writes it |
 //! | `record` | one record for each qdisc, class and filter of tc, from JSON or text |
+//! | `tins` | the tins of cake |
 //! | `grow` | records -> tree |
 //! | `ours` | policy -> tree |
 //! | `model` | the tree |
@@ -26,6 +27,7 @@ mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tins;
 
 use std::io::Write;
 use std::net::SocketAddr;

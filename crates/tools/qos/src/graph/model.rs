@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Qdisc,
     /// A class of a discipline.
     Class,
+    /// A tin of cake: its queue for one priority.
+    Tin,
     /// A rule, or a table of rules.
     Filter,
     /// A chain of filters, or the side of clsact that the filters are attached to.
@@ -38,6 +40,34 @@ pub(super) struct Numbers {
     pub(super) backlog_bytes: u64,
     pub(super) backlog_packets: u64,
     pub(super) ecn_mark: u64,
+    /// How long packets waited; only tins of cake have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) delays: Option<Delays>,
+}
+
+/// How long packets waited in a tin of cake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub(super) struct Delays {
+    pub(super) average_us: u64,
+    pub(super) peak_us: u64,
+    /// The average of flows that send little.
+    pub(super) sparse_us: u64,
+}
+
+impl Delays {
+    fn words(self) -> String {
+        let [average, peak, sparse] = [self.average_us, self.peak_us, self.sparse_us].map(delay);
+        format!("delay {average}, peak {peak}, sparse {sparse}")
+    }
+}
+
+/// A delay with its unit.
+fn delay(us: u64) -> String {
+    match us {
+        0..1_000 => format!("{us} us"),
+        1_000..1_000_000 => format!("{:.1} ms", us as f64 / 1e3),
+        _ => format!("{:.1} s", us as f64 / 1e6),
+    }
 }
 
 /// One box.
@@ -152,6 +182,8 @@ impl Tree {
                 match node.kind {
                     Kind::Group | Kind::Filter => (0, 0, *id),
                     Kind::Class => (1, number(&node.handle), *id),
+                    // In the order of tc's table.
+                    Kind::Tin => (1, 0, *id),
                     Kind::Qdisc => (2, number(&node.handle), *id),
                     _ => (3, 0, *id),
                 }
@@ -247,11 +279,14 @@ impl Numbers {
         [
             format!("sent {} p, {}", self.packets, octets(self.bytes)),
             format!("dropped {} \u{b7} ecn_mark {}", self.drops, self.ecn_mark),
-            format!(
-                "backlog {} p, {}",
-                self.backlog_packets,
-                octets(self.backlog_bytes)
-            ),
+            match self.delays {
+                Some(delays) => delays.words(),
+                None => format!(
+                    "backlog {} p, {}",
+                    self.backlog_packets,
+                    octets(self.backlog_bytes)
+                ),
+            },
         ]
     }
 
@@ -261,16 +296,20 @@ impl Numbers {
             return None;
         }
         let mut words = vec![format!("sent {} p, {}", self.packets, octets(self.bytes))];
-        if self.drops > 0 {
+        let is_tin = self.delays.is_some();
+        if self.drops > 0 || is_tin {
             words.push(format!("dropped {}", self.drops));
         }
         if self.overlimits > 0 {
             words.push(format!("overlimits {}", self.overlimits));
         }
-        if self.ecn_mark > 0 {
+        if self.ecn_mark > 0 || is_tin {
             words.push(format!("ecn_mark {}", self.ecn_mark));
         }
-        if self.backlog_packets > 0 || self.backlog_bytes > 0 {
+        words.extend(self.delays.map(Delays::words));
+        if is_tin && self.backlog_bytes > 0 {
+            words.push(format!("backlog {}", octets(self.backlog_bytes)));
+        } else if self.backlog_packets > 0 || self.backlog_bytes > 0 {
             let (packets, bytes) = (self.backlog_packets, octets(self.backlog_bytes));
             words.push(format!("backlog {packets} p, {bytes}"));
         }

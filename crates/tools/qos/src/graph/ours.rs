@@ -111,5 +111,6 @@ fn numbers(sums: &QosSums) -> Numbers {
         backlog_bytes: sums.backlog,
         backlog_packets: sums.qlen,
         ecn_mark: sums.ecn_mark,
+        delays: None,
     }
 }

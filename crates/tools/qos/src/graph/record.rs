@@ -2,6 +2,7 @@
 
 use super::loose::{self, Item};
 use super::model::Numbers;
+use super::tins::{self, Tin};
 
 /// Words of a header line whose following value is not an option.
 const HEADER: [&str; 6] = ["dev", "parent", "refcnt", "leaf", "fh", "handle"];
@@ -61,6 +62,8 @@ pub(super) struct Record {
     /// Everything else.
     pub(super) lines: Vec<String>,
     pub(super) numbers: Option<Numbers>,
+    /// The tins of cake.
+    pub(super) tins: Vec<Tin>,
 }
 
 impl Record {
@@ -80,6 +83,7 @@ impl Record {
             devices: Vec::new(),
             lines: Vec::new(),
             numbers: None,
+            tins: Vec::new(),
         }
     }
 
@@ -272,7 +276,7 @@ fn member(key: &str, value: &Item, record: &mut Record) {
             let length = value.text("length").unwrap_or("?");
             record.lines.push(format!("bytecode of {length}"));
         }
-        ("tins", Item::List(tins)) => record.lines.push(format!("{} tins", tins.len())),
+        ("tins", Item::List(tins)) => record.tins = tins::of_json(tins),
         ("", Item::Text(text)) if text.starts_with("Sent ") => {}
         // Skip queue-specific counters, and members that are read elsewhere.
         (_, Item::Text(_)) if record.what == What::Qdisc && !key.is_empty() => {}
@@ -509,6 +513,15 @@ fn further(
     is_in_action: &mut bool,
 ) {
     let words: Vec<&str> = line.split_whitespace().collect();
+    if record.kind == "cake" && record.what == What::Qdisc {
+        if let Some(tins) = tins::of_head(line) {
+            record.tins = tins;
+            return;
+        }
+        if tins::read_row(&words, &mut record.tins) {
+            return;
+        }
+    }
     match words.as_slice() {
         ["Sent", bytes, "bytes", packets, _, rest @ ..] if !*is_in_action => {
             let into = numbers.get_or_insert_default();

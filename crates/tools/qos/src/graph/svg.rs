@@ -163,7 +163,7 @@ fn class_of(kind: Kind) -> &'static str {
     match kind {
         Kind::Interface => "interface",
         Kind::Qdisc => "qdisc",
-        Kind::Class => "class",
+        Kind::Class | Kind::Tin => "class",
         Kind::Filter => "filter",
         Kind::Group => "group",
         Kind::Device => "device",
@@ -176,7 +176,7 @@ fn boxes(tree: &Tree, layout: &Layout, out: &mut String) {
         let class = class_of(node.kind);
         let default = if node.is_default { " default" } else { "" };
         let radius = match node.kind {
-            Kind::Class => 9,
+            Kind::Class | Kind::Tin => 9,
             Kind::Filter => 0,
             _ => 3,
         };

@@ -112,6 +112,66 @@ fn each_qdisc_class_and_filter_that_tc_printed_is_drawn_once() {
 }
 
 #[test]
+fn each_tin_of_cake_has_its_delays_drops_and_marks() {
+    let saved = |extension: &str| {
+        let path = testdata().join(format!("d0-qdisc.{extension}"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    // The voice tin of the saved output, with traffic.
+    let (mut json, mut text) = (saved("json"), saved("txt"));
+    let at = json.rfind("\"threshold_rate\":312500").unwrap();
+    let mut voice = json.split_off(at);
+    for (key, value) in [
+        ("sent_bytes", 41_234),
+        ("sent_packets", 57),
+        ("backlog_bytes", 3_028),
+        ("peak_delay_us", 12_300),
+        ("avg_delay_us", 1_500),
+        ("base_delay_us", 21),
+        ("drops", 4),
+        ("ecn_mark", 2),
+    ] {
+        voice = voice.replacen(&format!("\"{key}\":0"), &format!("\"{key}\":{value}"), 1);
+    }
+    json += &voice;
+    for (key, cell) in [
+        ("bytes ", "41234"),
+        ("pkts ", "57"),
+        ("pk_delay", "12.3ms"),
+        ("av_delay", "1.5ms"),
+        ("sp_delay", "21us"),
+        ("drops", "4"),
+        ("marks", "2"),
+        ("backlog  ", "3028b"),
+    ] {
+        let at = text.find(&format!("\n  {key}")).unwrap() + 1;
+        let end = at + text[at..].find('\n').unwrap();
+        let start = end - text[at..end].split_whitespace().last().unwrap().len();
+        text.replace_range(start..end, cell);
+    }
+    for (what, saved) in [("json", &json), ("text", &text)] {
+        let tree = grow::grow(&record::read(saved, None), "eth0");
+        let cake = tree.nodes.iter().find(|node| node.title == "cake 40:");
+        let cake = cake.expect(what);
+        let below: Vec<&str> = tree.children()[cake.id]
+            .iter()
+            .map(|id| tree.nodes[*id].title.as_str())
+            .collect();
+        assert_eq!(below, ["Bulk", "Best Effort", "Voice"], "{what}");
+        let numbers = cake.numbers.expect("the sums");
+        assert_eq!((numbers.backlog_bytes, numbers.backlog_packets), (0, 0));
+        let page = text::terminal(&tree);
+        let words = "sent 57 p, 41.2 kB \u{b7} dropped 4 \u{b7} ecn_mark 2 \u{b7} \
+                     delay 1.5 ms, peak 12.3 ms, sparse 21 us \u{b7} backlog 3028 B";
+        assert!(page.contains(words), "{what}: {page}");
+        assert!(
+            page.contains("delay 0 us, peak 0 us, sparse 0 us"),
+            "{page}"
+        );
+    }
+}
+
+#[test]
 fn json_and_text_give_the_same_tree() {
     let shape = |tree: &Tree| {
         let title = |id: usize| tree.nodes[id].title.clone();
