@@ -13,6 +13,8 @@ pub struct Histogram {
     exact: Vec<u64>,
     octaves: Vec<Octave>,
     count: u64,
+    /// The smallest and the largest value: the middle of a bucket may be beyond them.
+    range: Option<(u64, u64)>,
 }
 
 /// Values with the same highest bit. Values below 128 are all in the first, each in a bucket of its own.
@@ -26,6 +28,8 @@ impl Histogram {
     /// Counts a value.
     pub fn add(&mut self, value: u64) {
         self.count += 1;
+        let (low, high) = self.range.unwrap_or((value, value));
+        self.range = Some((low.min(value), high.max(value)));
         if !self.octaves.is_empty() {
             self.place(value);
         } else if self.exact.len() < EXACT_MAX {
@@ -63,7 +67,8 @@ impl Histogram {
             sorted.sort_unstable();
             return Some(ranks.map(|rank| sorted[(rank - 1) as usize]));
         }
-        Some(ranks.map(|rank| self.value_at(rank)))
+        let (low, high) = self.range?;
+        Some(ranks.map(|rank| self.value_at(rank).clamp(low, high)))
     }
 
     fn place(&mut self, value: u64) {
@@ -132,6 +137,19 @@ mod tests {
     fn sorted_quantile(values: &mut [u64], share: u32) -> u64 {
         values.sort_unstable();
         values[(rank(values.len() as u64, share) - 1) as usize]
+    }
+
+    #[test]
+    fn no_percentile_is_beyond_the_values() {
+        let mut histogram = Histogram::default();
+        // The buckets of these values are 64 wide.
+        for value in std::iter::repeat_n(10_001, 2_000) {
+            histogram.add(value);
+        }
+        assert_eq!(
+            histogram.quantiles([0, 500_000, 1_000_000]),
+            Some([10_001; 3])
+        );
     }
 
     #[test]

@@ -133,6 +133,18 @@ impl Display for Micros {
     }
 }
 
+/// Nanoseconds as milliseconds with three digits, cut to whole microseconds as ping cuts the minimum, the mean and the
+/// maximum. Figures that are printed beside each other must follow one rule: otherwise the 99th percentile may be printed
+/// as larger than the maximum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Millis(pub u64);
+
+impl Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Micros(self.0 / 1_000).fmt(f)
+    }
+}
+
 /// A round trip in nanoseconds, as ping prints one: with three significant digits and a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub u64);

@@ -199,7 +199,11 @@ impl Thinner {
             range: low.zip(high),
             mean: (count > 0).then(|| self.sum / count as f64),
             shares: shares(&self.values, high),
-            percentiles: PERCENTILES.map(|p| percentile(&self.values, p)),
+            // A value of 32 bits may be beyond the extremes, which are exact.
+            percentiles: PERCENTILES.map(|p| {
+                let value = percentile(&self.values, p)?;
+                Some(value.clamp(low?, high?))
+            }),
             columns: self.columns,
             per_column: self.per_column,
             lost_count: self.lost.len() as u64,

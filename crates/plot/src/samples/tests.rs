@@ -17,6 +17,15 @@ fn extremes(points: &[(f64, f64)], (from, to): (f64, f64)) -> (f64, f64) {
     })
 }
 
+#[test]
+fn percentiles_are_within_the_exact_extremes() {
+    // As a number of 32 bits, 0.1 is larger, and 0.3 - 0.1 smaller.
+    for value in [0.1, 0.3 - 0.1, 11.650_000_1] {
+        let kept = samples(&[(0.0, value), (1.0, value)], 8);
+        assert_eq!(kept.percentiles(), [Some(value); 3]);
+    }
+}
+
 proptest! {
     #[test]
     fn every_level_keeps_the_extremes_of_every_column(

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use ping::text::Millis;
 use ping::{Outcome, StreamOutcome, Summary};
 use serde_json::{Value, json};
 
@@ -92,15 +93,15 @@ pub(super) fn table(results: &[Named], out: &mut impl Write) -> io::Result<()> {
 
 fn figures(summary: &Summary) -> Vec<String> {
     let rtt = |of: fn(ping::statistics::RoundTrips) -> u64| {
-        summary
-            .rtt
-            .map_or("-".to_owned(), |rtt| ms(of(rtt) as f64 / 1e3))
+        summary.rtt.map_or("-".to_owned(), |rtt| {
+            Millis(of(rtt).saturating_mul(1_000)).to_string()
+        })
     };
     let share = |of: fn(ping::statistics::Percentiles) -> u64| {
         let percentiles = summary.rtt_percentiles;
-        percentiles.map_or("-".to_owned(), |shares| ms(of(shares) as f64 / 1e6))
+        percentiles.map_or("-".to_owned(), |shares| Millis(of(shares)).to_string())
     };
-    let late = summary.lateness.map(|late| ms(late.p99_ns as f64 / 1e6));
+    let late = summary.lateness.map(|late| Millis(late.p99_ns).to_string());
     vec![
         summary.transmitted.to_string(),
         summary.received.to_string(),
@@ -117,7 +118,13 @@ fn figures(summary: &Summary) -> Vec<String> {
 }
 
 fn differences(difference: Option<Difference>) -> [String; 3] {
-    let time = |ns: Option<i64>| ns.map_or("-".to_owned(), |ns| format!("{:+.3}", ns as f64 / 1e6));
+    let time = |ns: Option<i64>| match ns {
+        None => "-".to_owned(),
+        Some(ns) => {
+            let sign = if ns < 0 { '-' } else { '+' };
+            format!("{sign}{}", Millis(ns.unsigned_abs()))
+        }
+    };
     match difference {
         None => ["-"; 3].map(str::to_owned),
         Some(difference) => [
@@ -126,10 +133,6 @@ fn differences(difference: Option<Difference>) -> [String; 3] {
             format!("{:+.2}%", difference.loss * 100.0),
         ],
     }
-}
-
-fn ms(number: f64) -> String {
-    format!("{number:.3}")
 }
 
 /// Makes each column as wide as its widest cell; text is left-aligned, figures are right-aligned.
@@ -196,4 +199,51 @@ pub(super) fn json(results: &[Named]) -> Value {
         })
     });
     json!({"schema": "ping.comparison/1", "files": files.collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ping::statistics::{Percentiles, RoundTrips};
+
+    #[test]
+    fn no_percentile_is_printed_as_larger_than_the_maximum() {
+        // Three replies of 11,600, 11,900 and 11,950 ns.
+        let summary = Summary {
+            transmitted: 3,
+            received: 3,
+            late: 0,
+            lost: 0,
+            failed: 0,
+            waiting: 0,
+            duplicates: 0,
+            reordered: 0,
+            skipped: 0,
+            errors: 0,
+            pipe: 1,
+            span_ns: 2_000_000_000,
+            rtt: Some(RoundTrips {
+                min_us: 11,
+                avg_us: 11,
+                max_us: 11,
+                mdev_us: 0,
+            }),
+            rtt_percentiles: Some(Percentiles {
+                p50_ns: 11_900,
+                p90_ns: 11_950,
+                p99_ns: 11_950,
+                p999_ns: 11_950,
+            }),
+            lateness: None,
+            directions: None,
+        };
+        let cells = figures(&summary);
+        assert_eq!(cells[4..10], ["0.011"; 6].map(str::to_owned));
+        let difference = differences(Some(Difference {
+            p50_ns: Some(-1_999),
+            p99_ns: Some(1_999),
+            loss: 0.0,
+        }));
+        assert_eq!(difference[..2], ["-0.001", "+0.001"].map(str::to_owned));
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ping::statistics::Percentiles;
+use ping::text::Millis;
 use ping::{Outcome, Row, State, StreamOutcome};
 use plot::{Axis, Block, Chart, Kind, Page, Series, Thinner};
 
@@ -206,9 +207,7 @@ impl<'a> Charts<'a> {
             "sent late, p99, ms",
         ];
         let ms = |of: Option<Percentiles>, which: fn(Percentiles) -> u64| {
-            of.map_or("-".to_owned(), |all| {
-                format!("{:.3}", which(all) as f64 / 1e6)
-            })
+            of.map_or("-".to_owned(), |all| Millis(which(all)).to_string())
         };
         let rows = self.streams().map(|(label, stream)| {
             let summary = &stream.summary;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use ping::text::Millis;
 use ping::{Live, Plan};
 
 /// Time between two redraws.
@@ -261,8 +262,9 @@ fn drawn_over(drawn: &[usize], lines: &[String], columns: usize) -> String {
 fn figure(ns: Option<u64>) -> String {
     match ns {
         None => "-".to_owned(),
-        Some(ns) if ns >= 100_000_000 => format!("{:.1}", ns as f64 / 1e6),
-        Some(ns) => format!("{:.3}", ns as f64 / 1e6),
+        // Cut, as all other digits are.
+        Some(ns) if ns >= 100_000_000 => format!("{}.{}", ns / 1_000_000, ns / 100_000 % 10),
+        Some(ns) => Millis(ns).to_string(),
     }
 }
 
@@ -299,7 +301,7 @@ mod tests {
             received: 7,
             missing: 1,
             last_ns: Some(20_100_000),
-            p50_p99_ns: Some([20_000_000, 120_000_000]),
+            p50_p99_ns: Some([20_000_999, 120_099_999]),
             recent,
             ..Live::default()
         }
