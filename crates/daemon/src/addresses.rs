@@ -68,6 +68,21 @@ impl Addresses {
         }
     }
 
+    /// Queues every address again: the kernel has dropped them, or the device was made again and has
+    /// this interface index.
+    pub(super) fn again(&mut self, interface: u32) {
+        self.interface = interface;
+        self.waiting.clear();
+        let held = self
+            .held
+            .values()
+            .map(|address| (IpAddr::V4(*address), true));
+        self.waiting.extend(held.take(WAITING_MAX));
+        if let Some(default_route) = &mut self.default_route {
+            default_route.again(interface, &mut self.netlink);
+        }
+    }
+
     /// Whether changes are queued.
     pub(super) fn has_changes(&self) -> bool {
         let of_default = self.default_route.as_ref();

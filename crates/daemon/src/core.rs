@@ -7,6 +7,7 @@ use reactor::{HandlerId, Reactor};
 
 use super::authority::Authority;
 use super::dialler::Dialler;
+use super::health::Health;
 use super::inside::Inside;
 use super::routes::BgpService;
 use super::shards::Shards;
@@ -56,6 +57,8 @@ impl Handlers {
 pub(super) struct Core {
     pub(super) reactor: Reactor,
     pub(super) edge: Edge,
+    /// The sources that have failed.
+    pub(super) health: Health,
     pub(super) sockets: Sockets,
     pub(super) inside: Inside,
     /// The additional packet threads.

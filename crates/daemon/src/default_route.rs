@@ -52,6 +52,14 @@ impl DefaultRoute {
         self.changed = true;
     }
 
+    /// Adds the routes again: the kernel has dropped them, or the device has another interface index
+    /// now.
+    pub(super) fn again(&mut self, interface: u32, netlink: &mut Netlink) {
+        self.remove(netlink);
+        self.interface = interface;
+        self.changed = true;
+    }
+
     pub(super) fn has_changes(&self) -> bool {
         self.changed
     }

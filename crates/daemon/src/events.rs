@@ -8,6 +8,7 @@ use l2tp::{Event, SessionEnd};
 
 use super::core::Core;
 use super::server::Server;
+use super::source::Source;
 use super::waiting::WaitFor;
 
 /// Minimum interval between log lines about opened and closed tunnels.
@@ -197,7 +198,7 @@ fn tell_access(event: Event, core: &mut Core, server: &mut Server, summary: &mut
             tracing::debug!(tunnel = id, %reason, "tunnel down");
             server.down(WaitFor::Tunnel(tunnel), &reason, core.now);
         }
-        Event::TunnelGone { socket, .. } => core.sockets.close(socket, &mut core.reactor),
+        Event::TunnelGone { socket, .. } => close_socket(socket, core),
         Event::SessionUp { session, id, .. } => {
             tracing::debug!(session = id, "session up");
             core.opened_for.up(WaitFor::Session(session));
@@ -243,6 +244,12 @@ fn tell_access(event: Event, core: &mut Core, server: &mut Server, summary: &mut
                 "the peer describes the link"
             );
         }
+    }
+}
+
+fn close_socket(socket: u32, core: &mut Core) {
+    if core.sockets.close(socket, &mut core.reactor) {
+        core.health.forget(Source::Udp(socket));
     }
 }
 

@@ -5,12 +5,11 @@
 //! first read into memory and then handled in parts, a slice of time in each turn; reading a datagram costs a
 //! fraction of answering it.
 
-use std::io;
-
 use base::{Duration, Route};
-use reactor::{Interest, Ready, RecvBatch};
+use reactor::{Ready, RecvBatch};
 
 use super::core::{Core, Handlers};
+use super::health::Outcome;
 
 /// Batches read from one socket in a turn before other sockets get theirs.
 const READS: usize = 64;
@@ -89,20 +88,15 @@ impl Input {
         ready: Ready,
         core: &mut Core,
         handlers: &Handlers,
-    ) -> io::Result<()> {
+    ) -> Outcome {
         for _ in 0..READS {
             if !self.has_room() {
-                return Ok(());
+                return Outcome::Again;
             }
             match core.sockets.receive(number, &mut self.received) {
                 Ok(true) => {}
-                Ok(false) => return Ok(()),
-                Err(error) => {
-                    // A socket that fails to read would stay ready, and the loop would never wait
-                    // again.
-                    tracing::error!(%error, socket = number, "a socket failed; it is not read any more");
-                    return core.reactor.set_interest(ready.token, Interest::NONE);
-                }
+                Ok(false) => return Outcome::Again,
+                Err(error) => return error.into(),
             }
             let is_last = !self.received.is_full();
             if is_last && !self.has_kept() && self.at_once < AT_ONCE {
@@ -114,10 +108,10 @@ impl Input {
             }
             if is_last {
                 core.reactor.drained(ready.token);
-                return Ok(());
+                return Outcome::Again;
             }
         }
-        Ok(())
+        Outcome::Again
     }
 
     fn handle_received(&mut self, number: u32, core: &mut Core, handlers: &Handlers) {

@@ -3,15 +3,16 @@
 
 use std::io;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use base::Instant;
 use edge::Edge;
 use forward::join::{Joiner, Options};
-use reactor::netlink::Netlink;
-use reactor::tun::{Tun, TunOptions};
+use reactor::tun::Tun;
 use reactor::{Interest, Reactor, Token};
 use wire::virtio;
 
 use super::addresses::Addresses;
+use super::kernel::{Keeper, Wanted};
 use super::source::Source;
 use crate::config;
 
@@ -26,8 +27,14 @@ pub(super) struct Inside {
     device: Option<Device>,
     /// Packets that were dropped because there is no device.
     pub(super) nowhere: u64,
+    /// Counters of earlier devices.
+    earlier: Written,
     /// Addresses of our own clients, if they are set on the device.
     pub(super) clients: Option<Addresses>,
+    /// Compares the device with what is wanted.
+    pub(super) keeper: Option<Keeper>,
+    /// Whether UDP datagrams may be joined, if the device can.
+    joins_udp: bool,
 }
 
 /// A queue of the device, for another thread.
@@ -60,51 +67,84 @@ impl Inside {
         settings: &config::Subscribers,
         reactor: &mut Reactor,
     ) -> Result<(Self, Vec<Queue>)> {
-        let Some(wanted) = &settings.tun else {
+        let (Some(tun), Some(mut wanted)) = (&settings.tun, Wanted::of(settings)) else {
             return Ok((Self::nowhere(), Vec::new()));
         };
-        let options = TunOptions {
-            offloads: true,
-            queues: usize::from(settings.edge.paths),
-        };
-        let mut queues = Tun::open_queues(&wanted.name, &options)?;
-        let tun = queues.remove(0);
-        set_up(&tun, wanted, settings)
-            .with_context(|| format!("cannot set up the device {}", tun.name()))?;
+        let mut queues = queues(wanted.make()?, tun.offloads);
+        let mut inside = Self::of_queue(queues.remove(0), reactor)?;
+        inside.joins_udp = tun.offloads;
         let clients = settings.client.as_ref().filter(|client| client.addresses);
-        let clients = clients.map(|client| Addresses::open(tun.name(), client.default_route));
-        let clients = clients.transpose()?;
-        let udp = tun.offloads().udp && wanted.offloads;
-        tracing::info!(
-            device = tun.name(),
-            offloads = %tun.offloads(),
-            queues = queues.len() + 1,
-            "inside"
-        );
-        let queues = queues.into_iter().map(|tun| Queue { tun, udp }).collect();
-        let mut inside = Self::of_queue(Queue { tun, udp }, reactor)?;
-        inside.clients = clients;
+        let clients = clients.map(|client| Addresses::open(&wanted.name, client.default_route));
+        inside.clients = clients.transpose()?;
+        inside.keeper = Some(Keeper::open(wanted, reactor)?);
         Ok((inside, queues))
+    }
+
+    /// Closes the device after a failure. Packets for it are dropped and counted until
+    /// [`Inside::reopen`].
+    pub(super) fn lose(&mut self, reactor: &mut Reactor) {
+        if let Some(device) = self.device.take() {
+            reactor.remove(device.token);
+            self.earlier = self.earlier.with(device.written);
+        }
+    }
+
+    /// Makes the device again, with its addresses and routes. Returns its other queues.
+    pub(super) fn reopen(&mut self, reactor: &mut Reactor, now: Instant) -> Result<Vec<Queue>> {
+        let Some(keeper) = &mut self.keeper else {
+            return Ok(Vec::new());
+        };
+        let mut wanted = keeper.wanted.clone();
+        let mut queues = queues(wanted.make()?, self.joins_udp);
+        keeper.made(wanted, now)?;
+        let index = keeper.index();
+        self.put(queues.remove(0), reactor)?;
+        if let Some(clients) = &mut self.clients {
+            clients.again(index);
+        }
+        Ok(queues)
+    }
+
+    /// Compares the device with what is wanted, if that is due.
+    pub(super) fn check(&mut self, now: Instant) {
+        if let Some(keeper) = &mut self.keeper
+            && keeper.check(now)
+            && let Some(clients) = &mut self.clients
+        {
+            clients.again(keeper.index());
+        }
+    }
+
+    /// The name of the device, if one is configured.
+    pub(super) fn name(&self) -> &str {
+        let keeper = self.keeper.as_ref();
+        keeper.map_or("", |keeper| &keeper.wanted.name)
     }
 
     /// Wraps a queue of the device and watches it.
     pub(super) fn of_queue(queue: Queue, reactor: &mut Reactor) -> Result<Self> {
+        let mut inside = Self::nowhere();
+        inside.put(queue, reactor)?;
+        Ok(inside)
+    }
+
+    /// Takes a queue of the device in place of the present one, and watches it.
+    pub(super) fn put(&mut self, queue: Queue, reactor: &mut Reactor) -> Result<()> {
+        self.lose(reactor);
         let Queue { tun, udp } = queue;
         let token = reactor.add(&tun, "tun", Source::Tun(0).to_bits(), Interest::READ)?;
         let joiner = Joiner::new(Options {
             udp,
             ..Options::default()
         });
-        Ok(Self {
-            device: Some(Device {
-                tun,
-                token,
-                joiner,
-                buffer: vec![0; PACKET_MAX],
-                written: Written::default(),
-            }),
-            ..Self::nowhere()
-        })
+        self.device = Some(Device {
+            tun,
+            token,
+            joiner,
+            buffer: vec![0; PACKET_MAX],
+            written: Written::default(),
+        });
+        Ok(())
     }
 
     /// An inside without a device.
@@ -112,14 +152,18 @@ impl Inside {
         Self {
             device: None,
             nowhere: 0,
+            earlier: Written::default(),
             clients: None,
+            keeper: None,
+            joins_udp: false,
         }
     }
 
     /// Counters of packets read and written.
     pub(super) fn written(&self) -> Written {
         let device = self.device.as_ref();
-        device.map_or_else(Written::default, |device| device.written)
+        let own = device.map_or_else(Written::default, |device| device.written);
+        self.earlier.with(own)
     }
 
     /// Writes the edge's ICMP errors for the inside to the device.
@@ -204,35 +248,15 @@ fn write(tun: &Tun, octets: &[u8], written: &mut Written) {
     written.refused += u64::from(tun.send(octets).is_err());
 }
 
-fn set_up(tun: &Tun, wanted: &config::Tun, settings: &config::Subscribers) -> Result<()> {
-    let mut netlink = Netlink::open()?;
-    let name = tun.name();
-    netlink.set_mtu(name, u32::from(wanted.mtu))?;
-    if settings.edge.terminate {
-        take_errors(name);
-    }
-    netlink.set_up(name, true)?;
-    if settings.edge.terminate {
-        netlink.add_address(name, settings.edge.address.into(), 32)?;
-        if !settings.edge.address_v6.is_unspecified() {
-            netlink.add_address(name, settings.edge.address_v6.into(), 128)?;
-        }
-    }
-    let pools = settings.pools.iter().flat_map(|pool| &pool.ranges);
-    let pools = pools.flat_map(|range| range.networks());
-    for network in pools.chain(wanted.routes.iter().copied()) {
-        netlink
-            .add_route(network.address(), network.length(), None, name)
-            .with_context(|| format!("route to {network}"))?;
-    }
-    Ok(())
-}
-
-/// Lets the kernel accept ICMP errors from us. They arrive through the device with one of the
-/// host's own addresses as source, which the kernel rejects by default.
-fn take_errors(name: &str) {
-    let key = format!("/proc/sys/net/ipv4/conf/{name}/accept_local");
-    if let Err(error) = std::fs::write(&key, "1") {
-        tracing::warn!(%key, %error, "senders will get no ICMP error for packets that are too large");
-    }
+/// The queues of a device that was just made.
+fn queues(tuns: Vec<Tun>, joins_udp: bool) -> Vec<Queue> {
+    let first = &tuns[0];
+    let udp = first.offloads().udp && joins_udp;
+    tracing::info!(
+        device = first.name(),
+        offloads = %first.offloads(),
+        queues = tuns.len(),
+        "inside"
+    );
+    tuns.into_iter().map(|tun| Queue { tun, udp }).collect()
 }

@@ -12,6 +12,9 @@
 //! | `turn` | one turn of the loop |
 //! | `input` | datagrams from the sockets to the edge |
 //! | `inside` | packets from and to the TUN device |
+//! | `kernel` | compares the TUN device with what is wanted |
+//! | `health` | what became of each source: resting, lost, when it is tried again |
+//! | `mend` | opens lost sources again, or ends the daemon in order |
 //! | `addresses` | addresses of our own clients |
 //! | `default_route` | the host's default route through one of our clients |
 //! | `authority` | authentication and accounting of subscribers |
@@ -44,11 +47,14 @@ mod core;
 mod default_route;
 mod dialler;
 mod events;
+mod health;
 mod input;
 mod inside;
 mod jobs;
+mod kernel;
 mod left;
 mod log;
+mod mend;
 mod reload;
 mod rest;
 mod routes;
@@ -65,7 +71,7 @@ mod watchdog;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Run the daemon.
@@ -102,9 +108,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     log::start(&settings.log)?;
     log::advice(&settings.advice);
     let mut daemon = start::start(&settings, &args.config)?;
-    let outcome = daemon.run().context("the event loop failed");
-    daemon.finish();
-    outcome.map(|()| ExitCode::SUCCESS)
+    daemon.run();
+    let by_signal = daemon.finish();
+    Ok(ExitCode::from(u8::from(!by_signal)))
 }
 
 /// Asks the kernel to end this process when `parent` ends.

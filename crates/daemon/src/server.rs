@@ -17,11 +17,12 @@ use reactor::{Interest, Reactor, Readiness, Token};
 use super::capture::Captures;
 use super::client::ms;
 use super::core::Core;
+use super::health::Outcome;
 use super::jobs::Client;
 use super::source::Source;
 use super::waiting::{WaitFor, Waiter, Waiters};
 use crate::config;
-use control::lines::{Heard, is_shortage};
+use control::lines::Heard;
 use control::reply::{Code, Created, Refusal};
 
 /// Request steps done in one turn, over all clients.
@@ -42,8 +43,9 @@ struct Connection {
 
 /// The control socket and its clients.
 pub(super) struct Server {
-    listener: UnixListener,
-    token: Token,
+    /// `None` while it is lost.
+    listener: Option<UnixListener>,
+    token: Option<Token>,
     path: PathBuf,
     clients_max: usize,
     connections: Slab<Connection>,
@@ -51,7 +53,6 @@ pub(super) struct Server {
     work: Vec<Key>,
     waiters: Waiters,
     captures: Captures,
-    accepting: bool,
     /// There was no room for a client when one last asked.
     was_full: bool,
 }
@@ -62,21 +63,36 @@ impl Server {
     /// # Errors
     /// Another daemon answers on the socket, or the path cannot be used.
     pub(super) fn open(control: &config::Control, reactor: &mut Reactor) -> io::Result<Self> {
-        let listener = reactor::unix::listen(&control.socket, MODE)?;
-        let source = Source::Listener.to_bits();
-        let token = reactor.add_from_reserve(&listener, "control", source, Interest::READ)?;
-        Ok(Self {
-            listener,
-            token,
+        let mut server = Self {
+            listener: None,
+            token: None,
             path: control.socket.clone(),
             clients_max: control.clients,
             connections: Slab::new(),
             work: Vec::new(),
             waiters: HashMap::new(),
             captures: Captures::default(),
-            accepting: true,
             was_full: false,
-        })
+        };
+        server.reopen(reactor)?;
+        Ok(server)
+    }
+
+    /// Opens the control socket again after [`Server::lose`]. Connected clients stay connected.
+    pub(super) fn reopen(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        let listener = reactor::unix::listen(&self.path, MODE)?;
+        let source = Source::Listener.to_bits();
+        let token = reactor.add_from_reserve(&listener, "control", source, Interest::READ)?;
+        (self.listener, self.token) = (Some(listener), Some(token));
+        Ok(())
+    }
+
+    /// Closes the control socket after a failure.
+    pub(super) fn lose(&mut self, reactor: &mut Reactor) {
+        if let Some(token) = self.token.take() {
+            reactor.remove(token);
+        }
+        self.listener = None;
     }
 
     /// Removes the socket's file.
@@ -98,26 +114,21 @@ impl Server {
 
     /// Accepts new clients. Without room, they wait for a turn, in which clients that have closed their connections are
     /// served and leave; then they are refused.
-    pub(super) fn accept(&mut self, core: &mut Core) {
+    pub(super) fn accept(&mut self, core: &mut Core) -> Outcome {
         let is_full = self.len() >= self.clients_max;
         let refuses = is_full && self.was_full;
         self.was_full = is_full;
         loop {
             if !refuses && self.len() >= self.clients_max {
-                return;
+                return Outcome::Again;
             }
-            match self.listener.accept() {
+            let Some(listener) = &self.listener else {
+                return Outcome::Again;
+            };
+            match listener.accept() {
                 Ok((stream, _)) => self.welcome(stream, core),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if is_shortage(&error) => {
-                    tracing::warn!(%error, "no control client is accepted until another disconnects");
-                    self.accepting = core
-                        .reactor
-                        .set_interest(self.token, Interest::NONE)
-                        .is_err();
-                    return;
-                }
-                Err(_) => return,
+                Err(error) => return error.into(),
             }
         }
     }
@@ -292,10 +303,6 @@ impl Server {
         let gone = self.connections.remove(key);
         if let Some(token) = gone.as_ref().and_then(|gone| gone.token) {
             core.reactor.remove(token);
-        }
-        if !self.accepting {
-            let again = core.reactor.set_interest(self.token, Interest::READ);
-            self.accepting = again.is_ok();
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) enum Source {
     Bgp,
     /// A control client, by its index.
     Client(u32),
+    /// Notifications of the kernel about the TUN device.
+    Kernel,
 }
 
 impl Source {
@@ -33,6 +35,7 @@ impl Source {
             Source::Disconnect => (6, 0),
             Source::Shards => (7, 0),
             Source::Bgp => (8, 0),
+            Source::Kernel => (9, 0),
         };
         kind << 32 | u64::from(number)
     }
@@ -48,6 +51,7 @@ impl Source {
             6 => Source::Disconnect,
             7 => Source::Shards,
             8 => Source::Bgp,
+            9 => Source::Kernel,
             _ => Source::Client(number),
         }
     }
@@ -69,6 +73,7 @@ mod tests {
             Source::Disconnect,
             Source::Shards,
             Source::Bgp,
+            Source::Kernel,
         ] {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

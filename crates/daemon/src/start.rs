@@ -15,6 +15,7 @@ use super::authority::{Authority, Radius};
 use super::core::{Core, Handlers};
 use super::dialler::Dialler;
 use super::events::{self, Summary};
+use super::health::Health;
 use super::input::Input;
 use super::inside::Inside;
 use super::reload::{self, Files};
@@ -66,6 +67,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let mut core = Core {
         reactor,
         edge,
+        health: Health::default(),
         sockets,
         inside,
         shards,
@@ -102,14 +104,16 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         },
         watchdog: Watchdog::new(),
         failure: None,
+        waits_failed: 0,
     })
 }
 
 fn give_up_privileges(settings: &Settings, inside: &Inside) -> Result<()> {
     let bgp = settings.bgp.as_ref();
     let installs = bgp.is_some_and(|bgp| bgp.install.is_some());
-    // Netlink stays open, since clients' addresses change while the daemon runs.
-    let dropped = match inside.clients.is_some() || installs {
+    // Addresses and routes are compared with what is wanted while the daemon runs, and a lost device
+    // is made again.
+    let dropped = match inside.keeper.is_some() || installs {
         true => reactor::drop_capabilities_but_net_admin(),
         false => reactor::drop_capabilities(),
     };

@@ -1,5 +1,5 @@
 //! One turn of the loop: wait, read, fire timers, serve control clients, send, pass events on.
-//! Start with [`Daemon::run`].
+//! Start with [`Daemon::run`]. No error of a source ends the loop: see `mend`.
 
 use std::io;
 
@@ -8,6 +8,7 @@ use reactor::{Ready, Signal, Signals, Slice};
 
 use super::core::{Core, Handlers};
 use super::events::Summary;
+use super::health::Outcome;
 use super::input::Input;
 use super::left;
 use super::reload::Files;
@@ -41,15 +42,17 @@ pub(super) struct Daemon {
     pub(super) watchdog: Watchdog,
     /// The error that ends the daemon, if no signal did.
     pub(super) failure: Option<io::Error>,
+    /// How often in a row the wait for descriptors has failed.
+    pub(super) waits_failed: u32,
 }
 
 impl Daemon {
-    /// Runs until a signal requested the end and the peers were notified.
-    pub(super) fn run(&mut self) -> io::Result<()> {
+    /// Runs until a signal requested the end, or the daemon cannot go on, and the peers were
+    /// notified.
+    pub(super) fn run(&mut self) {
         while !self.is_over() {
-            self.turn()?;
+            self.turn();
         }
-        self.failure.take().map_or(Ok(()), Err)
     }
 
     fn is_over(&self) -> bool {
@@ -70,12 +73,12 @@ impl Daemon {
             .is_some_and(|at| at <= self.core.now || quiet())
     }
 
-    fn turn(&mut self) -> io::Result<()> {
+    fn turn(&mut self) {
         let deadline = self.deadline();
         if let Some(span) = self.rest.span(self.core.now, deadline) {
             self.core.reactor.pause(span);
         }
-        self.core.now = self.core.reactor.wait(deadline)?;
+        self.wait(deadline);
         self.is_behind = false;
         self.input.begin();
         let mut other_work = false;
@@ -83,11 +86,13 @@ impl Daemon {
             routes.begin(&mut self.core.reactor, self.core.now);
         }
         while let Some(ready) = self.core.reactor.next_ready() {
-            other_work |= self.ready(ready)?;
+            other_work |= self.ready(ready);
         }
         self.input.work(&mut self.core, &self.handlers);
         self.fire_timers();
+        self.mend();
         self.answer();
+        self.core.inside.check(self.core.now);
         if self.core.inside.flush() {
             self.core.reactor.lap(self.handlers.tun_write);
         }
@@ -120,7 +125,6 @@ impl Daemon {
         }
         self.core.shards.tell(&mut self.core.edge);
         self.watchdog.look(&self.core.reactor, self.core.now);
-        Ok(())
     }
 
     /// When the next wait has to end.
@@ -138,67 +142,86 @@ impl Daemon {
         let radius = radius.and_then(|radius| radius.poll_timeout());
         let routes = routes.and_then(|routes| routes.poll_timeout());
         let routes = routes.map(|(at, _)| at);
-        [timer, radius, routes, self.summary.due(), self.core.stop_at]
-            .into_iter()
-            .flatten()
-            .min()
+        let keeper = self.core.inside.keeper.as_ref();
+        let check = keeper.and_then(|keeper| keeper.due());
+        let (summary, mend) = (self.summary.due(), self.core.health.due());
+        let all = [
+            timer,
+            radius,
+            routes,
+            summary,
+            mend,
+            check,
+            self.core.stop_at,
+        ];
+        all.into_iter().flatten().min()
     }
 
     /// Serves a ready descriptor. Returns whether it was something other than incoming datagrams.
-    fn ready(&mut self, ready: Ready) -> io::Result<bool> {
-        match Source::from_bits(ready.user) {
+    fn ready(&mut self, ready: Ready) -> bool {
+        let source = Source::from_bits(ready.user);
+        let outcome = self.serve(source, ready);
+        self.note(source, ready.token, outcome);
+        !matches!(source, Source::Udp(_))
+    }
+
+    fn serve(&mut self, source: Source, ready: Ready) -> Outcome {
+        let core = &mut self.core;
+        match source {
             Source::Udp(number) => {
                 if ready.readiness.writable() {
-                    self.core.sockets.writable(number, &mut self.core.reactor);
+                    core.sockets.writable(number, &mut core.reactor);
                 }
                 if ready.readiness.readable() {
-                    self.input
-                        .receive(number, ready, &mut self.core, &self.handlers)?;
+                    return self.input.receive(number, ready, core, &self.handlers);
                 }
             }
-            Source::Tun(_) => self.forward()?,
+            Source::Tun(_) => return self.forward().into(),
             Source::Shards => {
-                let worked = left::work(&mut self.core);
-                self.core.reactor.lap(self.handlers.shards);
-                if let Err(error) = worked
-                    && self.failure.is_none()
-                {
-                    tracing::error!(%error, "ending");
-                    self.failure = Some(error);
-                    self.signal(Signal::Terminate);
+                let worked = left::work(core);
+                core.reactor.lap(self.handlers.shards);
+                if core.shards.take_lost() && !core.health.is_down(Source::Tun(0)) {
+                    let error = io::Error::other("a packet thread lost its queue");
+                    self.lose(Source::Tun(0), None, &error);
                 }
+                return worked.map_or_else(Outcome::Lost, |()| Outcome::Again);
             }
             Source::Radius(place) => {
-                if let Some(radius) = self.core.authority.radius_mut() {
-                    radius.receive(place, self.core.now)?;
+                if let Some(radius) = core.authority.radius_mut() {
+                    return radius.receive(place, core.now).into();
                 }
             }
             Source::Disconnect => {
-                if let Some(radius) = self.core.authority.radius_mut() {
-                    radius.receive_requests(self.core.now)?;
+                if let Some(radius) = core.authority.radius_mut() {
+                    return radius.receive_requests(core.now).into();
                 }
             }
             Source::Bgp => {
-                let Core {
-                    routes,
-                    reactor,
-                    now,
-                    ..
-                } = &mut self.core;
-                if let Some(routes) = routes {
-                    routes.ready(ready, reactor, *now);
+                if let Some(routes) = &mut core.routes {
+                    routes.ready(ready, &mut core.reactor, core.now);
                 }
             }
-            Source::Listener => self.server.accept(&mut self.core),
+            Source::Kernel => {
+                if let Some(keeper) = &mut core.inside.keeper {
+                    return keeper.read(core.now).into();
+                }
+            }
+            Source::Listener => return self.server.accept(core),
             Source::Client(place) => self.server.ready(place, ready.readiness),
             Source::Signals => {
-                while let Some(signal) = self.signals.next_signal()? {
-                    self.signal(signal);
-                }
+                let taken = self.take_signals();
                 self.core.reactor.lap(self.handlers.signals);
+                return taken.into();
             }
         }
-        Ok(!matches!(Source::from_bits(ready.user), Source::Udp(_)))
+        Outcome::Again
+    }
+
+    fn take_signals(&mut self) -> io::Result<()> {
+        while let Some(signal) = self.signals.next_signal()? {
+            self.signal(signal);
+        }
+        Ok(())
     }
 
     fn fire_timers(&mut self) {
@@ -320,7 +343,7 @@ impl Daemon {
         told
     }
 
-    fn signal(&mut self, signal: Signal) {
+    pub(super) fn signal(&mut self, signal: Signal) {
         let core = &mut self.core;
         match signal {
             Signal::Hangup => {
@@ -348,8 +371,9 @@ impl Daemon {
         }
     }
 
-    /// Removes the control socket and sends the last messages.
-    pub(super) fn finish(&mut self) {
+    /// Removes the control socket and sends the last messages. Returns whether a signal ended the
+    /// daemon.
+    pub(super) fn finish(&mut self) -> bool {
         self.server.remove_socket();
         self.core.shards.end();
         if let Some(routes) = &mut self.core.routes {
@@ -358,10 +382,12 @@ impl Daemon {
         if let Some(radius) = self.core.authority.radius_mut() {
             radius.close();
         }
-        if self.core.stop_at.is_some() && !self.core.edge.is_quiet() {
-            tracing::warn!("ended; some peers did not acknowledge in time");
-        } else {
-            tracing::info!("ended");
+        let all_know = self.core.edge.is_quiet();
+        match &self.failure {
+            Some(error) => tracing::error!(%error, all_know, "ended"),
+            None if all_know => tracing::info!("ended"),
+            None => tracing::warn!("ended; some peers did not acknowledge in time"),
         }
+        self.failure.is_none()
     }
 }

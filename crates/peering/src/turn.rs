@@ -8,7 +8,7 @@ use base::{Duration, Instant};
 use bgp::config::Transport;
 use bgp::{ConnId, Event, Speaker};
 use reactor::tcp::{TcpOptions, TcpStream};
-use reactor::{AddError, Interest, Reactor};
+use reactor::{AddError, Interest, Reactor, Token};
 
 use crate::connection::{Connection, Parting};
 use crate::listener::{Listen, Listener, Signature};
@@ -62,6 +62,8 @@ pub struct Peering {
     /// Connections with input that was not read because the time was over, in turn.
     pub(crate) unread: VecDeque<ConnId>,
     pub(crate) counts: Counts,
+    /// A listener that could not accept, and why.
+    failed: Option<(Token, io::Error)>,
 }
 
 impl Peering {
@@ -95,6 +97,7 @@ impl Peering {
             bulk: VecDeque::new(),
             unread: VecDeque::new(),
             counts: Counts::default(),
+            failed: None,
         })
     }
 
@@ -107,6 +110,11 @@ impl Peering {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// A listener that could not accept a connection since the last call, and why. It rests for a second.
+    pub fn take_failed(&mut self) -> Option<(Token, io::Error)> {
+        self.failed.take()
     }
 
     /// Replaces the networks whose peers sign.
@@ -260,9 +268,10 @@ impl Peering {
             match listener.socket.accept() {
                 Ok(Some((stream, remote))) => self.welcome(stream, remote, speaker, reactor, now),
                 Ok(None) => return,
-                Err(_) => {
+                Err(error) => {
                     // Descriptors are short. The kernel holds new connections until some are free.
                     listener.rest(Some(now + REST), reactor);
+                    self.failed = Some((listener.token, error));
                     return;
                 }
             }

@@ -319,6 +319,23 @@ impl Reactor {
         Ok(now)
     }
 
+    /// Opens another poller of the same kind, and watches the same descriptors with it. To be called after a wait that
+    /// failed.
+    ///
+    /// # Errors
+    /// The kernel's error; the present poller stays then.
+    pub fn reopen(&mut self) -> io::Result<()> {
+        let mut poller = poller::open(self.kind)?;
+        let mut watched = Vec::with_capacity(self.watched.len());
+        self.watched
+            .for_each(|info| watched.push((info.token, info.interest)));
+        for (token, interest) in watched {
+            poller.register(token, interest)?;
+        }
+        self.poller = poller;
+        Ok(())
+    }
+
     /// After the last [`next_ready`](Self::next_ready) of a wait: every descriptor that was ready at the returned
     /// time has been delivered. That is the time of the wait, unless more descriptors are ready than one wait can
     /// report.

@@ -1,14 +1,15 @@
 //! Interfaces, addresses and routes by rtnetlink(7): the few requests that experiments and the daemon need.
 //!
-//! A [`Netlink`] works on the network namespace of the thread that opened it. Left out: all other requests, and
-//! notifications of changes.
+//! A [`Netlink`] works on the network namespace of the thread that opened it. `found` lists what the kernel has, and a
+//! [`Monitor`] gets notifications of changes. Left out: all other requests.
 
-mod addresses;
+mod found;
 mod learned;
+mod monitor;
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use base::Duration;
 use rustix::net::netdevice::name_to_index;
@@ -17,7 +18,9 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use crate::clock::{now, sleep};
 use crate::syscalls::{Call, SysCounts};
 
-pub use learned::{LearnedRoute, LearnedTable};
+pub use found::{FoundLink, FoundRoute, RouteDump, RouteFilter};
+pub use learned::{LearnedRoute, LearnedTable, ORIGIN as LEARNED_ORIGIN};
+pub use monitor::{Monitor, Notice};
 
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;
@@ -72,6 +75,13 @@ impl Request {
         let flags = (flags | libc::NLM_F_REQUEST) as u16;
         request.0[6..8].copy_from_slice(&flags.to_ne_bytes());
         request
+    }
+
+    /// Writes the length and the sequence number into the header.
+    fn finish(&mut self, sequence: u32) {
+        let length = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        self.0[8..12].copy_from_slice(&sequence.to_ne_bytes());
     }
 
     /// `struct ifinfomsg`.
@@ -149,10 +159,7 @@ impl Route {
 fn read_way(attributes: &[u8]) -> Option<Way> {
     let interface = attribute(attributes, libc::RTA_OIF)?.try_into().ok()?;
     let via = attribute(attributes, libc::RTA_GATEWAY);
-    let via = via.map(|octets| match octets.len() {
-        4 => <[u8; 4]>::try_from(octets).map(IpAddr::from),
-        _ => <[u8; 16]>::try_from(octets).map(IpAddr::from),
-    });
+    let via = via.map(|octets| octets_to_address(octets).ok_or(()));
     Some(Way {
         via: via.transpose().ok()?,
         interface: u32::from_ne_bytes(interface),
@@ -429,9 +436,7 @@ impl Netlink {
         let mut bytes = Vec::new();
         for mut request in requests {
             self.sequence = self.sequence.wrapping_add(1);
-            let length = request.0.len() as u32;
-            request.0[..4].copy_from_slice(&length.to_ne_bytes());
-            request.0[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
+            request.finish(self.sequence);
             bytes.extend(request.0);
         }
         SysCounts::note(Call::Sendto);
@@ -486,18 +491,8 @@ impl Netlink {
 
     /// Sends a request, passes each answer to `hear` (its kind and the bytes after the header), and waits for the
     /// acknowledgement.
-    fn converse(
-        &mut self,
-        mut request: Request,
-        mut hear: impl FnMut(u16, &[u8]),
-    ) -> io::Result<()> {
-        self.sequence = self.sequence.wrapping_add(1);
-        let length = request.0.len() as u32;
-        request.0[..4].copy_from_slice(&length.to_ne_bytes());
-        request.0[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
-        SysCounts::note(Call::Sendto);
-        let to = netlink::SocketAddrNetlink::new(0, 0);
-        rustix::net::sendto(&self.fd, &request.0, SendFlags::empty(), &to)?;
+    fn converse(&mut self, request: Request, mut hear: impl FnMut(u16, &[u8])) -> io::Result<()> {
+        self.send(request)?;
         let mut buffer = vec![0; 16_384];
         loop {
             SysCounts::note(Call::Recvfrom);
@@ -544,6 +539,20 @@ fn local_route(index: u32, address: IpAddr, add: bool) -> Request {
     request.attribute(libc::RTA_DST, &octets);
     request.number(libc::RTA_OIF, index);
     request
+}
+
+impl Netlink {
+    fn borrowed(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The address in an attribute's value.
+fn octets_to_address(octets: &[u8]) -> Option<IpAddr> {
+    match octets.len() {
+        4 => <[u8; 4]>::try_from(octets).ok().map(IpAddr::from),
+        _ => <[u8; 16]>::try_from(octets).ok().map(IpAddr::from),
+    }
 }
 
 /// The value of the first attribute of a kind.

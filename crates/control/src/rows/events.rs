@@ -221,5 +221,30 @@ row! {
         sockets: u64 = [gauge "sockets"],
         /// Clients of the control socket.
         clients: u64 = [gauge "control clients"],
+        /// Failures of descriptors since the start.
+        #[serde(default)]
+        faults: u64 = [counter "faults"],
+        /// Descriptors that have failed, and their state.
+        #[serde(default)]
+        sources: Vec<ServerSource> = [part ServerSource "sources that failed"],
+    }
+}
+
+row! {
+    /// A descriptor that has failed.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    ServerSource is part {
+        /// What it is.
+        name: String = [id text "SOURCE"],
+        /// `works` again, `resting` while a resource is short, or `lost` until it is opened again.
+        state: String = [text "STATE"],
+        /// Failures so far.
+        faults: u64 = [counter "FAULTS"],
+        /// Time in this state.
+        since_s: f64 = [gauge Seconds "SINCE"],
+        /// Time until the next attempt; absent if it works.
+        next_try_s: Option<f64> = [gauge Seconds "NEXT TRY"],
+        /// The error of the last failure.
+        reason: String = [text "REASON"],
     }
 }

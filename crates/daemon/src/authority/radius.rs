@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use base::{Datagram, Instant, Machine, Route};
 use edge::{Admission, Edge, End, Question, SubscriberKey};
 use ledger::Options;
-use reactor::{Interest, Reactor, RecvBatch, SendBatch, Slice, UdpOptions, UdpSocket};
+use reactor::{Interest, Reactor, RecvBatch, SendBatch, Slice, Token, UdpOptions, UdpSocket};
 
 use super::accounts::Accounts;
 use super::line::Place;
@@ -49,7 +49,9 @@ pub(crate) struct Radius {
 /// The socket that receives Disconnect-Requests.
 struct Door {
     dynauth: Dynauth,
-    socket: UdpSocket,
+    address: SocketAddr,
+    /// `None` while the socket is lost.
+    socket: Option<(UdpSocket, Token)>,
     out: SendBatch,
 }
 
@@ -150,7 +152,10 @@ impl Radius {
         let (Some(door), received) = (&mut self.door, &mut self.received) else {
             return Ok(());
         };
-        door.socket.recv(received)?;
+        let Some((socket, _)) = &mut door.socket else {
+            return Ok(());
+        };
+        socket.recv(received)?;
         for datagram in received.iter() {
             let route = Route {
                 peer: datagram.peer,
@@ -162,6 +167,41 @@ impl Radius {
             self.ignored += u64::from(door.dynauth.handle(input, now, wall_s()).is_err());
         }
         Ok(())
+    }
+
+    /// Closes a socket to a server after a failure.
+    pub(crate) fn lose(&mut self, place: u32, reactor: &mut Reactor) {
+        self.sockets.lose(place, reactor);
+    }
+
+    /// Opens a lost socket to a server again.
+    pub(crate) fn reopen(&mut self, place: u32, reactor: &mut Reactor) -> io::Result<()> {
+        self.sockets.reopen(place, reactor)
+    }
+
+    /// A socket to a server that could not be opened, and why.
+    pub(crate) fn take_failed(&mut self) -> Option<(u32, io::Error)> {
+        self.sockets.take_failed()
+    }
+
+    /// The server of a socket.
+    pub(crate) fn server_of(&self, place: u32) -> Option<SocketAddr> {
+        self.sockets.server_of(place)
+    }
+
+    /// Closes the socket for Disconnect-Requests after a failure.
+    pub(crate) fn lose_door(&mut self, reactor: &mut Reactor) {
+        if let Some((_, token)) = self.door.as_mut().and_then(|door| door.socket.take()) {
+            reactor.remove(token);
+        }
+    }
+
+    /// Opens the socket for Disconnect-Requests again.
+    pub(crate) fn reopen_door(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        match &mut self.door {
+            Some(door) => door.open_socket(reactor),
+            None => Ok(()),
+        }
     }
 
     /// When [`Radius::work`] is due if no datagram arrives.
@@ -244,7 +284,9 @@ impl Radius {
                 };
                 door.out.push(&self.composed, route.peer, route.local);
             }
-            door.socket.send(&mut door.out);
+            if let Some((socket, _)) = &mut door.socket {
+                socket.send(&mut door.out);
+            }
             door.out.clear();
         }
     }
@@ -360,20 +402,26 @@ pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: 
 
 impl Door {
     fn open(settings: &config::Disconnects, reactor: &mut Reactor) -> Result<Self> {
-        let address: SocketAddr = settings.listen;
-        let socket = UdpSocket::bind(address, &UdpOptions::default())
-            .with_context(|| format!("cannot listen for Disconnect-Requests on {address}"))?;
-        reactor.add(
-            &socket,
-            "radius disconnect",
-            Source::Disconnect.to_bits(),
-            Interest::READ,
-        )?;
-        Ok(Self {
+        let address = settings.listen;
+        let mut door = Self {
             dynauth: Dynauth::new(settings.dynauth.clone()),
-            socket,
+            address,
+            socket: None,
             out: SendBatch::new(REPLIES),
-        })
+        };
+        door.open_socket(reactor)
+            .with_context(|| format!("cannot listen for Disconnect-Requests on {address}"))?;
+        Ok(door)
+    }
+
+    fn open_socket(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        let socket = UdpSocket::bind(self.address, &UdpOptions::default())?;
+        // The kernel may have chosen the port.
+        self.address = socket.local_addr();
+        let source = Source::Disconnect.to_bits();
+        let token = reactor.add(&socket, "radius disconnect", source, Interest::READ)?;
+        self.socket = Some((socket, token));
+        Ok(())
     }
 }
 

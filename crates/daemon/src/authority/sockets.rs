@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use base::Route;
 use hashbrown::HashMap;
-use reactor::{Interest, Reactor, RecvBatch, SendBatch, UdpOptions, UdpSocket};
+use reactor::{Interest, Reactor, RecvBatch, SendBatch, Token, UdpOptions, UdpSocket};
 
 use crate::source::Source;
 
@@ -16,7 +16,9 @@ const QUEUE: usize = 512;
 const BUFFER_BYTES: usize = 1 << 20;
 
 struct One {
-    socket: UdpSocket,
+    /// `None` while the socket is lost. Its datagrams are dropped, and the client retransmits them.
+    socket: Option<UdpSocket>,
+    token: Option<Token>,
     peer: SocketAddr,
     number: u32,
     out: SendBatch,
@@ -29,6 +31,7 @@ pub(super) struct Sockets {
     /// Index of a socket by the server's address and the client's socket number.
     places: HashMap<(SocketAddr, u32), usize>,
     queued: Vec<usize>,
+    failed: Vec<(u32, io::Error)>,
     /// Datagrams that could not be sent.
     pub(super) dropped: u64,
 }
@@ -44,46 +47,77 @@ impl Sockets {
     ) {
         let place = match self.places.get(&(peer, number)) {
             Some(&place) => place,
-            None => match self.open(peer, number, reactor) {
-                Ok(place) => place,
-                Err(error) => {
-                    tracing::warn!(%error, server = %peer, "no socket to a RADIUS server");
-                    self.dropped += 1;
-                    return;
-                }
-            },
+            None => self.place(peer, number, reactor),
         };
         let one = &mut self.all[place];
+        if one.socket.is_none() {
+            self.dropped += 1;
+            return;
+        }
         if one.out.is_empty() {
             self.queued.push(place);
         }
         one.out.push(bytes, peer, None);
     }
 
-    fn open(&mut self, peer: SocketAddr, number: u32, reactor: &mut Reactor) -> io::Result<usize> {
-        let any = match peer {
-            SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
-            SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
-        };
-        let options = UdpOptions {
-            recv_buffer_bytes: Some(BUFFER_BYTES),
-            connect: Some(peer),
-            ..UdpOptions::default()
-        };
-        let socket = UdpSocket::bind(any, &options)?;
+    /// Makes a place for a socket, and opens it if possible.
+    fn place(&mut self, peer: SocketAddr, number: u32, reactor: &mut Reactor) -> usize {
         let place = self.all.len();
-        let source = Source::Radius(place as u32).to_bits();
-        reactor
-            .add(&socket, "radius", source, Interest::READ)
-            .map_err(io::Error::other)?;
         self.all.push(One {
-            socket,
+            socket: None,
+            token: None,
             peer,
             number,
             out: SendBatch::new(QUEUE),
         });
         self.places.insert((peer, number), place);
-        Ok(place)
+        if let Err(error) = self.reopen(place as u32, reactor) {
+            self.failed.push((place as u32, error));
+        }
+        place
+    }
+
+    /// A socket that could not be opened, and why.
+    pub(super) fn take_failed(&mut self) -> Option<(u32, io::Error)> {
+        self.failed.pop()
+    }
+
+    /// The server of a socket.
+    pub(super) fn server_of(&self, place: u32) -> Option<SocketAddr> {
+        self.all.get(place as usize).map(|one| one.peer)
+    }
+
+    /// Closes a socket that failed.
+    pub(super) fn lose(&mut self, place: u32, reactor: &mut Reactor) {
+        if let Some(one) = self.all.get_mut(place as usize) {
+            self.dropped += one.out.clear() as u64;
+            if let Some(token) = one.token.take() {
+                reactor.remove(token);
+            }
+            one.socket = None;
+            self.queued.retain(|queued| *queued != place as usize);
+        }
+    }
+
+    /// Opens a socket, or a lost one again. Replies to requests of the lost socket are lost too.
+    pub(super) fn reopen(&mut self, place: u32, reactor: &mut Reactor) -> io::Result<()> {
+        let Some(one) = self.all.get_mut(place as usize) else {
+            return Ok(());
+        };
+        let any = match one.peer {
+            SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
+            SocketAddr::V6(_) => SocketAddr::from(([0; 16], 0)),
+        };
+        let options = UdpOptions {
+            recv_buffer_bytes: Some(BUFFER_BYTES),
+            connect: Some(one.peer),
+            ..UdpOptions::default()
+        };
+        let socket = UdpSocket::bind(any, &options)?;
+        let source = Source::Radius(place).to_bits();
+        let token = reactor.add(&socket, "radius", source, Interest::READ)?;
+        (one.socket, one.token) = (Some(socket), Some(token));
+        Ok(())
     }
 
     /// Sends queued datagrams. When a socket's buffer is full the rest is dropped, and the client
@@ -91,8 +125,10 @@ impl Sockets {
     pub(super) fn flush(&mut self) {
         for place in self.queued.drain(..) {
             let one = &mut self.all[place];
-            let outcome = one.socket.send(&mut one.out);
-            self.dropped += outcome.dropped as u64 + one.out.clear() as u64;
+            if let Some(socket) = &mut one.socket {
+                self.dropped += socket.send(&mut one.out).dropped as u64;
+            }
+            self.dropped += one.out.clear() as u64;
         }
     }
 
@@ -106,7 +142,10 @@ impl Sockets {
         let Some(one) = self.all.get_mut(place as usize) else {
             return Ok(());
         };
-        one.socket.recv(batch)?;
+        let Some(socket) = &mut one.socket else {
+            return Ok(());
+        };
+        socket.recv(batch)?;
         for datagram in batch.iter() {
             let route = Route {
                 peer: one.peer,

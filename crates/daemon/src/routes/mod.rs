@@ -5,6 +5,7 @@
 mod announce;
 mod install;
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result};
@@ -12,7 +13,7 @@ use base::{Duration, Instant};
 use bgp::rib::LocalRoute;
 use bgp::{Event, Speaker};
 use peering::{Buffers, Counts, Peering};
-use reactor::{HandlerId, Reactor, Ready};
+use reactor::{HandlerId, Reactor, Ready, Token};
 use wire::bgp::Prefix;
 
 use self::announce::{Announced, Step};
@@ -348,6 +349,11 @@ impl BgpService {
     /// Records that a caller changed the speaker, so that the next turn looks for work.
     pub(super) fn touch(&mut self) {
         self.has_work = true;
+    }
+
+    /// A listener that rests because it cannot accept, and why.
+    pub(super) fn take_failed(&mut self) -> Option<(Token, io::Error)> {
+        self.peering.take_failed()
     }
 
     /// Counters of the sockets.

@@ -19,7 +19,7 @@ mod steer;
 mod worker;
 
 use std::io;
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,11 +53,21 @@ pub(super) struct Stats {
     pub(super) send_dropped: u64,
     /// Packets dropped because there is no device.
     pub(super) nowhere: u64,
+    /// Failures of the thread's sockets and queue.
+    pub(super) faults: u64,
+}
+
+/// A message to a packet thread.
+pub(super) enum Order {
+    /// A change of the data path.
+    Change(Change),
+    /// A queue of the TUN device that was made again, and how often it was made.
+    Queue(Queue, u64),
 }
 
 /// A packet thread, as the first thread sees it.
 struct Shard {
-    changes: Sender<Change>,
+    orders: Sender<Order>,
     /// Number of changes that the thread has applied.
     applied: Arc<AtomicU64>,
     waker: Arc<Waker>,
@@ -70,6 +80,10 @@ pub(super) struct Shards {
     shards: Vec<Shard>,
     batches: Receiver<Batch>,
     waker: Arc<Waker>,
+    /// How often the TUN device was made again, and the same number of the device whose queue a thread
+    /// has lost, plus one.
+    made: u64,
+    lost: Arc<AtomicU64>,
     /// Whether a thread has ended. A thread ends only if it cannot continue.
     ended: Arc<AtomicBool>,
     /// The kernel's thread id of the first thread.
@@ -140,6 +154,7 @@ impl Shards {
     ) -> Result<Self> {
         let waker = Arc::new(Waker::new()?);
         let ended = Arc::new(AtomicBool::new(false));
+        let lost = Arc::new(AtomicU64::new(0));
         let (sender, batches) = mpsc::sync_channel(BATCHES_MAX);
         let mut shards = Vec::new();
         for (seat, number) in seats.into_iter().zip(1..) {
@@ -148,7 +163,7 @@ impl Shards {
                 sockets,
                 inside,
             } = seat;
-            let (changes, orders) = mpsc::channel();
+            let (orders, its_orders) = mpsc::channel();
             let own_waker = Arc::new(Waker::new()?);
             let source = Source::Shards.to_bits();
             own.add(&*own_waker, "changes", source, Interest::READ)?;
@@ -160,19 +175,20 @@ impl Shards {
                 inside,
                 reactor: own,
                 batch: event.batch,
-                changes: orders,
+                orders: its_orders,
                 waker: Arc::clone(&own_waker),
                 batches: sender.clone(),
                 first: Arc::clone(&waker),
                 stats: Arc::clone(&stats),
                 applied: Arc::clone(&applied),
+                lost: Arc::clone(&lost),
                 ended: Arc::clone(&ended),
             });
             let thread = std::thread::Builder::new()
                 .name(format!("packets {number}"))
                 .spawn(move || worker.run())?;
             shards.push(Shard {
-                changes,
+                orders,
                 applied,
                 waker: own_waker,
                 stats,
@@ -190,6 +206,8 @@ impl Shards {
             shards,
             batches,
             waker,
+            made: 0,
+            lost,
             ended,
             first: reactor::usage::this_thread(),
         })
@@ -215,6 +233,7 @@ impl Shards {
             dropped: sum.dropped + one.dropped,
             send_dropped: sum.send_dropped + one.send_dropped,
             nowhere: sum.nowhere + one.nowhere,
+            faults: sum.faults + one.faults,
         };
         self.shards.iter().map(read).fold(Stats::default(), add)
     }
@@ -225,7 +244,7 @@ impl Shards {
         while let Some(change) = edge.poll_change() {
             for shard in &self.shards {
                 // `work` notices a thread that has ended.
-                let _ = shard.changes.send(change.clone());
+                let _ = shard.orders.send(Order::Change(change.clone()));
             }
             told = true;
         }
@@ -234,10 +253,24 @@ impl Shards {
         }
     }
 
+    /// Gives each thread its queue of a device that was made again.
+    pub(super) fn give(&mut self, queues: Vec<Queue>) {
+        self.made += 1;
+        for (shard, queue) in self.shards.iter().zip(queues) {
+            let _ = shard.orders.send(Order::Queue(queue, self.made));
+            shard.waker.wake();
+        }
+    }
+
+    /// Whether a thread has lost its queue of the present device since the last call.
+    pub(super) fn take_lost(&self) -> bool {
+        self.lost.swap(0, AcqRel) == self.made + 1
+    }
+
     /// Ends all threads.
     pub(super) fn end(&mut self) {
         for shard in self.shards.drain(..) {
-            drop(shard.changes);
+            drop(shard.orders);
             shard.waker.wake();
             if !matches!(shard.thread.join(), Ok(Ok(()))) {
                 tracing::error!("a packet thread failed");

@@ -7,11 +7,12 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Instant, Route};
-use edge::{Change, Path, Taken};
+use edge::{Path, Taken};
 use reactor::{Interest, Reactor, Ready, RecvBatch, Waker};
 
-use super::Stats;
 use super::batch::Batch;
+use super::{Order, Stats};
+use crate::health::{Health, Outcome};
 use crate::inside::Inside;
 use crate::rest::Rest;
 use crate::sockets::{Outside, Sockets};
@@ -28,7 +29,7 @@ pub(super) struct Parts {
     pub(super) reactor: Reactor,
     /// Datagrams read with one system call.
     pub(super) batch: usize,
-    pub(super) changes: Receiver<Change>,
+    pub(super) orders: Receiver<Order>,
     /// Wakes this thread.
     pub(super) waker: Arc<Waker>,
     pub(super) batches: SyncSender<Batch>,
@@ -37,6 +38,8 @@ pub(super) struct Parts {
     pub(super) stats: Arc<Mutex<Stats>>,
     /// Number of changes that the thread has applied.
     pub(super) applied: Arc<AtomicU64>,
+    /// Set to the number of the device, plus one, when a thread loses its queue of the TUN device.
+    pub(super) lost: Arc<AtomicU64>,
     /// Set when a thread ends.
     pub(super) ended: Arc<AtomicBool>,
 }
@@ -54,6 +57,10 @@ pub(super) struct Worker {
     /// Datagrams received in this turn.
     came: u64,
     is_over: bool,
+    /// How often the TUN device of this thread's queue was made again.
+    made: u64,
+    /// The sources of this thread that have failed.
+    health: Health,
 }
 
 /// Notifies the first thread when this one ends, for any reason.
@@ -78,6 +85,8 @@ impl Worker {
             rest: Rest::new(),
             came: 0,
             is_over: false,
+            made: 0,
+            health: Health::default(),
         }
     }
 
@@ -96,7 +105,7 @@ impl Worker {
         if let Some(span) = self.rest.span(self.now, None) {
             self.parts.reactor.pause(span);
         }
-        let now = self.parts.reactor.wait(None)?;
+        let now = self.wait()?;
         self.now = now;
         self.came = 0;
         let mut other_work = false;
@@ -112,18 +121,79 @@ impl Worker {
                         sockets.writable(number, reactor);
                     }
                     if ready.readiness.readable() {
-                        self.receive(number, ready, now)?;
+                        let outcome = self.receive(number, ready, now);
+                        self.note(source, ready, outcome);
                     }
                 }
-                Source::Tun(_) => self.forward(now)?,
+                Source::Tun(_) => {
+                    let outcome = self.forward(now).into();
+                    self.note(source, ready, outcome);
+                }
                 _ => self.change(),
             }
         }
+        self.mend();
         self.rest.note(now, self.came, other_work);
         self.parts.inside.flush();
         self.send();
         self.hand_over();
         Ok(())
+    }
+
+    /// Waits for the next turn. A wait that fails is tried once more, with a new poller.
+    fn wait(&mut self) -> io::Result<Instant> {
+        let (reactor, due) = (&mut self.parts.reactor, self.health.due());
+        reactor.wait(due).or_else(|_| {
+            reactor.reopen()?;
+            reactor.wait(due)
+        })
+    }
+
+    /// Records what became of a source. The first thread makes a lost device again.
+    fn note(&mut self, source: Source, ready: Ready, outcome: Outcome) {
+        let (parts, health) = (&mut self.parts, &mut self.health);
+        let name = || format!("{} of a packet thread", ready.owner);
+        let error = match outcome {
+            Outcome::Again => return,
+            Outcome::Rest(error) => {
+                health.rests((source, ready.token), name, &error, self.now);
+                let silenced = parts.reactor.set_interest(ready.token, Interest::NONE);
+                let Err(error) = silenced else { return };
+                error
+            }
+            Outcome::Lost(error) => error,
+        };
+        health.lost(source, name, &error, self.now);
+        if let Source::Udp(number) = source {
+            parts.sockets.lose(number, &mut parts.reactor);
+        } else {
+            parts.inside.lose(&mut parts.reactor);
+            parts.lost.store(self.made + 1, Release);
+            parts.first.wake();
+        }
+    }
+
+    /// Tries the sources that are due.
+    fn mend(&mut self) {
+        let parts = &mut self.parts;
+        if let Some((number, error)) = parts.sockets.take_failed() {
+            parts.sockets.lose(number, &mut parts.reactor);
+            let name = || "udp of a packet thread".to_owned();
+            self.health
+                .lost(Source::Udp(number), name, &error, self.now);
+        }
+        while let Some((source, _, token)) = self.health.next_due(self.now) {
+            let mended = match (token, source) {
+                (Some(token), _) => parts.reactor.set_interest(token, Interest::READ),
+                (None, Source::Udp(number)) => parts.sockets.reopen(number, &mut parts.reactor),
+                // The first thread gives this one another queue.
+                (None, _) => Err(io::Error::other("the device is not there yet")),
+            };
+            match mended {
+                Ok(()) => self.health.works(source, self.now),
+                Err(error) => self.health.still_lost(source, &error, self.now),
+            }
+        }
     }
 
     /// Applies pending changes. If the first thread is gone, this one ends.
@@ -132,8 +202,20 @@ impl Worker {
         parts.waker.clear();
         let mut taken = 0;
         loop {
-            match parts.changes.try_recv() {
-                Ok(change) => parts.path.apply(change),
+            match parts.orders.try_recv() {
+                Ok(Order::Change(change)) => parts.path.apply(change),
+                Ok(Order::Queue(queue, made)) => {
+                    let source = Source::Tun(0);
+                    self.made = made;
+                    match parts.inside.put(queue, &mut parts.reactor) {
+                        Ok(()) => self.health.works(source, self.now),
+                        Err(error) => {
+                            let error = io::Error::other(format!("{error:#}"));
+                            self.health.still_lost(source, &error, self.now);
+                        }
+                    }
+                    continue;
+                }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
                     self.is_over = true;
@@ -148,7 +230,7 @@ impl Worker {
         }
     }
 
-    fn receive(&mut self, number: u32, ready: Ready, now: Instant) -> io::Result<()> {
+    fn receive(&mut self, number: u32, ready: Ready, now: Instant) -> Outcome {
         let Self {
             parts,
             received,
@@ -158,11 +240,10 @@ impl Worker {
             ..
         } = self;
         for _ in 0..READS {
-            if let Err(error) = parts.sockets.receive(number, received) {
-                // A socket that fails to read would stay ready, and the loop would never wait
-                // again.
-                tracing::error!(%error, socket = number, "a socket failed; it is not read any more");
-                return parts.reactor.set_interest(ready.token, Interest::NONE);
+            match parts.sockets.receive(number, received) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => return error.into(),
             }
             *came += received.iter().count() as u64;
             for datagram in received.iter() {
@@ -182,7 +263,7 @@ impl Worker {
                 break;
             }
         }
-        Ok(())
+        Outcome::Again
     }
 
     fn forward(&mut self, now: Instant) -> io::Result<()> {
@@ -270,6 +351,7 @@ impl Worker {
         stats.udp = parts.sockets.stats();
         stats.send_dropped = parts.sockets.dropped;
         stats.nowhere = parts.inside.nowhere;
+        stats.faults = self.health.faults();
         stats.written = parts.inside.written();
         *parts.stats.lock().unwrap_or_else(PoisonError::into_inner) = *stats;
     }

@@ -5,6 +5,7 @@ use reactor::{DescriptorInfo, SysCounts, usage};
 
 use super::{Rows, Step, micros, rounded, seconds};
 use crate::core::Core;
+use crate::health::Trouble;
 use crate::sockets::End;
 use control::rows;
 
@@ -140,5 +141,20 @@ pub(super) fn server(core: &Core, clients: usize, out: &mut Rows) {
         timers: counts.timers.into(),
         sockets: core.sockets.len() as u64,
         clients: clients as u64,
+        faults: core.health.faults() + core.shards.sum().faults,
+        sources: sources(core),
     });
+}
+
+/// The descriptors that have failed.
+fn sources(core: &Core) -> Vec<rows::ServerSource> {
+    let row = |trouble: &Trouble| rows::ServerSource {
+        name: trouble.name.clone(),
+        state: trouble.state.name().into(),
+        faults: trouble.faults,
+        since_s: seconds(core.now.since(trouble.since)),
+        next_try_s: trouble.next_try().map(|at| seconds(at.since(core.now))),
+        reason: trouble.reason.clone(),
+    };
+    core.health.troubles().into_iter().map(row).collect()
 }

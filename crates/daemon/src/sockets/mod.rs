@@ -4,16 +4,20 @@
 //! and writes them.
 
 mod outside;
+mod slot;
 mod traffic;
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
+use base::slab::Key;
 use base::{Route, Slab};
 use reactor::{
     AddError, BufferReport, Instruction, Interest, Reactor, SendBatch, SocketStats, Token,
     UdpOptions, UdpSocket,
 };
+
+use self::slot::Slot;
 
 use super::source::Source;
 use crate::config::{Event, Listen, Role, Sockets as Mode, Steer};
@@ -33,15 +37,16 @@ pub(super) enum End {
 /// A socket that many tunnels share.
 struct Shared {
     end: End,
-    socket: UdpSocket,
-    token: Token,
+    socket: Slot,
+    /// `None` while the socket is lost.
+    token: Option<Token>,
     out: SendBatch,
     blocked: bool,
 }
 
 /// A tunnel's own socket, connected to its peer.
 struct Own {
-    socket: UdpSocket,
+    socket: Slot,
     token: Option<Token>,
     peer: SocketAddr,
     /// The shared socket it was made for.
@@ -64,6 +69,8 @@ pub(super) struct Sockets {
     /// Number of datagrams that could not be sent, and the last error.
     pub(super) dropped: u64,
     pub(super) last_error: Option<io::Error>,
+    /// A socket that cannot be watched any more; see [`Sockets::take_failed`].
+    failed: Option<(u32, io::Error)>,
 }
 
 impl Sockets {
@@ -80,6 +87,7 @@ impl Sockets {
             closed: SocketStats::default(),
             dropped: 0,
             last_error: None,
+            failed: None,
         }
     }
 
@@ -95,13 +103,13 @@ impl Sockets {
         let shared = end == End::Lns && self.per_tunnel(end);
         let options = options(event, shared || event.shards > 1);
         let bound = match event.shards {
-            1 => UdpSocket::bind(listen.addr, &options),
+            1 => Slot::open(listen.addr, options),
             // A socket without port sharing is bound first, so that an address in use by another
             // daemon is refused and not shared. This socket also determines the port, since the
             // kernel may otherwise choose one that other sockets share.
             _ => UdpSocket::bind(listen.addr, &UdpOptions::default())
                 .map(|alone| alone.local_addr())
-                .and_then(|address| UdpSocket::bind(address, &options)),
+                .and_then(|address| Slot::open(address, options)),
         };
         let socket = match bound {
             Ok(socket) => socket,
@@ -109,13 +117,9 @@ impl Sockets {
             Err(error) => return Err(error),
         };
         let number = self.shared.len() as u64;
-        let owner = if end == End::Lns { "lns" } else { "lac" };
-        let token = reactor.add(
-            &socket,
-            owner,
-            Source::Udp(number as u32).to_bits(),
-            Interest::READ,
-        )?;
+        let owner = end.owner();
+        let source = Source::Udp(number as u32);
+        let token = watch(&socket, owner, source, reactor)?;
         tracing::info!(address = %socket.local_addr(), end = owner, "listening");
         for report in reports(&socket) {
             if report.is_short() {
@@ -128,7 +132,7 @@ impl Sockets {
         self.shared.push(Shared {
             end,
             socket,
-            token,
+            token: Some(token),
             out,
             blocked: false,
         });
@@ -139,18 +143,18 @@ impl Sockets {
     pub(super) fn copy(&self, event: &Event, reactor: &mut Reactor) -> io::Result<Self> {
         let mut copy = Self::new(None, None);
         for (number, shared) in self.shared.iter().enumerate() {
-            let socket = UdpSocket::bind(shared.socket.local_addr(), &options(event, true))?;
+            let socket = Slot::open(shared.socket.local_addr(), options(event, true))?;
             // The buffer sizes of the first socket were reported; no other may silently have
             // smaller ones.
             if reports(&socket).ne(reports(&shared.socket)) {
                 tracing::warn!(address = %socket.local_addr(), "a further thread's buffers differ from the first one's");
             }
-            let source = Source::Udp(number as u32).to_bits();
-            let token = reactor.add(&socket, "udp", source, Interest::READ)?;
+            let source = Source::Udp(number as u32);
+            let token = watch(&socket, "udp", source, reactor)?;
             copy.shared.push(Shared {
                 end: shared.end,
                 socket,
-                token,
+                token: Some(token),
                 out: SendBatch::new(QUEUE),
                 blocked: false,
             });
@@ -161,7 +165,10 @@ impl Sockets {
     /// Installs the program that chooses the socket for a datagram to a shared address.
     pub(super) fn steer(&self, program: &[Instruction]) -> io::Result<()> {
         let mut shared = self.shared.iter();
-        shared.try_for_each(|shared| shared.socket.steer(program))
+        shared.try_for_each(|shared| {
+            let socket = shared.socket.socket();
+            socket.map_or(Ok(()), |socket| socket.steer(program))
+        })
     }
 
     /// The addresses bound for `end`.
@@ -277,7 +284,7 @@ impl Sockets {
             connect: Some(peer),
             ..UdpOptions::default()
         };
-        let socket = UdpSocket::bind(bind, &options).map_err(AddError::Io)?;
+        let socket = Slot::open(bind, options).map_err(AddError::Io)?;
         let key = self.own.insert(Own {
             socket,
             token: None,
@@ -285,48 +292,131 @@ impl Sockets {
             parent,
         });
         let number = self.shared.len() as u32 + key.index;
-        let owner = if reuse_port {
-            "lns tunnel"
-        } else {
-            "lac tunnel"
-        };
-        let own = self.own.get_mut(key).expect("it was inserted just now");
-        let source = Source::Udp(number).to_bits();
-        match reactor.add(&own.socket, owner, source, Interest::READ) {
-            Ok(token) => own.token = Some(token),
+        match self.watch_own(key, reactor) {
+            Ok(()) => Ok(number),
             Err(error) => {
                 self.own.remove(key);
-                return Err(error);
+                Err(error)
             }
         }
-        Ok(number)
     }
 
-    /// Closes a tunnel's own socket; does nothing for a shared one.
-    pub(super) fn close(&mut self, number: u32, reactor: &mut Reactor) {
+    fn watch_own(&mut self, key: Key, reactor: &mut Reactor) -> Result<(), AddError> {
+        let number = self.shared.len() as u32 + key.index;
+        let Some(own) = self.own.get_mut(key) else {
+            return Ok(());
+        };
+        let owner = match self.shared[own.parent as usize].end {
+            End::Lns => "lns tunnel",
+            End::Lac => "lac tunnel",
+        };
+        own.token = Some(watch(&own.socket, owner, Source::Udp(number), reactor)?);
+        Ok(())
+    }
+
+    /// Closes a socket that failed. Its number stays; datagrams for it are dropped and counted
+    /// until [`Sockets::reopen`].
+    pub(super) fn lose(&mut self, number: u32, reactor: &mut Reactor) {
+        if self.spare_for == number {
+            self.dropped += self.spare.clear() as u64;
+        }
+        let token = match self.shared.get_mut(number as usize) {
+            Some(shared) => {
+                shared.socket.lose();
+                self.dropped += shared.out.clear() as u64;
+                self.blocked -= usize::from(core::mem::take(&mut shared.blocked));
+                shared.token.take()
+            }
+            None => {
+                let own = self.own.at_mut(number - self.shared.len() as u32);
+                own.and_then(|own| {
+                    own.socket.lose();
+                    own.token.take()
+                })
+            }
+        };
+        if let Some(token) = token {
+            reactor.remove(token);
+        }
+    }
+
+    /// Opens a lost socket again, at its old address. A tunnel's own socket may be gone meanwhile;
+    /// there is nothing to do then.
+    pub(super) fn reopen(&mut self, number: u32, reactor: &mut Reactor) -> io::Result<()> {
+        if let Some(shared) = self.shared.get_mut(number as usize) {
+            shared.socket.reopen()?;
+            let source = Source::Udp(number);
+            let watched = watch(&shared.socket, shared.end.owner(), source, reactor);
+            shared.token = watched.as_ref().ok().copied();
+            if watched.is_err() {
+                shared.socket.lose();
+            }
+            return Ok(watched.map(drop)?);
+        }
+        let Some(key) = self.own.key_at(number - self.shared.len() as u32) else {
+            return Ok(());
+        };
+        if let Some(own) = self.own.get_mut(key) {
+            own.socket.reopen()?;
+        }
+        let watched = self.watch_own(key, reactor);
+        if watched.is_err()
+            && let Some(own) = self.own.get_mut(key)
+        {
+            own.socket.lose();
+        }
+        Ok(watched?)
+    }
+
+    /// Closes a tunnel's own socket; does nothing for a shared one. Returns whether it did.
+    pub(super) fn close(&mut self, number: u32, reactor: &mut Reactor) -> bool {
         let Some(index) = number.checked_sub(self.shared.len() as u32) else {
-            return;
+            return false;
         };
         let Some(key) = self.own.key_at(index) else {
-            return;
+            return false;
         };
         if self.spare_for == number {
             self.flush_spare();
         }
         let Some(own) = self.own.remove(key) else {
-            return;
+            return false;
         };
         self.closed = add(self.closed, own.socket.stats());
         if let Some(token) = own.token {
             reactor.remove(token);
         }
+        true
     }
 }
 
+impl End {
+    /// The owner's name of its shared sockets.
+    fn owner(self) -> &'static str {
+        match self {
+            End::Lns => "lns",
+            End::Lac => "lac",
+        }
+    }
+}
+
+fn watch(
+    slot: &Slot,
+    owner: &'static str,
+    source: Source,
+    reactor: &mut Reactor,
+) -> Result<Token, AddError> {
+    let fd = slot
+        .fd()
+        .ok_or_else(|| AddError::Io(ErrorKind::NotConnected.into()))?;
+    reactor.add(fd, owner, source.to_bits(), Interest::READ)
+}
+
 /// The sizes that the kernel granted for the socket's buffers.
-fn reports(socket: &UdpSocket) -> impl Iterator<Item = BufferReport> {
-    let reports = [socket.receive_buffer(), socket.send_buffer()];
-    reports.into_iter().flatten()
+fn reports(slot: &Slot) -> impl Iterator<Item = BufferReport> {
+    let socket = slot.socket();
+    let reports = socket.map(|socket| [socket.receive_buffer(), socket.send_buffer()]);
+    reports.into_iter().flatten().flatten()
 }
 
 /// Options of a shared socket.

@@ -9,7 +9,7 @@ use reactor::{Interest, Reactor, RecvBatch, SendOutcome};
 use super::{Shared, Sockets};
 
 impl Sockets {
-    /// Reads a batch from the socket `number`; `false` if there is no such socket.
+    /// Reads a batch from the socket `number`; `false` if there is no such socket now.
     pub(crate) fn receive(&mut self, number: u32, batch: &mut RecvBatch) -> io::Result<bool> {
         let socket = match self.shared.get_mut(number as usize) {
             Some(shared) => &mut shared.socket,
@@ -18,8 +18,7 @@ impl Sockets {
                 None => return Ok(false),
             },
         };
-        socket.recv(batch)?;
-        Ok(true)
+        socket.receive(batch)
     }
 
     /// The number of the socket that a datagram from `peer` on socket `number` belongs to.
@@ -116,6 +115,11 @@ impl Sockets {
         }
     }
 
+    /// The number of a socket that cannot be watched any more, and why. It would never send again.
+    pub(crate) fn take_failed(&mut self) -> Option<(u32, io::Error)> {
+        self.failed.take()
+    }
+
     fn flush_shared(&mut self, number: usize, reactor: &mut Reactor) {
         let shared = &mut self.shared[number];
         let outcome = shared.socket.send(&mut shared.out);
@@ -131,8 +135,11 @@ impl Sockets {
             } else {
                 self.blocked -= 1;
             }
-            if let Err(error) = reactor.set_interest(shared.token, interest) {
-                tracing::error!(%error, "cannot watch a socket for writing");
+            let watched = shared
+                .token
+                .map(|token| reactor.set_interest(token, interest));
+            if let Some(Err(error)) = watched {
+                self.failed = Some((number as u32, error));
             }
         }
         self.note(outcome);

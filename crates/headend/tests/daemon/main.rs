@@ -1,6 +1,7 @@
 //! Tests the built daemon, its command line and its control socket, on loopback.
 
 mod control;
+mod faults;
 mod lifecycle;
 mod pages;
 mod routes;

@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use reactor::namespace::Namespace;
 use serde_json::{Value, json};
 
 /// The binary under test.
@@ -46,6 +47,41 @@ impl Drop for Directory {
     }
 }
 
+/// The socket and the log of a daemon that is to be started.
+struct Place {
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+impl Place {
+    fn spawn(self, mut command: Command, namespace: Option<&Namespace>, name: &str) -> Daemon {
+        let Self { socket, log } = self;
+        let log_file = fs::File::create(&log).unwrap();
+        if let Some(namespace) = namespace {
+            namespace.command(&mut command).unwrap();
+        }
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log_file)
+            .spawn()
+            .unwrap();
+        let mut daemon = Daemon { child, socket, log };
+        let started = Instant::now();
+        while UnixStream::connect(&daemon.socket).is_err() {
+            let ended = daemon.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{name} ended: {}", daemon.log());
+            assert!(
+                started.elapsed() < PATIENCE,
+                "{name} does not listen: {}",
+                daemon.log()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        daemon
+    }
+}
+
 /// A running daemon; killed if the test does not end it.
 pub(crate) struct Daemon {
     child: Child,
@@ -66,6 +102,16 @@ impl Daemon {
         sections: &str,
         descriptors: Option<u32>,
     ) -> Self {
+        let (place, command) = Self::prepare(directory, name, sections, descriptors);
+        place.spawn(command, None, name)
+    }
+
+    fn prepare(
+        directory: &Directory,
+        name: &str,
+        sections: &str,
+        descriptors: Option<u32>,
+    ) -> (Place, Command) {
         let socket = directory.path(&format!("{name}.sock"));
         let config = format!(
             "[control]\nsocket = {:?}\n[log]\nto = \"stderr\"\nlevel = \"debug\"\n{sections}",
@@ -85,26 +131,18 @@ impl Daemon {
             }
         };
         command.arg("run").arg("--config").arg(&config);
-        let log_file = fs::File::create(&log).unwrap();
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log_file)
-            .spawn()
-            .unwrap();
-        let mut daemon = Self { child, socket, log };
-        let started = Instant::now();
-        while UnixStream::connect(&daemon.socket).is_err() {
-            let ended = daemon.child.try_wait().unwrap();
-            assert!(ended.is_none(), "{name} ended: {}", daemon.log());
-            assert!(
-                started.elapsed() < PATIENCE,
-                "{name} does not listen: {}",
-                daemon.log()
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        daemon
+        (Place { socket, log }, command)
+    }
+
+    /// Starts a daemon in a network namespace.
+    pub(crate) fn start_in(
+        namespace: &Namespace,
+        directory: &Directory,
+        name: &str,
+        sections: &str,
+    ) -> Self {
+        let (daemon, command) = Self::prepare(directory, name, sections, None);
+        daemon.spawn(command, Some(namespace), name)
     }
 
     /// Starts an LNS on a free port of 127.0.0.1; returns it and its address.

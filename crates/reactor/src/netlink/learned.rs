@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::{LOCAL_MAX, Netlink, Request, family, octets};
 
 /// `RTPROT_BGP`: the origin of the route, as `ip route` shows it.
-const ORIGIN: u8 = 186;
+pub const ORIGIN: u8 = 186;
 
 /// A change of a learned route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

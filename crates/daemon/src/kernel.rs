@@ -1,0 +1,354 @@
+//! The TUN device as the daemon wants it, compared with what the kernel has: its addresses, and the
+//! routes of pools and `[tun] routes`.
+//!
+//! The kernel drops the routes of a device that is set down, and another program may remove an
+//! address. [`Keeper`] looks at start, after each notification about the device, and after
+//! notifications were lost. It sets again what is missing and logs that. It sets no device up that
+//! an operator set down.
+//!
+//! Start with [`Keeper::check`].
+
+use std::io;
+use std::net::IpAddr;
+
+use anyhow::{Context, Result};
+use base::{Duration, Instant};
+use reactor::netlink::{FoundLink, Monitor, Netlink, Notice, RouteFilter};
+use reactor::tun::{Tun, TunOptions};
+use reactor::{Interest, Reactor, Token};
+
+use super::source::Source;
+use crate::config;
+
+/// Delay from a notification to the comparison, so that one comparison covers several changes.
+const SETTLE: Duration = Duration::from_millis(20);
+/// Interval of comparisons while something cannot be set.
+const RETRY: Duration = Duration::from_secs(5);
+/// Datagrams of notifications read in a turn.
+const READS: usize = 64;
+/// The kernel's main routing table.
+const MAIN: u32 = 254;
+
+/// An address or network, with the length of its prefix.
+type Network = (IpAddr, u8);
+
+/// The device as the configuration describes it.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) name: String,
+    mtu: u32,
+    /// Whether subscribers' sessions end here, so that we send ICMP errors.
+    terminates: bool,
+    addresses: Vec<Network>,
+    routes: Vec<Network>,
+    options: TunOptions,
+}
+
+impl Wanted {
+    pub(super) fn of(settings: &config::Subscribers) -> Option<Self> {
+        let tun = settings.tun.as_ref()?;
+        let edge = &settings.edge;
+        let mut addresses = Vec::new();
+        if edge.terminate {
+            addresses.push((edge.address.into(), 32));
+            if !edge.address_v6.is_unspecified() {
+                addresses.push((edge.address_v6.into(), 128));
+            }
+        }
+        let pools = settings.pools.iter().flat_map(|pool| &pool.ranges);
+        let pools = pools.flat_map(|range| range.networks());
+        let routes = pools.chain(tun.routes.iter().copied());
+        Some(Self {
+            name: tun.name.clone(),
+            mtu: tun.mtu.into(),
+            terminates: edge.terminate,
+            addresses,
+            routes: routes
+                .map(|network| (network.address(), network.length()))
+                .collect(),
+            options: TunOptions {
+                offloads: true,
+                queues: usize::from(edge.paths),
+            },
+        })
+    }
+
+    /// Creates the device with its addresses and routes. Returns its queues.
+    pub(super) fn make(&mut self) -> Result<Vec<Tun>> {
+        let queues = Tun::open_queues(&self.name, &self.options)?;
+        // The kernel has replaced `%d` by a number.
+        self.name = queues[0].name().to_owned();
+        self.set_up()
+            .with_context(|| format!("cannot set up the device {}", self.name))?;
+        Ok(queues)
+    }
+
+    fn set_up(&self) -> Result<()> {
+        let mut netlink = Netlink::open()?;
+        let name = self.name.as_str();
+        netlink.set_mtu(name, self.mtu)?;
+        if self.terminates {
+            take_errors(name);
+        }
+        netlink.set_up(name, true)?;
+        for &(address, length) in &self.addresses {
+            netlink.add_address(name, address, length)?;
+        }
+        for &(network, length) in &self.routes {
+            netlink
+                .add_route(network, length, None, name)
+                .with_context(|| format!("route to {network}/{length}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Lets the kernel accept ICMP errors from us. They arrive through the device with one of the
+/// host's own addresses as source, which the kernel rejects by default.
+fn take_errors(name: &str) {
+    let key = format!("/proc/sys/net/ipv4/conf/{name}/accept_local");
+    if let Err(error) = std::fs::write(&key, "1") {
+        tracing::warn!(%key, %error, "senders will get no ICMP error for packets that are too large");
+    }
+}
+
+/// What the kernel lacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) addresses: Vec<Network>,
+    pub(super) routes: Vec<Network>,
+}
+
+impl Missing {
+    fn is_empty(&self) -> bool {
+        self.addresses.is_empty() && self.routes.is_empty()
+    }
+}
+
+/// The state of the device at the last comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    Up,
+    /// An operator or a program set it down; packets are dropped.
+    Down,
+    /// It is gone, or another device has its name.
+    Gone,
+}
+
+/// Compares the device with what is wanted, and sets again what is missing.
+pub(super) struct Keeper {
+    pub(super) wanted: Wanted,
+    index: u32,
+    monitor: Option<(Monitor, Token)>,
+    notices: Vec<Notice>,
+    check_at: Option<Instant>,
+    pub(super) link: Link,
+    /// The device was down since the last comparison, so routes that others set are gone too.
+    was_down: bool,
+    pub(super) missing: Missing,
+    /// Why something is still missing.
+    pub(super) reason: Option<String>,
+    /// Addresses and routes that were set again since the start.
+    pub(super) restored: u64,
+}
+
+impl Keeper {
+    /// Starts to watch the device, which was just made.
+    pub(super) fn open(wanted: Wanted, reactor: &mut Reactor) -> Result<Self> {
+        let mut keeper = Self {
+            index: Netlink::open()?.index(&wanted.name)?,
+            wanted,
+            monitor: None,
+            notices: Vec::new(),
+            check_at: Some(Instant::ZERO),
+            link: Link::Up,
+            was_down: false,
+            missing: Missing::default(),
+            reason: None,
+            restored: 0,
+        };
+        keeper.watch(reactor)?;
+        Ok(keeper)
+    }
+
+    /// The interface index of the device.
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// When [`Keeper::check`] is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.check_at
+    }
+
+    /// Opens the socket of notifications. All that was missed meanwhile is compared.
+    pub(super) fn watch(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        let monitor = Monitor::open()?;
+        let source = Source::Kernel.to_bits();
+        let token = reactor.add(&monitor, "netlink", source, Interest::READ)?;
+        self.monitor = Some((monitor, token));
+        self.check_at = Some(Instant::ZERO);
+        Ok(())
+    }
+
+    /// Closes the socket of notifications after a failure.
+    pub(super) fn unwatch(&mut self, reactor: &mut Reactor) {
+        if let Some((_, token)) = self.monitor.take() {
+            reactor.remove(token);
+        }
+    }
+
+    /// Reads notifications.
+    pub(super) fn read(&mut self, now: Instant) -> io::Result<()> {
+        let Some((monitor, _)) = &mut self.monitor else {
+            return Ok(());
+        };
+        self.notices.clear();
+        for _ in 0..READS {
+            if !monitor.read(&mut self.notices)? {
+                break;
+            }
+        }
+        let mut ours = false;
+        for notice in &self.notices {
+            ours |= match notice {
+                Notice::Link(FoundLink { index, is_up }) if *index == self.index => {
+                    self.was_down |= !is_up;
+                    true
+                }
+                Notice::LinkGone(index) | Notice::Address(index) | Notice::Route(index) => {
+                    *index == self.index
+                }
+                Notice::Overflow => {
+                    tracing::info!("notifications of the kernel were lost; comparing everything");
+                    true
+                }
+                Notice::Link(_) => false,
+            };
+        }
+        if ours {
+            self.check_at.get_or_insert(now + SETTLE);
+        }
+        Ok(())
+    }
+
+    /// The device was made again.
+    pub(super) fn made(&mut self, wanted: Wanted, now: Instant) -> io::Result<()> {
+        self.wanted = wanted;
+        self.index = Netlink::open()?.index(&self.wanted.name)?;
+        (self.link, self.was_down) = (Link::Up, false);
+        self.check_at = Some(now + SETTLE);
+        Ok(())
+    }
+
+    /// Compares wanted with found if that is due. Returns whether the kernel has dropped what other
+    /// parts of the daemon set on the device.
+    pub(super) fn check(&mut self, now: Instant) -> bool {
+        if self.check_at.is_none_or(|at| at > now) {
+            return false;
+        }
+        self.check_at = None;
+        let before = self.link;
+        let compared = self.compare();
+        self.reason = compared.as_ref().err().map(ToString::to_string);
+        if let Err(error) = &compared {
+            tracing::warn!(device = %self.wanted.name, %error, "the device cannot be compared with what is wanted");
+        }
+        if self.link != before {
+            self.log_link();
+        }
+        if compared.is_err() || (self.link == Link::Up && !self.missing.is_empty()) {
+            self.check_at = Some(now + RETRY);
+        }
+        self.link == Link::Up && core::mem::take(&mut self.was_down)
+    }
+
+    fn log_link(&self) {
+        let device = &self.wanted.name;
+        match self.link {
+            Link::Up => tracing::info!(%device, "the device is up"),
+            Link::Down => {
+                tracing::warn!(%device, "the device was set down: subscribers' packets are dropped until it is up");
+            }
+            Link::Gone => tracing::warn!(%device, "the device is gone"),
+        }
+    }
+
+    fn compare(&mut self) -> io::Result<()> {
+        let mut netlink = Netlink::open()?;
+        let link = netlink.link(&self.wanted.name)?;
+        let link = link.filter(|link| link.index == self.index);
+        self.link = match link {
+            None => Link::Gone,
+            Some(link) if link.is_up => Link::Up,
+            Some(_) => Link::Down,
+        };
+        self.was_down |= self.link == Link::Down;
+        if self.link == Link::Gone {
+            self.missing = self.all();
+            return Ok(());
+        }
+        self.missing = self.find(&mut netlink)?;
+        if self.link == Link::Up && !self.missing.is_empty() {
+            self.set_missing(&mut netlink)?;
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> Missing {
+        Missing {
+            addresses: self.wanted.addresses.clone(),
+            routes: self.wanted.routes.clone(),
+        }
+    }
+
+    fn find(&self, netlink: &mut Netlink) -> io::Result<Missing> {
+        let addresses = netlink.addresses(self.index)?;
+        let mut routes = Vec::new();
+        for is_ipv4 in [true, false] {
+            let wanted = &self.wanted.routes;
+            if wanted
+                .iter()
+                .any(|(network, _)| network.is_ipv4() == is_ipv4)
+            {
+                let found = netlink.routes(RouteFilter {
+                    is_ipv4,
+                    table: MAIN,
+                    protocol: None,
+                    interface: Some(self.index),
+                })?;
+                routes.extend(found.into_iter().map(|route| route.to));
+            }
+        }
+        let mut missing = self.all();
+        missing.addresses.retain(|one| !addresses.contains(one));
+        let routes: hashbrown::HashSet<Network> = routes.into_iter().collect();
+        missing.routes.retain(|one| !routes.contains(one));
+        Ok(missing)
+    }
+
+    fn set_missing(&mut self, netlink: &mut Netlink) -> io::Result<()> {
+        let name = self.wanted.name.as_str();
+        let (mut addresses, mut routes, mut failure) = (0_u64, 0_u64, None);
+        let mut is_set = |set: io::Result<()>, count: &mut u64| {
+            let is_set = set.is_ok();
+            *count += u64::from(is_set);
+            failure = set.err().or(failure.take());
+            is_set
+        };
+        self.missing.addresses.retain(|&(address, length)| {
+            !is_set(netlink.add_address(name, address, length), &mut addresses)
+        });
+        self.missing.routes.retain(|&(network, length)| {
+            !is_set(netlink.add_route(network, length, None, name), &mut routes)
+        });
+        self.restored += addresses + routes;
+        if addresses + routes > 0 {
+            tracing::info!(device = %name, addresses, routes, "the device had lost addresses or routes; they are set again");
+        }
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests;

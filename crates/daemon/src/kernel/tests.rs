@@ -1,0 +1,78 @@
+use base::Duration;
+use reactor::namespace::Namespace;
+use reactor::{PollerKind, StoreKind};
+
+use super::*;
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(1_000_000 + ms)
+}
+
+fn wanted() -> Wanted {
+    let network = |text: &str| text.parse::<IpAddr>().unwrap();
+    Wanted {
+        name: "inside%d".into(),
+        mtu: 1400,
+        terminates: true,
+        addresses: vec![(network("10.255.0.1"), 32), (network("2001:db8::1"), 128)],
+        routes: vec![(network("10.64.0.0"), 16), (network("2001:db8:1::"), 48)],
+        options: TunOptions {
+            offloads: true,
+            queues: 1,
+        },
+    }
+}
+
+#[test]
+fn what_another_program_removes_is_found_and_set_again() {
+    // Without the privilege this test cannot check anything.
+    let Ok(namespace) = Namespace::new() else {
+        return;
+    };
+    let work = || {
+        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab).unwrap();
+        let mut wanted = wanted();
+        let _queues = wanted.make().unwrap();
+        assert_eq!(wanted.name, "inside0");
+        let mut keeper = Keeper::open(wanted, &mut reactor).unwrap();
+        assert!(!keeper.check(at(0)));
+        assert_eq!((&keeper.missing, keeper.restored), (&Missing::default(), 0));
+        assert_eq!(keeper.due(), None);
+
+        let mut netlink = Netlink::open().unwrap();
+        let route = reactor::netlink::Route {
+            to: ("10.64.0.0".parse().unwrap(), 16),
+            way: reactor::netlink::Way {
+                via: None,
+                interface: keeper.index(),
+            },
+            metric: 0,
+            source: None,
+        };
+        netlink.remove(&route).unwrap();
+        keeper.read(at(10)).unwrap();
+        assert_eq!(keeper.due(), Some(at(30)), "changes settle first");
+        assert!(!keeper.check(at(30)));
+        assert_eq!(keeper.restored, 1);
+
+        // A device that is set down loses its routes, and its IPv6 address.
+        netlink.set_up("inside0", false).unwrap();
+        keeper.read(at(100)).unwrap();
+        assert!(!keeper.check(at(200)));
+        assert_eq!(keeper.link, Link::Down);
+        assert!(keeper.missing.routes.len() == 2, "{:?}", keeper.missing);
+        netlink.set_up("inside0", true).unwrap();
+        keeper.read(at(300)).unwrap();
+        assert!(keeper.check(at(400)), "what others set on it is gone too");
+        assert_eq!(
+            (keeper.link, &keeper.missing),
+            (Link::Up, &Missing::default())
+        );
+        // Our own changes are notified as well; there is no difference then.
+        let restored = keeper.restored;
+        keeper.read(at(500)).unwrap();
+        assert!(!keeper.check(at(600)));
+        assert_eq!(keeper.restored, restored);
+    };
+    namespace.run(work).unwrap();
+}

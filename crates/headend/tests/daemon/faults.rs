@@ -1,0 +1,211 @@
+//! Tests that a failing device or descriptor ends nothing: it is logged, counted, shown, and made
+//! again.
+
+use std::fs;
+use std::net::{IpAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use reactor::namespace::Namespace;
+use reactor::netlink::{Netlink, RouteFilter};
+use serde_json::json;
+
+use crate::support::{Daemon, Directory};
+
+const EDGE: &str = "\
+[lns]
+listen = [\"127.0.0.1:1701\"]
+[ppp]
+address = \"10.64.255.1\"
+authenticate = \"nobody\"
+[[pool]]
+name = \"home\"
+ranges = [\"10.64.0.0/24\"]
+[tun]
+name = \"inside\"
+routes = [\"10.99.0.0/16\"]
+";
+
+/// An edge with a TUN device in a namespace of its own, with one subscriber. `None` without the
+/// privilege.
+fn edge(directory: &Directory, more: &str) -> Option<(Namespace, Daemon, Daemon)> {
+    let namespace = Namespace::new().ok()?;
+    let edge = Daemon::start_in(&namespace, directory, "lns", &format!("{EDGE}{more}"));
+    // A file with a secret must be private.
+    let path = directory.write("lac.toml", "");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    let client =
+        "[lac]\nlisten = [\"127.0.0.1:0\"]\n[client]\nname = \"one\"\nsecret = \"sesame\"\n";
+    let clients = Daemon::start_in(&namespace, directory, "lac", client);
+    let session = json!({"session": true});
+    clients.client().create("127.0.0.1:1701", 2, 1, session);
+    Some((namespace, edge, clients))
+}
+
+/// The addresses of the device, and the routes through it; `None` if there is no device.
+fn device(netlink: &mut Netlink) -> Option<(Vec<String>, Vec<String>)> {
+    let link = netlink.link("inside").unwrap()?;
+    let shown = |(address, length): (IpAddr, u8)| format!("{address}/{length}");
+    let addresses = netlink.addresses(link.index).unwrap();
+    let v4 = addresses
+        .into_iter()
+        .filter(|(address, _)| address.is_ipv4());
+    let routes = netlink.routes(RouteFilter {
+        is_ipv4: true,
+        table: 254,
+        protocol: None,
+        interface: Some(link.index),
+    });
+    let routes = routes.unwrap().into_iter().map(|route| shown(route.to));
+    Some((v4.map(shown).collect(), routes.collect()))
+}
+
+/// Waits until the device has all its addresses and routes.
+fn await_device(netlink: &mut Netlink, daemon: &Daemon) {
+    let started = Instant::now();
+    let wanted = ["10.64.0.0/24".to_owned(), "10.99.0.0/16".to_owned()];
+    loop {
+        if let Some((addresses, routes)) = device(netlink)
+            && addresses == ["10.64.255.1/32"]
+            && wanted.iter().all(|one| routes.contains(one))
+        {
+            return;
+        }
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "{}",
+            daemon.log()
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_device_that_is_deleted_is_made_again_and_no_peer_is_lost() {
+    let directory = Directory::new();
+    // Without the privilege this test cannot check anything.
+    let Some((namespace, mut edge, clients)) = edge(&directory, "") else {
+        return;
+    };
+    let mut netlink = namespace.netlink().unwrap();
+    await_device(&mut netlink, &edge);
+    for round in 1..=3 {
+        netlink.delete("inside").unwrap();
+        edge.client()
+            .await_stats("the device is made again", |stats| {
+                let source = &stats["sources"][0];
+                source["faults"] == round && source["state"] == "works"
+            });
+        await_device(&mut netlink, &edge);
+    }
+    let stats = edge.client().stats();
+    assert_eq!(stats["faults"], 3, "{stats}");
+    let source = &stats["sources"][0];
+    assert_eq!(source["name"], "tun inside");
+    assert!(
+        source["reason"].as_str().unwrap().contains("bad state"),
+        "{source}"
+    );
+    let shown = edge.cli("show server");
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.contains("sources that failed") && shown.contains("tun inside"),
+        "{shown}"
+    );
+    for daemon in [&edge, &clients] {
+        let stats = daemon.client().stats();
+        assert_eq!(
+            (&stats["established"], &stats["sessions_established"]),
+            (&json!(1), &json!(1))
+        );
+    }
+    edge.signal("TERM");
+    assert_eq!(edge.wait().code(), Some(0), "{}", edge.log());
+}
+
+#[test]
+fn a_device_that_is_set_down_and_up_gets_its_routes_back() {
+    let directory = Directory::new();
+    // Without the privilege this test cannot check anything.
+    let Some((namespace, edge, _clients)) = edge(&directory, "") else {
+        return;
+    };
+    let mut netlink = namespace.netlink().unwrap();
+    await_device(&mut netlink, &edge);
+    netlink.set_up("inside", false).unwrap();
+    let is_logged = |text: &str| edge.log().contains(text);
+    let mut client = edge.client();
+    client.await_stats("the log says so", |_| is_logged("the device was set down"));
+    assert!(
+        !device(&mut netlink)
+            .unwrap()
+            .1
+            .contains(&"10.64.0.0/24".into())
+    );
+    netlink.set_up("inside", true).unwrap();
+    await_device(&mut netlink, &edge);
+    client.await_stats("the log says so", |_| is_logged("they are set again"));
+    // So fast that no comparison sees it down.
+    netlink.set_up("inside", false).unwrap();
+    netlink.set_up("inside", true).unwrap();
+    await_device(&mut netlink, &edge);
+    assert_eq!(client.stats()["sessions_established"], 1);
+}
+
+#[test]
+fn queues_of_further_cores_come_back_too() {
+    let directory = Directory::new();
+    // Without the privilege this test cannot check anything.
+    let Some((namespace, edge, _clients)) = edge(&directory, "[event]\nshards = 3\n") else {
+        return;
+    };
+    let mut netlink = namespace.netlink().unwrap();
+    await_device(&mut netlink, &edge);
+    for round in 1..=3 {
+        netlink.delete("inside").unwrap();
+        // The first thread makes it again once, for all three.
+        edge.client().await_stats("it is made again", |stats| {
+            let source = &stats["sources"][0];
+            source["faults"] == round && source["state"] == "works"
+        });
+        await_device(&mut netlink, &edge);
+    }
+    let rows = edge.client().rows("show.event.poll");
+    assert_eq!(rows.iter().filter(|row| row["owner"] == "tun").count(), 1);
+}
+
+#[test]
+fn listeners_that_are_short_of_descriptors_rest_and_accept_again() {
+    let directory = Directory::new();
+    let sections = "[bgp]\nasn = 64500\nrouter_id = \"192.0.2.1\"\nlisten = [\"127.0.0.1:0\"]\n\
+        [[bgp.dynamic]]\nprefix = \"127.0.0.0/8\"\nremote_asn = 64501\n";
+    let daemon = Daemon::start_limited(&directory, "router", sections, Some(48));
+    let mut first = daemon.client();
+    let address = first.stats()["bgp"][0].as_str().unwrap().to_owned();
+    // Clients of the control socket may use the reserve, so they end it.
+    let many: Vec<_> = (0..60)
+        .map(|_| UnixStream::connect(&daemon.socket).unwrap())
+        .collect();
+    let is = |stats: &serde_json::Value, name: &str| {
+        let sources = stats["sources"].as_array().unwrap();
+        sources.iter().any(|one| {
+            one["name"] == name
+                && one["reason"]
+                    .as_str()
+                    .unwrap()
+                    .contains("Too many open files")
+        })
+    };
+    first.await_stats("the control socket rests", |stats| is(stats, "control"));
+    let peer = TcpStream::connect(&address).unwrap();
+    first.await_stats("the BGP listener rests", |stats| is(stats, "bgp listener"));
+    drop(many);
+    let works = |stats: &serde_json::Value| {
+        let sources = stats["sources"].as_array().unwrap();
+        sources.iter().all(|one| one["state"] == "works") && stats["clients"] == 1
+    };
+    first.await_stats("both accept again", works);
+    assert!(daemon.client().stats()["pid"].is_u64());
+    drop(peer);
+}

@@ -1,0 +1,187 @@
+//! Notifications of changes to links, addresses and routes (rtnetlink(7), multicast groups).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, netlink};
+
+use super::found::{self, FoundLink};
+use super::learned;
+use crate::sys::socket::{Instruction, attach_filter};
+use crate::syscalls::{Call, SysCounts};
+
+/// The largest notification that is read whole.
+const READ: usize = 16_384;
+
+/// A change, by this process or by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A link appeared or changed.
+    Link(FoundLink),
+    /// A link is gone.
+    LinkGone(u32),
+    /// An address of this interface was added or removed.
+    Address(u32),
+    /// A route through this interface was added or removed; 0 if the route names no interface.
+    Route(u32),
+    /// Notifications were lost, because they came faster than they were read. The reader has to look at everything.
+    Overflow,
+}
+
+/// A socket that gets notifications of a network namespace. Routes of routing protocols that this crate installs are
+/// left out, since there may be a million.
+#[derive(Debug)]
+pub struct Monitor {
+    fd: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl Monitor {
+    /// Opens it in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn open() -> io::Result<Self> {
+        SysCounts::note(Call::Socket);
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+        attach_filter(fd.as_fd(), &without_learned())?;
+        let groups = libc::RTMGRP_LINK
+            | libc::RTMGRP_IPV4_IFADDR
+            | libc::RTMGRP_IPV6_IFADDR
+            | libc::RTMGRP_IPV4_ROUTE
+            | libc::RTMGRP_IPV6_ROUTE;
+        SysCounts::note(Call::Bind);
+        let address = netlink::SocketAddrNetlink::new(0, groups.cast_unsigned());
+        rustix::net::bind(&fd, &address)?;
+        Ok(Self {
+            fd,
+            buffer: vec![0; READ],
+        })
+    }
+
+    /// Reads a datagram and appends its notices to `out`. Returns `false` if there was none.
+    ///
+    /// # Errors
+    /// The kernel's error for the socket.
+    pub fn read(&mut self, out: &mut Vec<Notice>) -> io::Result<bool> {
+        SysCounts::note(Call::Recvfrom);
+        let length = match rustix::net::recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()) {
+            Ok((length, _)) => length,
+            Err(rustix::io::Errno::AGAIN) => return Ok(false),
+            Err(rustix::io::Errno::INTR) => return Ok(true),
+            Err(rustix::io::Errno::NOBUFS) => {
+                out.push(Notice::Overflow);
+                return Ok(true);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let messages = found::messages(&self.buffer[..length]);
+        out.extend(messages.filter_map(|message| notice(message.kind, message.body)));
+        Ok(true)
+    }
+}
+
+impl AsFd for Monitor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn notice(kind: u16, body: &[u8]) -> Option<Notice> {
+    match kind {
+        libc::RTM_NEWLINK => link(body).map(Notice::Link),
+        libc::RTM_DELLINK => link(body).map(|link| Notice::LinkGone(link.index)),
+        libc::RTM_NEWADDR | libc::RTM_DELADDR => {
+            let index = body.get(4..8)?.try_into().ok()?;
+            Some(Notice::Address(u32::from_ne_bytes(index)))
+        }
+        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {
+            found::route(body).map(|route| Notice::Route(route.interface))
+        }
+        _ => None,
+    }
+}
+
+/// A link from the body of its message (`struct ifinfomsg`).
+pub(super) fn link(body: &[u8]) -> Option<FoundLink> {
+    let word = |at: usize| {
+        let word = body.get(at..at + 4)?.try_into().ok()?;
+        Some(u32::from_ne_bytes(word))
+    };
+    Some(FoundLink {
+        index: word(4)?,
+        is_up: word(8)? & libc::IFF_UP as u32 != 0,
+    })
+}
+
+/// A program that drops notifications about routes that [`learned`] installs. BPF loads in network byte order.
+fn without_learned() -> [Instruction; 7] {
+    const LOAD_HALF: u16 = 0x28;
+    const LOAD_BYTE: u16 = 0x30;
+    const IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    let kind = |kind: u16| u32::from(u16::from_be_bytes(kind.to_ne_bytes()));
+    [
+        (LOAD_HALF, 0, 0, 4),
+        (IF_EQUAL, 1, 0, kind(libc::RTM_NEWROUTE)),
+        (IF_EQUAL, 0, 2, kind(libc::RTM_DELROUTE)),
+        // `rtm_protocol`.
+        (LOAD_BYTE, 0, 0, 16 + 5),
+        (IF_EQUAL, 1, 0, learned::ORIGIN as u32),
+        (RETURN, 0, 0, u32::MAX),
+        (RETURN, 0, 0, 0),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::Namespace;
+    use crate::netlink::{LearnedRoute, LearnedTable, Netlink};
+
+    #[test]
+    fn changes_are_noticed_but_not_those_of_learned_routes() {
+        // Without the privilege this test cannot check anything.
+        let Ok(namespace) = Namespace::new() else {
+            return;
+        };
+        namespace
+            .run(|| {
+                let mut monitor = Monitor::open().unwrap();
+                let mut netlink = Netlink::open().unwrap();
+                let mut notices = move || {
+                    let mut out = Vec::new();
+                    while monitor.read(&mut out).unwrap() {}
+                    out
+                };
+                netlink.add_veth("a", "b", None).unwrap();
+                netlink.set_up("a", true).unwrap();
+                let index = netlink.index("a").unwrap();
+                assert!(notices().contains(&Notice::Link(FoundLink { index, is_up: true })));
+                netlink.set_up("b", true).unwrap();
+                notices();
+                netlink
+                    .add_address("a", "192.0.2.1".parse().unwrap(), 24)
+                    .unwrap();
+                assert!(notices().contains(&Notice::Address(index)));
+                netlink
+                    .add_route("198.51.100.0".parse().unwrap(), 24, None, "a")
+                    .unwrap();
+                assert_eq!(notices(), [Notice::Route(index)]);
+                let place = LearnedTable {
+                    table: 254,
+                    metric: 200,
+                };
+                let route = LearnedRoute {
+                    to: ("203.0.113.0".parse().unwrap(), 24),
+                    via: Some("192.0.2.9".parse().unwrap()),
+                };
+                assert_eq!(netlink.change_learned(place, &[route]).unwrap().0, 0);
+                assert_eq!(notices(), []);
+                netlink.delete("a").unwrap();
+                assert!(notices().contains(&Notice::LinkGone(index)));
+            })
+            .unwrap();
+    }
+}
