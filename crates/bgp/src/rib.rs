@@ -24,6 +24,7 @@ mod chunked;
 mod dirty;
 mod groups;
 mod hash;
+mod index;
 mod number;
 mod reclaim;
 mod store;

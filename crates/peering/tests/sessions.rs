@@ -202,7 +202,7 @@ fn every_keepalive_leaves_in_a_turn_that_has_time_for_one_peers_routes_alone() {
     let address = world.add(Ipv4Addr::new(127, 77, 3, 1), |config| {
         server(config);
         config.dynamic[0].settings = Arc::new(PeerSettings {
-            export: bgp::policy::Policy::accept(),
+            export: Some(bgp::policy::Policy::accept()),
             ..settings()
         });
     });
@@ -226,7 +226,7 @@ fn every_keepalive_leaves_in_a_turn_that_has_time_for_one_peers_routes_alone() {
     }
     while speaker.work(1_000, now) {}
     // All KEEPALIVEs are due, and every peer is owed 20,000 routes.
-    let later = now + Duration::from_millis(1_100);
+    let later = now + Duration::from_millis(1_400);
     speaker.handle_timeout(later);
     let over = reactor::Slice::until(Instant::ZERO);
     let before = peering.counts().octets_out;

@@ -28,7 +28,7 @@ use base::Instant;
 use wire::bgp::{FAMILIES, Families, FamilyId, NextHop, Nlri};
 
 use super::chunked::Chunked;
-use super::dirty::{Dirty, Item};
+use super::dirty::{Dirty, Item, WINDOW};
 use super::number::NONE;
 use super::store::Store;
 use group::{Context, Group, PARITY, Scratch};
@@ -37,6 +37,9 @@ use outward::Outward;
 
 /// Slots that are marked together for a group to look at, which takes about a millisecond.
 const MARKED_AT_ONCE: u32 = 65_536;
+
+/// Cohorts beside one group. Peers that join when there are as many are served apart.
+const COHORTS_MAX: usize = 8;
 
 /// Routes that were not sent, and members that fell behind.
 #[derive(Debug, Clone, Copy, Default)]
@@ -127,10 +130,12 @@ impl Groups {
         }
         let active = self.active.iter();
         let waiting = active.filter_map(|&number| self.group(number));
-        let earliest = waiting
-            .filter(|group| !group.pending.is_empty() && group.next_flush > Instant::ZERO)
-            .map(|group| group.next_flush)
-            .min()?;
+        let waiting = waiting.filter(|group| !group.pending.is_empty());
+        let due = |group: &Group| match group.stalled_until() {
+            Some(until) => until,
+            None => group.next_flush,
+        };
+        let earliest = waiting.map(due).filter(|&at| at > Instant::ZERO).min()?;
         Some((earliest, "MinRouteAdvertisementIntervalTimer"))
     }
 
@@ -337,18 +342,19 @@ impl Groups {
         let export = Arc::clone(&state.traits.export);
         let owes_end = state.traits.end_of_rib;
         let is_same = |group: &Group| group.outward == outward && *group.export == *export;
-        let same = self.of_family(family).find(|(_, group)| is_same(group));
-        let number = match same {
-            Some((number, _)) => number,
-            None => self.add(Group::new(outward, export)),
-        };
+        let number = self.group_to_join(family, is_same);
+        let number = number.unwrap_or_else(|is_cohort| {
+            let mut group = Group::new(outward.clone(), Arc::clone(&export));
+            group.cohort = is_cohort.then(Default::default);
+            self.add(group)
+        });
         let Some(group) = &mut self.list[number as usize] else {
             return;
         };
         let mut member = Member::of(number);
         member.owes_end = owes_end;
         member.cursor = group.queue.end();
-        let is_first = group.members.is_empty();
+        let is_first = group.members.is_empty() || group.is_gathering();
         group.members.push(peer);
         let mut dirty = Dirty::default();
         // Most peers have announced nothing yet: then no path has to be looked at.
@@ -370,13 +376,86 @@ impl Groups {
             }));
         }
         let skipped = std::mem::take(&mut group.skips_own);
-        if is_first || skipped {
+        // A cohort that gathers members has marked its slots for the first of them.
+        if group.members.len() == 1 || skipped {
             self.mark_all(number, store);
         }
         if let Some(place) = self.members.get_mut(peer, family) {
             *place = member;
         }
         self.set_ready(peer);
+    }
+
+    /// The group that a new peer joins. Otherwise it gets a new one, and the error tells whether that is a cohort: peers
+    /// that join a large group at the same time share their first dump, so that each message is built once.
+    fn group_to_join(
+        &self,
+        family: FamilyId,
+        is_same: impl Fn(&Group) -> bool,
+    ) -> Result<u32, bool> {
+        let same = || self.of_family(family).filter(|(_, group)| is_same(group));
+        if let Some((number, _)) = same().find(|(_, group)| group.is_gathering()) {
+            return Ok(number);
+        }
+        let Some((number, main)) = same().find(|(_, group)| group.cohort.is_none()) else {
+            return match same().next() {
+                Some((number, _)) => Ok(number),
+                None => Err(false),
+            };
+        };
+        let cohorts = same().filter(|(_, group)| group.cohort.is_some()).count();
+        let is_large = main.sent_count as usize > WINDOW && main.outward.add_path.is_none();
+        if is_large && cohorts < COHORTS_MAX {
+            Err(true)
+        } else {
+            Ok(number)
+        }
+    }
+
+    /// Lets the members of a cohort join the group that other peers of their kind are in, once both have advertised and
+    /// read everything: then both have advertised the same.
+    fn merge(&mut self, number: u32, store: &mut Store) {
+        let Some(cohort) = self.group(number) else {
+            return;
+        };
+        if cohort.cohort.is_none() || cohort.skips_own || !cohort.is_settled() {
+            return;
+        }
+        let family = cohort.family();
+        let is_main = |(_, group): &(u32, &Group)| {
+            group.cohort.is_none()
+                && !group.skips_own
+                && group.outward == cohort.outward
+                && *group.export == *cohort.export
+                && group.pending.is_empty()
+                && group.unmarked.is_none()
+                && group.sent_count == cohort.sent_count
+        };
+        let found = self.of_family(family).find(is_main).map(|(main, _)| main);
+        let Some(main) = found else { return };
+        let owes = |peer: &u32| {
+            let member = self.members.get(*peer, family);
+            member.is_none_or(Member::owes_anything)
+        };
+        if cohort.members.iter().any(owes) {
+            return;
+        }
+        let Some(cohort) = &mut self.list[number as usize] else {
+            return;
+        };
+        let joining = std::mem::take(&mut cohort.members);
+        let Some(group) = &mut self.list[main as usize] else {
+            return;
+        };
+        for peer in joining {
+            if let Some(member) = self.members.get_mut(peer, family) {
+                member.set_group(main);
+                member.cursor = group.queue.end();
+                group.members.push(peer);
+                group.attached += 1;
+            }
+        }
+        self.remove(number, store);
     }
 
     fn add(&mut self, mut group: Group) -> u32 {

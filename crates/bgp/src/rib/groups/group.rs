@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::Instant;
+use base::{Duration, Instant};
 use hashbrown::HashMap;
 use wire::bgp::{FAMILIES, FamilyId, Nlri, UpdateWriter};
 
@@ -44,12 +44,28 @@ pub(crate) struct Group {
     pub(crate) queue: Queue,
     /// MinRouteAdvertisementIntervalTimer: nothing is advertised before this time.
     pub(crate) next_flush: Instant,
+    /// If its members joined a large group at the same time: they share their first dump, and then join that group.
+    pub(crate) cohort: Option<Cohort>,
     /// Whether the group is in the list of active groups.
     pub(crate) is_active: bool,
     /// Whether routes of the only member were skipped, so `sent` does not list them.
     pub(crate) skips_own: bool,
     /// Distinguishes groups that had the same number one after the other.
     pub(crate) serial: u64,
+}
+
+/// How long a new cohort waits for more members before it sends.
+const GATHER: Duration = Duration::from_millis(100);
+/// How long a cohort waits for its slowest members before these are served apart.
+const STALLED_MAX: Duration = Duration::from_secs(1);
+
+/// The state of a group of joiners.
+#[derive(Debug, Default)]
+pub(crate) struct Cohort {
+    /// Whether its time to gather members has started.
+    is_timed: bool,
+    /// Its first unread block when its queue was full, and since when.
+    stalled: Option<(u64, Instant)>,
 }
 
 /// What a group needs from outside to look at its slots.
@@ -99,6 +115,7 @@ impl Group {
             unmarked: None,
             queue: Queue::default(),
             next_flush: Instant::ZERO,
+            cohort: None,
             is_active: false,
             skips_own: false,
             serial: 0,
@@ -126,6 +143,48 @@ impl Group {
     /// Whether anything was advertised for a slot.
     pub(crate) fn has_sent(&self, slot: u32) -> bool {
         self.sent_path(slot) != NONE || self.sent_paths.contains_key(&slot)
+    }
+
+    /// Whether more joiners can become members: nothing was sent yet.
+    pub(crate) fn is_gathering(&self) -> bool {
+        self.cohort.is_some() && self.sent_count == 0 && self.queue.last() == 0
+    }
+
+    /// For a cohort: starts the time in which it gathers members, and watches whether the slowest of them reads. Returns
+    /// whether a flush may detach those that lag behind; for other groups it always may.
+    pub(crate) fn may_detach(&mut self, now: Instant) -> bool {
+        let Some(cohort) = &mut self.cohort else {
+            return true;
+        };
+        if !std::mem::replace(&mut cohort.is_timed, true) {
+            self.next_flush = now + GATHER;
+        }
+        if !self.queue.is_full() {
+            cohort.stalled = None;
+            return true;
+        }
+        let first = self.queue.first();
+        match cohort.stalled {
+            Some((block, since)) if block == first => now >= since + STALLED_MAX,
+            _ => {
+                cohort.stalled = Some((first, now));
+                false
+            }
+        }
+    }
+
+    /// When the slowest members of a cohort have had their time.
+    pub(crate) fn stalled_until(&self) -> Option<Instant> {
+        let (_, since) = self.cohort.as_ref()?.stalled?;
+        Some(since + STALLED_MAX)
+    }
+
+    /// Whether every route that it could advertise was advertised and read.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.pending.is_empty()
+            && self.unmarked.is_none()
+            && self.queue.is_empty()
+            && self.attached as usize == self.members.len()
     }
 
     /// Whether there are slots to look at, and the timer allows it.

@@ -82,6 +82,11 @@ impl Queue {
         self.next_number()
     }
 
+    /// Whether every member has read everything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.octets >= QUEUE_MAX
     }

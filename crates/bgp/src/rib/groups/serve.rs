@@ -75,7 +75,11 @@ impl Groups {
             if out.len() >= limit {
                 return has_more || is_due || member.owes_anything();
             }
-            if is_due {
+            if is_due && !group.may_detach(now) {
+                // The other members have not read what a flush would follow.
+                return false;
+            }
+            if is_due && (group.cohort.is_none() || group.is_due(now)) {
                 // A window that was nothing for this peer leaves the others their turn.
                 if std::mem::replace(&mut is_flushed, true) {
                     return true;
@@ -83,7 +87,7 @@ impl Groups {
                 self.flush(number, store, now);
                 continue;
             }
-            if group.unmarked.is_some() {
+            if group.unmarked.is_some() || group.cohort.is_some() && !group.pending.is_empty() {
                 return false;
             }
             if member.owes_end {
@@ -98,6 +102,9 @@ impl Groups {
             if std::mem::take(&mut member.wants_refresh) {
                 self.begin_refresh((peer, family), number, out, store);
                 continue;
+            }
+            if group.cohort.is_some() {
+                self.merge(number, store);
             }
             return false;
         }
@@ -204,6 +211,13 @@ impl Groups {
         while left > 0
             && let Some(&number) = self.active.get(at)
         {
+            let group = self.list[number as usize].as_deref_mut();
+            if let Some(group) = group
+                && !group.may_detach(now)
+            {
+                at += 1;
+                continue;
+            }
             let group = self.list[number as usize].as_deref();
             if group.is_none_or(|group| group.pending.is_empty()) {
                 if let Some(group) = &mut self.list[number as usize] {
@@ -236,7 +250,11 @@ impl Groups {
                     member.is_some_and(|m| m.resend.is_none() && group.queue.is_read(m.cursor))
                 })
             };
-            group.is_due(now) && (!group.queue.is_full() || has_reader())
+            let may_flush = || match group.stalled_until() {
+                Some(until) => now >= until && has_reader(),
+                None => has_reader(),
+            };
+            group.is_due(now) && (!group.queue.is_full() || may_flush())
         })
     }
 

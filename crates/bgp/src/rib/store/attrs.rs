@@ -1,11 +1,11 @@
 //! Attribute sets, each stored once: canonical octets, and what the decision process needs of them.
 
-use hashbrown::HashTable;
 use wire::bgp::attr::{self, Community, code};
 use wire::bgp::{AsPath, FamilyId, NextHop, Place};
 
 use crate::rib::chunked::Chunked;
 use crate::rib::hash;
+use crate::rib::index::Index;
 use crate::rib::number::NONE;
 
 /// LOCAL_PREF of a route without it. RFC 4271 leaves the value open; this is the common choice.
@@ -131,7 +131,7 @@ impl Set {
 #[derive(Debug)]
 pub(crate) struct AttributeStore {
     sets: Chunked<Set>,
-    index: HashTable<u32>,
+    index: Index,
     free: u32,
     seed: u64,
     octets: usize,
@@ -141,7 +141,7 @@ impl AttributeStore {
     pub(crate) const fn new(seed: u64) -> Self {
         AttributeStore {
             sets: Chunked::new(),
-            index: HashTable::new(),
+            index: Index::new(),
             free: NONE,
             seed,
             octets: 0,

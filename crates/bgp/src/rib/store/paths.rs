@@ -1,11 +1,11 @@
 //! Paths: the peer that a route came from, and its attributes. Prefixes that were announced alike share one path, so a
 //! route in the table is the number of a path.
 
-use hashbrown::HashTable;
 
 use super::attrs::AttributeStore;
 use crate::rib::chunked::Chunked;
 use crate::rib::hash;
+use crate::rib::index::Index;
 use crate::rib::number::NONE;
 
 /// The number of the peer that stands for routes of our own.
@@ -79,7 +79,7 @@ impl PathInfo {
 #[derive(Debug)]
 pub(crate) struct PathStore {
     paths: Chunked<PathInfo>,
-    index: HashTable<u32>,
+    index: Index,
     free: u32,
     seed: u64,
 }
@@ -88,7 +88,7 @@ impl PathStore {
     pub(crate) const fn new(seed: u64) -> Self {
         PathStore {
             paths: Chunked::new(),
-            index: HashTable::new(),
+            index: Index::new(),
             free: NONE,
             seed,
         }

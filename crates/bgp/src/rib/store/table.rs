@@ -1,7 +1,6 @@
 //! The table of a family: prefixes in numbered places, found by a hash; at each place its routes (which are the
 //! Adj-RIBs-In) and the best of them (which is the Loc-RIB).
 
-use hashbrown::HashTable;
 use wire::bgp::{Family, FamilyId, HashWords, Prefix};
 use wire::with_family;
 
@@ -9,6 +8,7 @@ use super::blocks::{Blocks, ROUTES_MAX, RouteRef};
 use super::paths::PathStore;
 use crate::rib::chunked::Chunked;
 use crate::rib::hash;
+use crate::rib::index::Index;
 use crate::rib::number::NONE;
 
 /// A family that has a table here.
@@ -171,7 +171,7 @@ pub(crate) struct Full;
 #[derive(Debug)]
 pub(crate) struct Table<F: Family> {
     entries: Chunked<Entry<F::Nlri>>,
-    index: HashTable<u32>,
+    index: Index,
     blocks: Blocks,
     free: u32,
     seed: u64,
@@ -185,7 +185,7 @@ impl<F: Family> Table<F> {
     fn new(seed: u64) -> Self {
         Table {
             entries: Chunked::new(),
-            index: HashTable::new(),
+            index: Index::new(),
             blocks: Blocks::default(),
             free: NONE,
             seed,
