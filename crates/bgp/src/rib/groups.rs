@@ -38,8 +38,11 @@ use outward::Outward;
 /// Slots that are marked together for a group to look at, which takes about a millisecond.
 const MARKED_AT_ONCE: u32 = 65_536;
 
-/// Cohorts beside one group. Peers that join when there are as many are served apart.
-const COHORTS_MAX: usize = 8;
+/// A time that has passed, for work that is due now.
+const AT_ONCE: Instant = Instant::from_nanos(1);
+
+/// Cohorts of one family that are sent their dump at the same time. Peers that join meanwhile gather in the next one.
+const COHORTS_MAX: usize = 2;
 
 /// Routes that were not sent, and members that fell behind.
 #[derive(Debug, Clone, Copy, Default)]
@@ -130,9 +133,11 @@ impl Groups {
         }
         let active = self.active.iter();
         let waiting = active.filter_map(|&number| self.group(number));
-        let waiting = waiting.filter(|group| !group.pending.is_empty());
+        let waiting = waiting.filter(|group| !group.pending.is_empty() && !self.has_to_wait(group));
         let due = |group: &Group| match group.stalled_until() {
             Some(until) => until,
+            // Its turn has come.
+            None if group.is_waiting() => AT_ONCE,
             None => group.next_flush,
         };
         let earliest = waiting.map(due).filter(|&at| at > Instant::ZERO).min()?;
@@ -357,8 +362,9 @@ impl Groups {
         let is_first = group.members.is_empty() || group.is_gathering();
         group.members.push(peer);
         let mut dirty = Dirty::default();
-        // Most peers have announced nothing yet: then no path has to be looked at.
-        let has_routes = store.has_routes(peer, family);
+        // Most peers have announced nothing yet: then no path has to be looked at. A group that is behind may still have
+        // advertised what a peer announced earlier.
+        let has_routes = !group.pending.is_empty() || store.has_routes(peer, family);
         for slot in 0..if is_first { 0 } else { group.sent.len() } {
             let path = group.sent_path(slot);
             if path != NONE {
@@ -403,13 +409,14 @@ impl Groups {
                 None => Err(false),
             };
         };
-        let cohorts = same().filter(|(_, group)| group.cohort.is_some()).count();
         let is_large = main.sent_count as usize > WINDOW && main.outward.add_path.is_none();
-        if is_large && cohorts < COHORTS_MAX {
-            Err(true)
-        } else {
-            Ok(number)
-        }
+        if is_large { Err(true) } else { Ok(number) }
+    }
+
+    /// Whether a cohort has to wait until another one of its family has sent its dump. Meanwhile more peers can join it.
+    fn has_to_wait(&self, group: &Group) -> bool {
+        let runs = |(_, other): &(u32, &Group)| other.cohort.is_some() && !other.is_waiting();
+        group.is_waiting() && self.of_family(group.family()).filter(runs).count() >= COHORTS_MAX
     }
 
     /// Lets the members of a cohort join the group that other peers of their kind are in, once both have advertised and

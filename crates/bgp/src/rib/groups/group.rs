@@ -63,7 +63,7 @@ const STALLED_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Cohort {
     /// Whether its time to gather members has started.
-    is_timed: bool,
+    pub(crate) is_timed: bool,
     /// Its first unread block when its queue was full, and since when.
     stalled: Option<(u64, Instant)>,
 }
@@ -148,6 +148,11 @@ impl Group {
     /// Whether more joiners can become members: nothing was sent yet.
     pub(crate) fn is_gathering(&self) -> bool {
         self.cohort.is_some() && self.sent_count == 0 && self.queue.last() == 0
+    }
+
+    /// Whether it is a cohort that has not started its time to gather members.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.cohort.as_ref().is_some_and(|cohort| !cohort.is_timed)
     }
 
     /// For a cohort: starts the time in which it gathers members, and watches whether the slowest of them reads. Returns

@@ -75,8 +75,8 @@ impl Groups {
             if out.len() >= limit {
                 return has_more || is_due || member.owes_anything();
             }
-            if is_due && !group.may_detach(now) {
-                // The other members have not read what a flush would follow.
+            if is_due && (group.is_waiting() || !group.may_detach(now)) {
+                // It is not this cohort's turn, or its other members have not read what a flush would follow.
                 return false;
             }
             if is_due && (group.cohort.is_none() || group.is_due(now)) {
@@ -138,7 +138,7 @@ impl Groups {
         let is_apart = group.outward.add_path.is_none();
         // The member has read the queue, so it was sent all that the group has advertised, except its own routes.
         let mut dirty = Dirty::default();
-        let has_routes = store.has_routes(peer, family);
+        let has_routes = !group.pending.is_empty() || store.has_routes(peer, family);
         for slot in 0..group.sent.len() {
             let path = group.sent_path(slot);
             if path != NONE && !(has_routes && store.path(path).peer() == peer) {
@@ -211,9 +211,10 @@ impl Groups {
         while left > 0
             && let Some(&number) = self.active.get(at)
         {
+            let has_to_wait = self.group(number).is_some_and(|group| self.has_to_wait(group));
             let group = self.list[number as usize].as_deref_mut();
             if let Some(group) = group
-                && !group.may_detach(now)
+                && (has_to_wait || !group.may_detach(now))
             {
                 at += 1;
                 continue;
@@ -254,7 +255,7 @@ impl Groups {
                 Some(until) => now >= until && has_reader(),
                 None => has_reader(),
             };
-            group.is_due(now) && (!group.queue.is_full() || may_flush())
+            !group.is_waiting() && group.is_due(now) && (!group.queue.is_full() || may_flush())
         })
     }
 

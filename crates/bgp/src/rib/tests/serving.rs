@@ -607,3 +607,27 @@ fn joiners_wait_for_the_slowest_of_them_for_a_second_and_no_longer() {
     assert_eq!(net.ear(5).routes, net.ear(3).routes);
     assert_eq!(net.ear(5).ends.len(), FamilyId::ALL.len());
 }
+
+#[test]
+fn peers_that_come_one_by_one_gather_while_others_are_sent_their_dump() {
+    let mut net = with_table(40_000);
+    let groups = net.rib.memory().group_count;
+    // Nobody reads, so the first cohorts do not end.
+    for n in 3..=30 {
+        net.open(n, 64_500 + n);
+        for _ in 0..20 {
+            net.rib.work(10_000, net.now);
+        }
+        net.now += Duration::from_millis(200);
+    }
+    assert!(net.rib.memory().group_count <= groups + 3, "two that are sent, one that gathers");
+    for _ in 0..10 {
+        net.settle();
+        net.now += Duration::from_secs(1);
+    }
+    for n in 3..=30 {
+        assert_eq!(net.ear(n).routes.len(), 40_000, "peer {n}");
+        assert_eq!(net.ear(n).ends.len(), FamilyId::ALL.len());
+    }
+    assert_eq!(net.rib.memory().group_count, groups);
+}
