@@ -166,7 +166,7 @@ fn method(bench: &Bench, plan: &Plan, notes: &[String]) -> Vec<String> {
             "Fifty subscribers of our daemon note the time between two LCP Echo-Requests of a session, and fifty tunnels without sessions the time between two HELLOs; both are due each second. {} more come at once, each through its own tunnel; their LAC then vanishes. As many come through one tunnel, which their LAC closes.",
             plan.subscribers
         ),
-        "A control client asks show event poll over a new connection, 10 ms after each answer. A phase ends when the daemon has used less than a fifth of its core for a second; its idle time is part of the phase."
+        "A control client asks show event cpu over a new connection, 10 ms after each answer. A phase ends when the daemon has used less than a fifth of its core for a second; its idle time is part of the phase."
             .to_owned(),
         "A handler's wall time runs from its start to its end. Its CPU time is the time of these in which the thread ran. Only calls of more than 5 ms are listed."
             .to_owned(),

@@ -101,7 +101,7 @@ impl Peers {
     }
 }
 
-/// A client that asks `show event poll` again and again, each time over a new connection.
+/// A client that asks `show event cpu` again and again, each time over a new connection.
 pub(super) struct Asker {
     times: Arc<Mutex<Vec<f64>>>,
     stop: Arc<AtomicBool>,
@@ -144,7 +144,7 @@ impl Asker {
             while !own_stop.load(Ordering::Acquire) {
                 let start = Instant::now();
                 let answered = Client::connect(&socket)
-                    .and_then(|mut client| client.rows(&Do::ShowEventPoll(Nothing {}), |_| Ok(())));
+                    .and_then(|mut client| client.rows(&Do::ShowEventCpu(Nothing {}), |_| Ok(())));
                 let took = start.elapsed().as_secs_f64() * 1e3;
                 // No answer counts as the longest one.
                 let took = if answered.is_ok() {

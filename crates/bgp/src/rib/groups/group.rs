@@ -57,7 +57,7 @@ pub(crate) struct Group {
 /// How long a new cohort waits for more members before it sends.
 const GATHER: Duration = Duration::from_millis(100);
 /// How long a cohort waits for its slowest members before these are served apart.
-const STALLED_MAX: Duration = Duration::from_secs(1);
+const STALLED_MAX: Duration = Duration::from_secs(3);
 
 /// The state of a group of joiners.
 #[derive(Debug, Default)]

@@ -102,6 +102,11 @@ impl Queue {
         cursor.block == self.next_number()
     }
 
+    /// Whether a reader has not read the oldest block.
+    pub(crate) fn is_at_first(&self, cursor: Cursor) -> bool {
+        cursor.block == self.first && !self.blocks.is_empty()
+    }
+
     /// Whether a reader is behind by more than half of what may wait.
     pub(crate) fn lags(&self, cursor: Cursor) -> bool {
         let skipped = (cursor.block - self.first) as usize;

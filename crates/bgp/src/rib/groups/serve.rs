@@ -283,10 +283,20 @@ impl Groups {
             group.next_flush = now + self.interval(&group, has_written);
         }
         for at in 0..group.members.len() {
-            self.set_ready(group.members[at]);
+            // A member that has nothing to read costs nothing.
+            let peer = group.members[at];
+            if has_written || group.pending.is_empty() && self.waits_for_end(peer, group.family()) {
+                self.set_ready(peer);
+            }
         }
         self.list[number as usize] = Some(group);
         count
+    }
+
+    /// Whether a member is owed something once its group has looked at all its slots.
+    fn waits_for_end(&self, peer: u32, family: FamilyId) -> bool {
+        let member = self.members.get(peer, family);
+        member.is_some_and(|member| member.owes_anything() || member.resend.is_some())
     }
 
     /// The next MinRouteAdvertisementIntervalTimer: 75 to 100 % of its value (jitter of RFC 4271, section 10).
@@ -306,7 +316,12 @@ impl Groups {
             let Some(member) = self.members.get_mut(group.members[at], family) else {
                 continue;
             };
-            if member.resend.is_some() || !group.queue.lags(member.cursor) {
+            // Of a cohort, only those that have not read its oldest block are slow; the others wait for them.
+            let lags = match group.cohort {
+                Some(_) => group.queue.is_at_first(member.cursor),
+                None => group.queue.lags(member.cursor),
+            };
+            if member.resend.is_some() || !lags {
                 continue;
             }
             let mut resend = Box::<Resend>::default();
