@@ -49,6 +49,7 @@ pub const TYPES: &[RowType] = &[
     Timers::TYPE,
     LatenessClass::TYPE,
     Handler::TYPE,
+    Overrun::TYPE,
     Shard::TYPE,
     SysCall::TYPE,
     Server::TYPE,

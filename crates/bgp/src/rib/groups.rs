@@ -347,7 +347,7 @@ impl Groups {
         let export = Arc::clone(&state.traits.export);
         let owes_end = state.traits.end_of_rib;
         let is_same = |group: &Group| group.outward == outward && *group.export == *export;
-        let number = self.group_to_join(family, is_same);
+        let number = self.group_to_join(family, store, is_same);
         let number = number.unwrap_or_else(|is_cohort| {
             let mut group = Group::new(outward.clone(), Arc::clone(&export));
             group.cohort = is_cohort.then(Default::default);
@@ -397,25 +397,33 @@ impl Groups {
     fn group_to_join(
         &self,
         family: FamilyId,
+        store: &Store,
         is_same: impl Fn(&Group) -> bool,
     ) -> Result<u32, bool> {
         let same = || self.of_family(family).filter(|(_, group)| is_same(group));
         if let Some((number, _)) = same().find(|(_, group)| group.is_gathering()) {
             return Ok(number);
         }
-        let Some((number, main)) = same().find(|(_, group)| group.cohort.is_none()) else {
+        let mains = same().filter(|(_, group)| group.cohort.is_none());
+        // A group whose only member is the source of its routes has advertised none of them.
+        let size = |group: &Group| match group.skips_own {
+            true => store.end(family),
+            false => group.sent_count,
+        };
+        let Some((number, main)) = mains.max_by_key(|(_, group)| (!group.skips_own, size(group)))
+        else {
             return match same().next() {
                 Some((number, _)) => Ok(number),
                 None => Err(false),
             };
         };
-        let is_large = main.sent_count as usize > WINDOW && main.outward.add_path.is_none();
+        let is_large = size(main) as usize > WINDOW && main.outward.add_path.is_none();
         if is_large { Err(true) } else { Ok(number) }
     }
 
     /// Whether a cohort has to wait until another one of its family has sent its dump. Meanwhile more peers can join it.
     fn has_to_wait(&self, group: &Group) -> bool {
-        let runs = |(_, other): &(u32, &Group)| other.cohort.is_some() && !other.is_waiting();
+        let runs = |(_, other): &(u32, &Group)| other.is_running();
         group.is_waiting() && self.of_family(group.family()).filter(runs).count() >= COHORTS_MAX
     }
 
@@ -425,7 +433,7 @@ impl Groups {
         let Some(cohort) = self.group(number) else {
             return;
         };
-        if cohort.cohort.is_none() || cohort.skips_own || !cohort.is_settled() {
+        if cohort.cohort.is_none() || !cohort.is_settled() {
             return;
         }
         let family = cohort.family();
@@ -434,12 +442,31 @@ impl Groups {
                 && !group.skips_own
                 && group.outward == cohort.outward
                 && *group.export == *cohort.export
-                && group.pending.is_empty()
-                && group.unmarked.is_none()
-                && group.sent_count == cohort.sent_count
         };
-        let found = self.of_family(family).find(is_main).map(|(main, _)| main);
-        let Some(main) = found else { return };
+        let found = self.of_family(family).find(is_main);
+        let has_same_routes = |main: &Group| {
+            main.pending.is_empty()
+                && main.unmarked.is_none()
+                && main.sent_count == cohort.sent_count
+                && !cohort.skips_own
+        };
+        let found = found.map(|(main, group)| has_same_routes(group).then_some(main));
+        let Some(main) = found else {
+            // There is no such group: this one takes its place.
+            if let Some(cohort) = &mut self.list[number as usize] {
+                cohort.cohort = None;
+            }
+            return;
+        };
+        if let Some(group) = &mut self.list[number as usize]
+            && let Some(cohort) = &mut group.cohort
+        {
+            cohort.is_done = true;
+        }
+        let Some(main) = main else { return };
+        let Some(cohort) = self.group(number) else {
+            return;
+        };
         let owes = |peer: &u32| {
             let member = self.members.get(*peer, family);
             member.is_none_or(Member::owes_anything)

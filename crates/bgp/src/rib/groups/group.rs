@@ -64,6 +64,8 @@ const STALLED_MAX: Duration = Duration::from_secs(3);
 pub(crate) struct Cohort {
     /// Whether its time to gather members has started.
     pub(crate) is_timed: bool,
+    /// Whether its members have been sent the whole table once.
+    pub(crate) is_done: bool,
     /// Its first unread block when its queue was full, and since when.
     stalled: Option<(u64, Instant)>,
 }
@@ -153,6 +155,13 @@ impl Group {
     /// Whether it is a cohort that has not started its time to gather members.
     pub(crate) fn is_waiting(&self) -> bool {
         self.cohort.as_ref().is_some_and(|cohort| !cohort.is_timed)
+    }
+
+    /// Whether it is a cohort that is sending its first dump.
+    pub(crate) fn is_running(&self) -> bool {
+        self.cohort
+            .as_ref()
+            .is_some_and(|cohort| cohort.is_timed && !cohort.is_done)
     }
 
     /// For a cohort: starts the time in which it gathers members, and watches whether the slowest of them reads. Returns

@@ -631,3 +631,32 @@ fn peers_that_come_one_by_one_gather_while_others_are_sent_their_dump() {
     }
     assert_eq!(net.rib.memory().group_count, groups);
 }
+
+#[test]
+fn peers_that_join_the_only_source_of_a_large_table_share_their_dump_too() {
+    let mut net = Net::new();
+    net.open(1, 64_501);
+    for (n, part) in many(40_000).chunks(10).enumerate() {
+        net.say_routes(1, &Said::path(&[64_501, 100_000 + n as u32]), part);
+    }
+    net.settle();
+    let groups = net.rib.memory().group_count;
+    for round in 0..3 {
+        for n in 2..=5 {
+            net.open(4 * round + n, 64_500 + 4 * round + n);
+        }
+        net.settle();
+        net.now += Duration::from_millis(100);
+        net.settle();
+        for n in 2..=5 {
+            assert_eq!(net.ear(4 * round + n).routes.len(), 40_000);
+        }
+        // The source keeps its own group; all others are in one.
+        assert_eq!(net.rib.memory().group_count, groups + 1, "round {round}");
+    }
+    net.say(13, &Said::path(&[64_513]), &["203.0.113.0/24"]);
+    net.settle();
+    assert_eq!(net.ear(1).routes.len(), 1);
+    assert_eq!(net.ear(2).routes.len(), 40_001);
+    assert_eq!(net.ear(13).routes.len(), 40_000);
+}
