@@ -207,3 +207,6 @@ impl Daemon {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

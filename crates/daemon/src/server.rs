@@ -12,6 +12,7 @@ use base::slab::Key;
 use base::{Instant, Slab};
 use hashbrown::HashMap;
 use l2tp::TunnelKey;
+use reactor::unix::Counted;
 use reactor::{Interest, Reactor, Readiness, Token};
 
 use super::capture::Captures;
@@ -125,24 +126,22 @@ impl Server {
             let Some(listener) = &self.listener else {
                 return Outcome::Again;
             };
-            match listener.accept() {
-                Ok((stream, _)) => self.welcome(stream, core),
+            match reactor::unix::accept(listener) {
+                Ok(Some(stream)) => self.welcome(stream, core),
+                Ok(None) => return Outcome::Again,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return error.into(),
             }
         }
     }
 
-    fn welcome(&mut self, mut stream: UnixStream, core: &mut Core) {
-        if stream.set_nonblocking(true).is_err() {
-            return;
-        }
+    fn welcome(&mut self, stream: UnixStream, core: &mut Core) {
         let mut client = Client::default();
         if self.len() >= self.clients_max {
             let message = format!("{} control clients are connected already", self.len());
             client.close_with(&Refusal::new(Code::Limit, message));
             // An empty socket buffer has room for the refusal; if it does not fit, it is dropped.
-            client.write(&mut stream);
+            client.write(&mut Counted(&stream));
             return;
         }
         let key = self.connections.insert(Connection {
@@ -174,7 +173,7 @@ impl Server {
             return;
         };
         let heard = if readiness.readable() {
-            connection.client.read(&mut connection.stream)
+            connection.client.read(&mut Counted(&connection.stream))
         } else {
             Heard::Fine
         };
@@ -245,7 +244,7 @@ impl Server {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        if connection.client.write(&mut connection.stream) == Heard::Lost {
+        if connection.client.write(&mut Counted(&connection.stream)) == Heard::Lost {
             connection.client.hang_up();
         }
         if connection.client.is_done() {

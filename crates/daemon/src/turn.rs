@@ -55,7 +55,8 @@ impl Daemon {
         }
     }
 
-    fn is_over(&self) -> bool {
+    /// Whether the daemon has to end now.
+    pub(super) fn is_over(&self) -> bool {
         let told = || {
             let radius = self.core.authority.radius();
             radius.is_none_or(|radius| radius.is_idle())
@@ -73,7 +74,8 @@ impl Daemon {
             .is_some_and(|at| at <= self.core.now || quiet())
     }
 
-    fn turn(&mut self) {
+    /// Waits once, and serves everything that is due.
+    pub(super) fn turn(&mut self) {
         let deadline = self.deadline();
         if let Some(span) = self.rest.span(self.core.now, deadline) {
             self.core.reactor.pause(span);

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::sockopt;
 
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 /// A socket's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,11 +73,11 @@ pub(crate) fn size(socket: &OwnedFd, side: BufferSide, asked: usize) -> io::Resu
     };
     // The kernel doubles the requested size for its overhead, and reports the double.
     let got = || {
-        SysCounts::note(Call::Getsockopt);
+        enter(Call::Getsockopt)?;
         read(socket).map(|bytes| bytes / 2)
     };
     let asked = asked.min(i32::MAX as usize / 2);
-    SysCounts::note(Call::Setsockopt);
+    enter(Call::Setsockopt)?;
     polite(socket, asked)?;
     let within_limit = got()?;
     if within_limit >= asked {
@@ -88,8 +88,8 @@ pub(crate) fn size(socket: &OwnedFd, side: BufferSide, asked: usize) -> io::Resu
             forced: false,
         });
     }
-    SysCounts::note(Call::Setsockopt);
-    let forced = force(socket, asked).is_ok();
+    let forced = enter(Call::Setsockopt).and_then(|()| force(socket, asked));
+    let forced = forced.is_ok();
     Ok(BufferReport {
         side,
         asked,

@@ -24,6 +24,7 @@ pub mod clock;
 mod datagram;
 mod descriptors;
 mod events;
+pub mod faults;
 pub mod limits;
 pub mod namespace;
 pub mod netlink;

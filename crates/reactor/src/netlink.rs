@@ -16,7 +16,7 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
 use crate::clock::{now, sleep};
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 pub use found::{FoundLink, FoundRoute, RouteDump, RouteFilter};
 pub use learned::{LearnedRoute, LearnedTable, ORIGIN as LEARNED_ORIGIN};
@@ -207,7 +207,7 @@ impl Netlink {
     /// # Errors
     /// The kernel's error.
     pub fn open() -> io::Result<Self> {
-        SysCounts::note(Call::Socket);
+        enter(Call::Socket)?;
         let fd = rustix::net::socket_with(
             AddressFamily::NETLINK,
             SocketType::RAW,
@@ -216,6 +216,17 @@ impl Netlink {
             None,
         )?;
         Ok(Self { fd, sequence: 0 })
+    }
+
+    /// The socket's port, which the kernel puts into notifications of its changes.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn port(&self) -> io::Result<u32> {
+        enter(Call::Getsockname)?;
+        let address = rustix::net::getsockname(&self.fd)?;
+        let address = netlink::SocketAddrNetlink::try_from(address);
+        Ok(address.map_err(io::Error::from)?.pid())
     }
 
     /// Creates a pair of virtual Ethernet interfaces that are connected to each other: `name` here, `peer` in the
@@ -439,7 +450,7 @@ impl Netlink {
             request.finish(self.sequence);
             bytes.extend(request.0);
         }
-        SysCounts::note(Call::Sendto);
+        enter(Call::Sendto)?;
         let to = netlink::SocketAddrNetlink::new(0, 0);
         rustix::net::sendto(&self.fd, &bytes, SendFlags::empty(), &to)?;
         self.refusals()
@@ -450,8 +461,9 @@ impl Netlink {
         let (mut count, mut last) = (0, None);
         let mut buffer = vec![0; 16_384];
         loop {
-            SysCounts::note(Call::Recvfrom);
-            let length = match rustix::net::recv(&self.fd, &mut buffer[..], RecvFlags::DONTWAIT) {
+            let read = enter(Call::Recvfrom)
+                .and_then(|()| rustix::net::recv(&self.fd, &mut buffer[..], RecvFlags::DONTWAIT));
+            let length = match read {
                 Ok((length, _)) => length,
                 Err(rustix::io::Errno::AGAIN) => return Ok((count, last)),
                 Err(rustix::io::Errno::INTR) => continue,
@@ -495,9 +507,9 @@ impl Netlink {
         self.send(request)?;
         let mut buffer = vec![0; 16_384];
         loop {
-            SysCounts::note(Call::Recvfrom);
-            let (length, _) = match rustix::net::recv(&self.fd, &mut buffer[..], RecvFlags::empty())
-            {
+            let read = enter(Call::Recvfrom)
+                .and_then(|()| rustix::net::recv(&self.fd, &mut buffer[..], RecvFlags::empty()));
+            let (length, _) = match read {
                 Err(rustix::io::Errno::INTR) => continue,
                 result => result?,
             };

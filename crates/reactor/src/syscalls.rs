@@ -24,6 +24,7 @@ macro_rules! calls {
 }
 
 calls! {
+    EpollCreate "epoll_create1",
     EpollCtl "epoll_ctl",
     EpollWait "epoll_pwait2",
     Poll "ppoll",
@@ -32,6 +33,8 @@ calls! {
     Sendmmsg "sendmmsg",
     Recvfrom "recvfrom",
     Sendto "sendto",
+    Open "openat",
+    Ioctl "ioctl",
     Read "read",
     Write "write",
     Accept "accept4",
@@ -48,6 +51,13 @@ const CALLS: usize = Call::ALL.len();
 
 thread_local! {
     static COUNTS: [Cell<u64>; CALLS] = const { [const { Cell::new(0) }; CALLS] };
+}
+
+/// Counts a call that is about to be made. Fails in place of it if a test wants that (see `faults`).
+#[inline]
+pub(crate) fn enter(call: Call) -> rustix::io::Result<()> {
+    SysCounts::note(call);
+    crate::faults::strike(call)
 }
 
 /// How often each system call was made.

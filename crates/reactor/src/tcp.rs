@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use crate::sys::socket as sys;
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 pub use crate::sys::socket::MD5_KEY_MAX;
 
@@ -50,7 +50,7 @@ impl TcpListener {
             sockopt::set_ipv6_v6only(&fd, true)?;
         }
         apply(fd.as_fd(), local.ip(), options)?;
-        SysCounts::note(Call::Bind);
+        enter(Call::Bind)?;
         rustix::net::bind(&fd, &local)?;
         rustix::net::listen(&fd, backlog)?;
         Ok(Self(fd))
@@ -71,9 +71,10 @@ impl TcpListener {
     /// skipped.
     pub fn accept(&self) -> io::Result<Option<(TcpStream, SocketAddr)>> {
         loop {
-            SysCounts::note(Call::Accept);
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            match rustix::net::acceptfrom_with(&self.0, flags) {
+            let accepted =
+                enter(Call::Accept).and_then(|()| rustix::net::acceptfrom_with(&self.0, flags));
+            match accepted {
                 Ok((fd, Some(remote))) => {
                     let remote = SocketAddr::try_from(remote)
                         .map_err(|_| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
@@ -126,11 +127,10 @@ impl TcpStream {
         if let Some(local) = local {
             // The kernel chooses the port once it knows the remote end, so many connections can share a port.
             sys::set_number(fd.as_fd(), libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
-            SysCounts::note(Call::Bind);
+            enter(Call::Bind)?;
             rustix::net::bind(&fd, &local)?;
         }
-        SysCounts::note(Call::Connect);
-        match rustix::net::connect(&fd, &remote) {
+        match enter(Call::Connect).and_then(|()| rustix::net::connect(&fd, &remote)) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(Self(fd)),
             Err(error) => Err(error.into()),
         }
@@ -141,7 +141,7 @@ impl TcpStream {
     /// # Errors
     /// The kernel's error for the query itself.
     pub fn error(&self) -> io::Result<Option<io::Error>> {
-        SysCounts::note(Call::Getsockopt);
+        enter(Call::Getsockopt)?;
         Ok(sockopt::socket_error(&self.0)?.err().map(io::Error::from))
     }
 
@@ -179,8 +179,9 @@ impl TcpStream {
     /// The kernel's error: the connection is broken.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
-            SysCounts::note(Call::Recvfrom);
-            match rustix::net::recv(&self.0, &mut *into, RecvFlags::empty()) {
+            let read = enter(Call::Recvfrom)
+                .and_then(|()| rustix::net::recv(&self.0, &mut *into, RecvFlags::empty()));
+            match read {
                 Ok((count, _)) => return Ok(Some(count)),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
@@ -195,8 +196,9 @@ impl TcpStream {
     /// The kernel's error: the connection is broken.
     pub fn write(&self, octets: &[u8]) -> io::Result<Option<usize>> {
         loop {
-            SysCounts::note(Call::Sendto);
-            match rustix::net::send(&self.0, octets, SendFlags::NOSIGNAL) {
+            let sent = enter(Call::Sendto)
+                .and_then(|()| rustix::net::send(&self.0, octets, SendFlags::NOSIGNAL));
+            match sent {
                 Ok(count) => return Ok(Some(count)),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
@@ -223,7 +225,7 @@ fn open(address: SocketAddr) -> io::Result<OwnedFd> {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
-    SysCounts::note(Call::Socket);
+    enter(Call::Socket)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(rustix::net::socket_with(
         family,
@@ -234,7 +236,7 @@ fn open(address: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 fn local_of(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
-    SysCounts::note(Call::Getsockname);
+    enter(Call::Getsockname)?;
     SocketAddr::try_from(rustix::net::getsockname(fd)?)
         .map_err(|_| io::ErrorKind::AddrNotAvailable.into())
 }

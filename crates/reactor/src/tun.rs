@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::sys::interface;
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 /// Bytes of the header before each packet of a device with offloads.
 pub const HEADER: usize = 10;
@@ -113,11 +113,14 @@ impl Tun {
     }
 
     fn attach(name: &str, flags: libc::c_int, offloads: Offloads) -> io::Result<Self> {
-        let file = File::options()
+        let mut options = File::options();
+        options
             .read(true)
             .write(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open("/dev/net/tun")
+            .custom_flags(libc::O_NONBLOCK);
+        let file = enter(Call::Open)
+            .map_err(io::Error::from)
+            .and_then(|()| options.open("/dev/net/tun"))
             .map_err(|error| refused(&error, "open /dev/net/tun"))?;
         let name = interface::attach_tun(file.as_fd(), name, flags)
             .map_err(|error| refused(&error, &format!("make the TUN device {name}")))?;
@@ -174,8 +177,8 @@ impl Tun {
     /// # Errors
     /// The kernel's error, for example that the device is down (`EIO`).
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        SysCounts::note(Call::Read);
-        match (&self.file).read(buffer) {
+        let entered = enter(Call::Read).map_err(io::Error::from);
+        match entered.and_then(|()| (&self.file).read(buffer)) {
             Ok(length) => Ok(Some(length)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
@@ -188,7 +191,7 @@ impl Tun {
     /// The kernel's error: it is no IP packet, or its header contradicts it (`EINVAL`), or the device is down
     /// (`EIO`).
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
-        SysCounts::note(Call::Write);
+        enter(Call::Write)?;
         (&self.file).write(packet).map(drop)
     }
 }

@@ -2,7 +2,7 @@
 //! daemon but never from a living one.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,6 +10,8 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::syscalls::{Call, enter};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
@@ -46,9 +48,47 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(UnixListener::from(socket))
 }
 
+/// The next client; `None` if there is none now. It does not block.
+///
+/// # Errors
+/// The kernel's error, for example that no descriptor is left.
+pub fn accept(listener: &UnixListener) -> io::Result<Option<UnixStream>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let accepted = enter(Call::Accept).and_then(|()| rustix::net::accept_with(listener, flags));
+    match accepted {
+        Ok(stream) => Ok(Some(stream.into())),
+        Err(rustix::io::Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A stream whose reads and writes are counted.
+#[derive(Debug)]
+pub struct Counted<'a>(pub &'a UnixStream);
+
+impl Read for Counted<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        enter(Call::Read)?;
+        self.0.read(into)
+    }
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        enter(Call::Write)?;
+        self.0.write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn bind(path: &Path) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    enter(Call::Socket)?;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    enter(Call::Bind)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
 }
@@ -85,7 +125,6 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
     use std::path::PathBuf;
 
     /// A directory of its own for each test, removed at the end.

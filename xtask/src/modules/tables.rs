@@ -146,6 +146,7 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "reactor",
         order: &[
+            "faults",
             "syscalls",
             "clock",
             "token",
@@ -172,7 +173,11 @@ pub(super) const TABLES: &[Inside] = &[
             "urgency",
             "usage",
         ],
-        besides: &[],
+        besides: &[(
+            "faults",
+            "syscalls",
+            "a plan names calls, and each call asks the plan",
+        )],
     },
     Inside {
         krate: "wire",

@@ -17,7 +17,7 @@ pub use send::{SendBatch, SendOutcome};
 use crate::buffers::{self, BufferReport, BufferSide};
 pub use crate::sys::socket::Instruction;
 use crate::sys::socket::{IntOption, set_int};
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 /// Options of a socket.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,7 +85,7 @@ impl UdpSocket {
             SocketAddr::V6(_) => AddressFamily::INET6,
         };
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        SysCounts::note(Call::Socket);
+        enter(Call::Socket)?;
         let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
         set_up(&fd, address, options)?;
         let sized = |side, bytes: Option<usize>| {
@@ -95,13 +95,13 @@ impl UdpSocket {
         };
         let receive_buffer = sized(BufferSide::Receive, options.recv_buffer_bytes)?;
         let send_buffer = sized(BufferSide::Send, options.send_buffer_bytes)?;
-        SysCounts::note(Call::Bind);
+        enter(Call::Bind)?;
         rustix::net::bind(&fd, &address)?;
         if let Some(peer) = options.connect {
-            SysCounts::note(Call::Connect);
+            enter(Call::Connect)?;
             rustix::net::connect(&fd, &peer)?;
         }
-        SysCounts::note(Call::Getsockname);
+        enter(Call::Getsockname)?;
         let local = rustix::net::getsockname(&fd)?;
         Ok(Self {
             local: SocketAddr::try_from(local).map_err(io::Error::from)?,
@@ -207,7 +207,7 @@ fn set_up(fd: &OwnedFd, address: SocketAddr, options: &UdpOptions) -> io::Result
 
 /// Sets an option, counted.
 fn set(option: impl FnOnce() -> rustix::io::Result<()>) -> io::Result<()> {
-    SysCounts::note(Call::Setsockopt);
+    enter(Call::Setsockopt)?;
     Ok(option()?)
 }
 

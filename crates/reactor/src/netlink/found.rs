@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use rustix::net::{RecvFlags, SendFlags, netlink};
 
 use super::{HEADER, Netlink, ROUTE_HEAD, Request, attribute, octets_to_address};
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 /// The kernel fills the reader's buffer up to this size (`NLMSG_GOODSIZE` is smaller).
 const READ: usize = 32_768;
@@ -206,7 +206,7 @@ impl Netlink {
     pub(super) fn send(&mut self, mut request: Request) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         request.finish(self.sequence);
-        SysCounts::note(Call::Sendto);
+        enter(Call::Sendto)?;
         let to = netlink::SocketAddrNetlink::new(0, 0);
         rustix::net::sendto(&self.fd, &request.0, SendFlags::empty(), &to)?;
         Ok(())
@@ -219,8 +219,9 @@ impl Netlink {
         hear: &mut dyn FnMut(u16, &[u8]),
     ) -> io::Result<bool> {
         let length = loop {
-            SysCounts::note(Call::Recvfrom);
-            match rustix::net::recv(&self.fd, &mut *buffer, RecvFlags::empty()) {
+            let read = enter(Call::Recvfrom)
+                .and_then(|()| rustix::net::recv(&self.fd, &mut *buffer, RecvFlags::empty()));
+            match read {
                 Err(rustix::io::Errno::INTR) => {}
                 result => break result?.0,
             }

@@ -8,6 +8,7 @@ use base::Duration;
 use crate::descriptors::Descriptors;
 use crate::poller::{BUDGET, Poller};
 use crate::sys::epoll::{self, Change, EventBuffer};
+use crate::syscalls::{Call, enter};
 use crate::token::{Interest, Readiness, Token};
 
 pub(crate) struct Epoll {
@@ -17,6 +18,7 @@ pub(crate) struct Epoll {
 
 impl Epoll {
     pub(crate) fn new() -> io::Result<Self> {
+        enter(Call::EpollCreate)?;
         let epoll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC)?;
         Ok(Self {
             epoll,

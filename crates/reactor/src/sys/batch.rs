@@ -9,7 +9,7 @@ use std::ptr;
 use crate::sys::address::RawAddress;
 use crate::sys::check;
 use crate::sys::control::each_control;
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 pub(super) fn empty_header() -> libc::mmsghdr {
     // SAFETY: all zeros (null pointers, no lengths) is a valid `mmsghdr`.
@@ -74,7 +74,7 @@ impl<const N: usize> Incoming<N> {
             header.msg_hdr.msg_controllen = size_of::<[u64; N]>() as _;
         }
         self.used = 0;
-        SysCounts::note(Call::Recvmmsg);
+        enter(Call::Recvmmsg)?;
         // SAFETY: the headers point to buffers of the lengths they say, which this
         // struct owns and nothing else refers to during the call.
         let result = unsafe {
@@ -175,7 +175,7 @@ impl<const N: usize> Headers<N> {
             self.fill(index, &message);
             count = index + 1;
         }
-        SysCounts::note(Call::Sendmmsg);
+        enter(Call::Sendmmsg)?;
         // SAFETY: the headers point to the messages' bytes, which live for `'a` and are only read, and to this
         // struct's buffers, with the lengths they say.
         check(unsafe {

@@ -7,7 +7,7 @@ use std::ptr;
 use base::Duration;
 
 use crate::sys::{check, timespec};
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 /// A change to the set that an epoll descriptor watches.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ pub(crate) fn change(
     data: u64,
 ) -> io::Result<()> {
     let mut event = libc::epoll_event { events, u64: data };
-    SysCounts::note(Call::EpollCtl);
+    enter(Call::EpollCtl)?;
     // SAFETY: `event` lives until the call returns and is only read by it.
     check(unsafe { libc::epoll_ctl(epoll.as_raw_fd(), change as i32, fd, &mut event) }).map(drop)
 }
@@ -75,7 +75,7 @@ impl EventBuffer {
     fn wait_ns(&mut self, epoll: &OwnedFd, timeout: Option<Duration>) -> io::Result<usize> {
         let timeout = timeout.map(timespec);
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        SysCounts::note(Call::EpollWait);
+        enter(Call::EpollWait)?;
         // SAFETY: the pointer and the length are those of `events`; the timeout is
         // null or lives until the call returns; no signal mask is given.
         let result = unsafe {
@@ -97,7 +97,7 @@ impl EventBuffer {
         let timeout = timeout.map_or(-1, |span| {
             libc::c_int::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX)
         });
-        SysCounts::note(Call::EpollWait);
+        enter(Call::EpollWait)?;
         // SAFETY: the pointer and the length are those of `events`.
         check(unsafe {
             libc::epoll_wait(

@@ -5,6 +5,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::sys::check;
+use crate::syscalls::{Call, enter};
 
 /// An interface's name as ioctls take it.
 fn named(name: &str) -> io::Result<libc::ifreq> {
@@ -29,6 +30,7 @@ pub(crate) fn attach_tun(
 ) -> io::Result<String> {
     let mut request = named(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | flags) as libc::c_short;
+    enter(Call::Ioctl)?;
     // SAFETY: `TUNSETIFF` reads and writes one `ifreq`.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
     let octets = request.ifr_name.iter().map(|&octet| octet as u8);
@@ -38,6 +40,7 @@ pub(crate) fn attach_tun(
 
 /// Sets the size of the header before each packet of a TUN device with offloads.
 pub(crate) fn set_tun_header(file: BorrowedFd<'_>, octets: libc::c_int) -> io::Result<()> {
+    enter(Call::Ioctl)?;
     // SAFETY: `TUNSETVNETHDRSZ` reads one `int`.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const octets) })
         .map(drop)
@@ -47,6 +50,7 @@ pub(crate) fn set_tun_header(file: BorrowedFd<'_>, octets: libc::c_int) -> io::R
 /// kernel does not know one of them.
 pub(crate) fn set_tun_offloads(file: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
     let offloads = libc::c_ulong::from(offloads);
+    enter(Call::Ioctl)?;
     // SAFETY: `TUNSETOFFLOAD` takes a number.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, offloads) }).map(drop)
 }

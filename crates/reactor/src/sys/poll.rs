@@ -7,7 +7,7 @@ use std::ptr;
 use base::Duration;
 
 use crate::sys::{check, timespec};
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 use crate::token::{Interest, Readiness};
 
 /// One descriptor of a set, and its readiness.
@@ -33,18 +33,20 @@ impl PollFd {
 pub(crate) fn poll(set: &mut [PollFd], timeout: Option<Duration>) -> io::Result<usize> {
     let timeout = timeout.map(timespec);
     let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-    SysCounts::note(Call::Poll);
-    // SAFETY: `PollFd` is a transparent `pollfd`, so the pointer and the length are
-    // those of a valid array; the timeout is null or lives until the call returns.
-    let result = unsafe {
-        libc::ppoll(
-            set.as_mut_ptr().cast(),
-            set.len() as libc::nfds_t,
-            timeout,
-            ptr::null(),
-        )
-    };
-    match check(result) {
+    let entered = enter(Call::Poll).map_err(io::Error::from);
+    let result = entered.and_then(|()| {
+        // SAFETY: `PollFd` is a transparent `pollfd`, so the pointer and the length are
+        // those of a valid array; the timeout is null or lives until the call returns.
+        check(unsafe {
+            libc::ppoll(
+                set.as_mut_ptr().cast(),
+                set.len() as libc::nfds_t,
+                timeout,
+                ptr::null(),
+            )
+        })
+    });
+    match result {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {
             // The readiness in the set is from the wait before.
             set.iter_mut().for_each(|slot| slot.0.revents = 0);

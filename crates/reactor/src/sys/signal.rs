@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 use crate::sys::check;
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 /// Blocks `signals` in this thread and in threads that it starts later, and opens a non-blocking descriptor that
 /// reports them.
@@ -41,10 +41,13 @@ pub(crate) fn ignore(signal: libc::c_int) {
 pub(crate) fn next(fd: &OwnedFd) -> io::Result<Option<libc::c_int>> {
     let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
     let size = size_of::<libc::signalfd_siginfo>();
-    SysCounts::note(Call::Read);
-    // SAFETY: the kernel writes at most `size` bytes into `info`.
-    let read = unsafe { libc::read(fd.as_raw_fd(), info.as_mut_ptr().cast(), size) };
-    match check(read as libc::c_int) {
+    let entered = enter(Call::Read).map_err(io::Error::from);
+    let read = entered.and_then(|()| {
+        // SAFETY: the kernel writes at most `size` bytes into `info`.
+        let read = unsafe { libc::read(fd.as_raw_fd(), info.as_mut_ptr().cast(), size) };
+        check(read as libc::c_int)
+    });
+    match read {
         Ok(read) if read == size => {
             // SAFETY: the kernel has written all of it.
             let info = unsafe { info.assume_init() };

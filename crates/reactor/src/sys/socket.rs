@@ -9,7 +9,7 @@ use libc::c_int;
 use std::net::IpAddr;
 
 use crate::sys::check;
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 /// The longest key of a signature, in bytes (RFC 2385 leaves it open; Linux takes 80).
 pub const MD5_KEY_MAX: usize = 80;
@@ -31,7 +31,7 @@ pub(crate) fn set_int(socket: &OwnedFd, option: IntOption, value: libc::c_int) -
         IntOption::Ipv6PktInfo => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
         IntOption::UdpGro => (libc::SOL_UDP, libc::UDP_GRO),
     };
-    SysCounts::note(Call::Setsockopt);
+    enter(Call::Setsockopt)?;
     // SAFETY: the value's pointer and size are those of a C int, only read.
     check(unsafe {
         libc::setsockopt(
@@ -54,7 +54,7 @@ fn set_plain<T: Copy>(
     name: c_int,
     value: &T,
 ) -> io::Result<()> {
-    SysCounts::note(Call::Setsockopt);
+    enter(Call::Setsockopt)?;
     // SAFETY: the pointer and size are those of `value`, which is only read.
     check(unsafe {
         libc::setsockopt(
@@ -156,7 +156,7 @@ fn attach(socket: BorrowedFd<'_>, program: &[Instruction], name: c_int) -> io::R
         len: u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
         filter: filter.as_mut_ptr(),
     };
-    SysCounts::note(Call::Setsockopt);
+    enter(Call::Setsockopt)?;
     // SAFETY: `program` points to as many instructions as it says, which outlive the call and are only read.
     check(unsafe {
         libc::setsockopt(

@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 use base::Duration;
 use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
 
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 const SUBMISSIONS: u32 = 256;
 const COMPLETIONS: u32 = 4096;
@@ -95,14 +95,16 @@ impl Ring {
         };
         let complete = u32::from(!matches!(wait, Wait::No));
         let flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
-        SysCounts::note(Call::UringEnter);
-        // SAFETY: `args` is what EXT_ARG says it is, and it and `span`, which it
-        // points to, live until the call returns.
-        let result = unsafe {
-            self.0
-                .submitter()
-                .enter(queued, complete, flags.bits(), Some(&args))
-        };
+        let entered = enter(Call::UringEnter).map_err(io::Error::from);
+        let result = entered.and_then(|()| {
+            // SAFETY: `args` is what EXT_ARG says it is, and it and `span`, which it
+            // points to, live until the call returns.
+            unsafe {
+                self.0
+                    .submitter()
+                    .enter(queued, complete, flags.bits(), Some(&args))
+            }
+        });
         match result {
             Ok(_) => Ok(()),
             // EBUSY and EAGAIN: completions have to be taken first.
