@@ -120,6 +120,9 @@ pub enum Do {
     /// The threads that forward packets.
     #[serde(rename = "show.event.shards")]
     ShowEventShards(Nothing),
+    /// What the daemon wants of the kernel, and what the kernel has.
+    #[serde(rename = "show.kernel")]
+    ShowKernel(Nothing),
     /// Resources of the process, and counts of what it holds.
     #[serde(rename = "server.stats")]
     ServerStats(Nothing),

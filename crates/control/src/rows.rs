@@ -53,6 +53,7 @@ pub const TYPES: &[RowType] = &[
     Shard::TYPE,
     SysCall::TYPE,
     Server::TYPE,
+    Kernel::TYPE,
     Subscriber::TYPE,
     Detail::TYPE,
     EndedSubscriber::TYPE,

@@ -117,6 +117,11 @@ impl Addresses {
         self.refused += u64::from(refused);
     }
 
+    /// Number of addresses that the clients have.
+    pub(super) fn wanted(&self) -> u64 {
+        self.held.len() as u64
+    }
+
     /// Number of addresses on the host.
     pub(super) fn len(&self) -> u64 {
         (self.held.len() as u64).saturating_sub(self.waiting.len() as u64)

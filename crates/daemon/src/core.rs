@@ -1,14 +1,18 @@
 //! State that the loop shares with everything it serves: the reactor, the endpoint, the sockets,
 //! and the accounts of the loop's time.
 
+use std::io;
+
 use base::Instant;
 use edge::Edge;
+use reactor::netlink::Notice;
 use reactor::{HandlerId, Reactor};
 
 use super::authority::Authority;
 use super::dialler::Dialler;
 use super::health::Health;
 use super::inside::Inside;
+use super::notices::Notices;
 use super::routes::BgpService;
 use super::shards::Shards;
 use super::sockets::Sockets;
@@ -60,6 +64,8 @@ pub(super) struct Core {
     /// The sources that have failed.
     pub(super) health: Health,
     pub(super) sockets: Sockets,
+    /// Notifications of the kernel.
+    pub(super) notices: Notices,
     pub(super) inside: Inside,
     /// The additional packet threads.
     pub(super) shards: Shards,
@@ -81,6 +87,24 @@ pub(super) struct Core {
 }
 
 impl Core {
+    /// Reads notifications of the kernel.
+    pub(super) fn take_notices(&mut self) -> io::Result<()> {
+        for notice in self.notices.read()?.to_vec() {
+            self.notice(&notice);
+        }
+        Ok(())
+    }
+
+    /// Passes a notification to all that compare what they want with what the kernel has.
+    pub(super) fn notice(&mut self, notice: &Notice) {
+        if let Some(keeper) = &mut self.inside.keeper {
+            keeper.notice(notice, self.now);
+        }
+        if let Some(routes) = &mut self.routes {
+            routes.notice(notice, self.now);
+        }
+    }
+
     /// Closes the tunnels that were opened for a session that failed; returns whether there were any.
     pub(super) fn close_failed(&mut self) -> bool {
         let mut any = false;

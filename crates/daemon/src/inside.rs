@@ -76,7 +76,7 @@ impl Inside {
         let clients = settings.client.as_ref().filter(|client| client.addresses);
         let clients = clients.map(|client| Addresses::open(&wanted.name, client.default_route));
         inside.clients = clients.transpose()?;
-        inside.keeper = Some(Keeper::open(wanted, reactor)?);
+        inside.keeper = Some(Keeper::open(wanted)?);
         Ok((inside, queues))
     }
 

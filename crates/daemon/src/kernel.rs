@@ -13,19 +13,15 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
-use reactor::netlink::{FoundLink, Monitor, Netlink, Notice, RouteFilter};
+use reactor::netlink::{FoundLink, Netlink, Notice, RouteFilter};
 use reactor::tun::{Tun, TunOptions};
-use reactor::{Interest, Reactor, Token};
 
-use super::source::Source;
 use crate::config;
 
 /// Delay from a notification to the comparison, so that one comparison covers several changes.
 const SETTLE: Duration = Duration::from_millis(20);
 /// Interval of comparisons while something cannot be set.
 const RETRY: Duration = Duration::from_secs(5);
-/// Datagrams of notifications read in a turn.
-const READS: usize = 64;
 /// The kernel's main routing table.
 const MAIN: u32 = 254;
 
@@ -71,6 +67,16 @@ impl Wanted {
                 queues: usize::from(edge.paths),
             },
         })
+    }
+
+    /// Number of addresses.
+    pub(super) fn addresses(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// Number of routes.
+    pub(super) fn routes(&self) -> usize {
+        self.routes.len()
     }
 
     /// Creates the device with its addresses and routes. Returns its queues.
@@ -125,6 +131,13 @@ impl Missing {
     }
 }
 
+/// What was set again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Restored {
+    pub(super) addresses: u64,
+    pub(super) routes: u64,
+}
+
 /// The state of the device at the last comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
@@ -139,8 +152,6 @@ pub(super) enum Link {
 pub(super) struct Keeper {
     pub(super) wanted: Wanted,
     index: u32,
-    monitor: Option<(Monitor, Token)>,
-    notices: Vec<Notice>,
     check_at: Option<Instant>,
     pub(super) link: Link,
     /// The device was down since the last comparison, so routes that others set are gone too.
@@ -148,27 +159,23 @@ pub(super) struct Keeper {
     pub(super) missing: Missing,
     /// Why something is still missing.
     pub(super) reason: Option<String>,
-    /// Addresses and routes that were set again since the start.
-    pub(super) restored: u64,
+    /// How many were set again since the start.
+    pub(super) restored: Restored,
 }
 
 impl Keeper {
-    /// Starts to watch the device, which was just made.
-    pub(super) fn open(wanted: Wanted, reactor: &mut Reactor) -> Result<Self> {
-        let mut keeper = Self {
+    /// For a device that was just made.
+    pub(super) fn open(wanted: Wanted) -> Result<Self> {
+        Ok(Self {
             index: Netlink::open()?.index(&wanted.name)?,
             wanted,
-            monitor: None,
-            notices: Vec::new(),
             check_at: Some(Instant::ZERO),
             link: Link::Up,
             was_down: false,
             missing: Missing::default(),
             reason: None,
-            restored: 0,
-        };
-        keeper.watch(reactor)?;
-        Ok(keeper)
+            restored: Restored::default(),
+        })
     }
 
     /// The interface index of the device.
@@ -181,55 +188,21 @@ impl Keeper {
         self.check_at
     }
 
-    /// Opens the socket of notifications. All that was missed meanwhile is compared.
-    pub(super) fn watch(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        let monitor = Monitor::open()?;
-        let source = Source::Kernel.to_bits();
-        let token = reactor.add(&monitor, "netlink", source, Interest::READ)?;
-        self.monitor = Some((monitor, token));
-        self.check_at = Some(Instant::ZERO);
-        Ok(())
-    }
-
-    /// Closes the socket of notifications after a failure.
-    pub(super) fn unwatch(&mut self, reactor: &mut Reactor) {
-        if let Some((_, token)) = self.monitor.take() {
-            reactor.remove(token);
-        }
-    }
-
-    /// Reads notifications.
-    pub(super) fn read(&mut self, now: Instant) -> io::Result<()> {
-        let Some((monitor, _)) = &mut self.monitor else {
-            return Ok(());
-        };
-        self.notices.clear();
-        for _ in 0..READS {
-            if !monitor.read(&mut self.notices)? {
-                break;
+    /// Takes a notification; [`Keeper::check`] is then due if it is about the device.
+    pub(super) fn notice(&mut self, notice: &Notice, now: Instant) {
+        let is_ours = match notice {
+            Notice::Link(FoundLink { index, is_up }) if *index == self.index => {
+                self.was_down |= !is_up;
+                true
             }
-        }
-        let mut ours = false;
-        for notice in &self.notices {
-            ours |= match notice {
-                Notice::Link(FoundLink { index, is_up }) if *index == self.index => {
-                    self.was_down |= !is_up;
-                    true
-                }
-                Notice::LinkGone(index) | Notice::Address(index) | Notice::Route(index) => {
-                    *index == self.index
-                }
-                Notice::Overflow => {
-                    tracing::info!("notifications of the kernel were lost; comparing everything");
-                    true
-                }
-                Notice::Link(_) => false,
-            };
-        }
-        if ours {
+            Notice::Link(_) => false,
+            Notice::LinkGone(index) | Notice::Address(index) => *index == self.index,
+            Notice::Route { interface, .. } => *interface == self.index,
+            Notice::Overflow => true,
+        };
+        if is_ours {
             self.check_at.get_or_insert(now + SETTLE);
         }
-        Ok(())
     }
 
     /// The device was made again.
@@ -342,7 +315,8 @@ impl Keeper {
         self.missing.routes.retain(|&(network, length)| {
             !is_set(netlink.add_route(network, length, None, name), &mut routes)
         });
-        self.restored += addresses + routes;
+        self.restored.addresses += addresses;
+        self.restored.routes += routes;
         if addresses + routes > 0 {
             tracing::info!(device = %name, addresses, routes, "the device had lost addresses or routes; they are set again");
         }

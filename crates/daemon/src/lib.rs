@@ -13,6 +13,7 @@
 //! | `input` | datagrams from the sockets to the edge |
 //! | `inside` | packets from and to the TUN device |
 //! | `kernel` | compares the TUN device with what is wanted |
+//! | `notices` | notifications of the kernel about links, addresses and routes |
 //! | `health` | what became of each source: resting, lost, when it is tried again |
 //! | `mend` | opens lost sources again, or ends the daemon in order |
 //! | `addresses` | addresses of our own clients |
@@ -55,6 +56,7 @@ mod kernel;
 mod left;
 mod log;
 mod mend;
+mod notices;
 mod reload;
 mod rest;
 mod routes;

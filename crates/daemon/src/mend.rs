@@ -6,6 +6,7 @@
 use std::io;
 
 use base::{Duration, Instant};
+use reactor::netlink::Notice;
 use reactor::{Interest, Signal, Signals, Token, clock};
 
 use super::health::{Outcome, State};
@@ -44,11 +45,7 @@ impl Daemon {
         match source {
             Source::Udp(number) => core.sockets.lose(number, reactor),
             Source::Tun(_) => core.inside.lose(reactor),
-            Source::Kernel => {
-                if let Some(keeper) = &mut core.inside.keeper {
-                    keeper.unwatch(reactor);
-                }
-            }
+            Source::Kernel => core.notices.lose(reactor),
             Source::Radius(place) => {
                 if let Some(radius) = core.authority.radius_mut() {
                     radius.lose(place, reactor);
@@ -109,10 +106,11 @@ impl Daemon {
                 core.shards.give(queues);
                 Ok(())
             }
-            Source::Kernel => match &mut core.inside.keeper {
-                Some(keeper) => keeper.watch(reactor),
-                None => Ok(()),
-            },
+            Source::Kernel => {
+                core.notices.reopen(reactor)?;
+                core.notice(&Notice::Overflow);
+                Ok(())
+            }
             Source::Radius(place) => match core.authority.radius_mut() {
                 Some(radius) => radius.reopen(place, reactor),
                 None => Ok(()),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use aaa::Pools;
 use anyhow::{Context, Result};
+use base::Instant;
 use edge::Edge;
 use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
@@ -18,6 +19,7 @@ use super::events::{self, Summary};
 use super::health::Health;
 use super::input::Input;
 use super::inside::Inside;
+use super::notices::Notices;
 use super::reload::{self, Files};
 use super::rest::Rest;
 use super::routes::{self, BgpService};
@@ -56,19 +58,20 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let authority = authority(settings, &mut reactor)?;
     let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
     let routes = routes(settings, &mut reactor)?;
+    let notices = notices(&inside, routes.as_deref(), &mut reactor).context("netlink")?;
     let seats = shards::seats(event, &sockets, queues).context("event.shards")?;
     give_up_privileges(settings, &inside)?;
     let edge = edge(settings)?;
     let cookie = settings.l2tp.cookie_len;
     let shards = Shards::start(event, cookie, &edge, &sockets, seats, &mut reactor)
         .context("event.shards")?;
-    let now = clock::now();
-    log_start(settings);
+    let now = log_start(settings);
     let mut core = Core {
         reactor,
         edge,
         health: Health::default(),
         sockets,
+        notices,
         inside,
         shards,
         authority,
@@ -108,6 +111,15 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     })
 }
 
+/// Notifications of the kernel, if anything is compared with what it has.
+fn notices(inside: &Inside, routes: Option<&BgpService>, reactor: &mut Reactor) -> Result<Notices> {
+    let own = routes.and_then(BgpService::netlink_port).transpose()?;
+    Ok(match inside.keeper.is_some() || own.is_some() {
+        true => Notices::open(own, reactor)?,
+        false => Notices::default(),
+    })
+}
+
 fn give_up_privileges(settings: &Settings, inside: &Inside) -> Result<()> {
     let bgp = settings.bgp.as_ref();
     let installs = bgp.is_some_and(|bgp| bgp.install.is_some());
@@ -120,7 +132,8 @@ fn give_up_privileges(settings: &Settings, inside: &Inside) -> Result<()> {
     dropped.context("cannot give up privileges")
 }
 
-fn log_start(settings: &Settings) {
+/// Logs the start, and returns its time.
+fn log_start(settings: &Settings) -> Instant {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         pid = std::process::id(),
@@ -130,6 +143,7 @@ fn log_start(settings: &Settings) {
         shards = settings.event.shards,
         "started"
     );
+    clock::now()
 }
 
 fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {

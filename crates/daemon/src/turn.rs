@@ -203,11 +203,7 @@ impl Daemon {
                     routes.ready(ready, &mut core.reactor, core.now);
                 }
             }
-            Source::Kernel => {
-                if let Some(keeper) = &mut core.inside.keeper {
-                    return keeper.read(core.now).into();
-                }
-            }
+            Source::Kernel => return core.take_notices().into(),
             Source::Listener => return self.server.accept(core),
             Source::Client(place) => self.server.ready(place, ready.readiness),
             Source::Signals => {

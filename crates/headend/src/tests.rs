@@ -114,6 +114,7 @@ fn every_documented_verb_is_taken() {
         "show counters",
         "show ended",
         "show server",
+        "show kernel --json",
         "show event poll",
         "show event timers",
         "show event cpu --json",

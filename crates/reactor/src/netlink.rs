@@ -223,6 +223,10 @@ impl Netlink {
     /// # Errors
     /// The kernel's error.
     pub fn port(&self) -> io::Result<u32> {
+        // The socket gets its port with its first message, or now; a second time is refused.
+        enter(Call::Bind)?;
+        let any = netlink::SocketAddrNetlink::new(0, 0);
+        let _ = rustix::net::bind(&self.fd, &any);
         enter(Call::Getsockname)?;
         let address = rustix::net::getsockname(&self.fd)?;
         let address = netlink::SocketAddrNetlink::try_from(address);

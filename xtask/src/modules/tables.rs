@@ -374,6 +374,7 @@ pub(super) const TABLES: &[Inside] = &[
             "config",
             "source",
             "health",
+            "notices",
             "sockets",
             "client",
             "authority",

@@ -231,6 +231,33 @@ row! {
 }
 
 row! {
+    /// A kind of state that the daemon wants the kernel to have, and what the kernel has.
+    #[derive(Serialize)]
+    Kernel<'a> is "kernel/1" as Table {
+        /// The part of the kernel: the TUN device, or a routing table.
+        place: &'a str = [id text "PLACE"],
+        /// The kind: link, addresses, routes.
+        what: &'a str = [id text "WHAT"],
+        /// How many the daemon wants.
+        wanted: u64 = [gauge "WANTED"],
+        /// How many of these the kernel has.
+        present: u64 = [gauge "PRESENT"],
+        /// How many of an earlier run are left.
+        stale: u64 = [gauge "STALE"],
+        /// How many were set again because the kernel had lost them.
+        restored: u64 = [counter "RESTORED"],
+        /// Stale ones removed.
+        swept: u64 = [counter "SWEPT"],
+        /// Changes that the kernel refused.
+        refused: u64 = [counter "REFUSED"],
+        /// Those that are missing; at most 16.
+        missing: Vec<String> = [text "MISSING"],
+        /// Why they are missing, or the state of the link.
+        reason: Option<&'a str> = [text "REASON"],
+    }
+}
+
+row! {
     /// A descriptor that has failed.
     #[derive(Debug, Clone, Serialize, Deserialize)]
     ServerSource is part {

@@ -149,6 +149,7 @@ impl Context<'_> {
                 name: None,
                 left: u32::MAX,
             }),
+            Do::ShowKernel(_) => show(What::Kernel),
             Do::ShowPools(_) => show(What::Pools),
             Do::ShowRadius(_) => show(What::Radius),
             Do::ShowFilters(_) => show(What::Filters),

@@ -1,11 +1,18 @@
 use base::Duration;
 use reactor::namespace::Namespace;
-use reactor::{PollerKind, StoreKind};
+use reactor::{PollerKind, Reactor, StoreKind};
 
 use super::*;
+use crate::notices::Notices;
 
 fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(1_000_000 + ms)
+}
+
+fn read(notices: &mut Notices, keeper: &mut Keeper, now: Instant) {
+    for notice in notices.read().unwrap() {
+        keeper.notice(notice, now);
+    }
 }
 
 fn wanted() -> Wanted {
@@ -34,9 +41,13 @@ fn what_another_program_removes_is_found_and_set_again() {
         let mut wanted = wanted();
         let _queues = wanted.make().unwrap();
         assert_eq!(wanted.name, "inside0");
-        let mut keeper = Keeper::open(wanted, &mut reactor).unwrap();
+        let mut keeper = Keeper::open(wanted).unwrap();
+        let mut notices = Notices::open(None, &mut reactor).unwrap();
         assert!(!keeper.check(at(0)));
-        assert_eq!((&keeper.missing, keeper.restored), (&Missing::default(), 0));
+        assert_eq!(
+            (&keeper.missing, keeper.restored),
+            (&Missing::default(), Restored::default())
+        );
         assert_eq!(keeper.due(), None);
 
         let mut netlink = Netlink::open().unwrap();
@@ -50,19 +61,19 @@ fn what_another_program_removes_is_found_and_set_again() {
             source: None,
         };
         netlink.remove(&route).unwrap();
-        keeper.read(at(10)).unwrap();
+        read(&mut notices, &mut keeper, at(10));
         assert_eq!(keeper.due(), Some(at(30)), "changes settle first");
         assert!(!keeper.check(at(30)));
-        assert_eq!(keeper.restored, 1);
+        assert_eq!((keeper.restored.addresses, keeper.restored.routes), (0, 1));
 
         // A device that is set down loses its routes, and its IPv6 address.
         netlink.set_up("inside0", false).unwrap();
-        keeper.read(at(100)).unwrap();
+        read(&mut notices, &mut keeper, at(100));
         assert!(!keeper.check(at(200)));
         assert_eq!(keeper.link, Link::Down);
         assert!(keeper.missing.routes.len() == 2, "{:?}", keeper.missing);
         netlink.set_up("inside0", true).unwrap();
-        keeper.read(at(300)).unwrap();
+        read(&mut notices, &mut keeper, at(300));
         assert!(keeper.check(at(400)), "what others set on it is gone too");
         assert_eq!(
             (keeper.link, &keeper.missing),
@@ -70,7 +81,7 @@ fn what_another_program_removes_is_found_and_set_again() {
         );
         // Our own changes are notified as well; there is no difference then.
         let restored = keeper.restored;
-        keeper.read(at(500)).unwrap();
+        read(&mut notices, &mut keeper, at(500));
         assert!(!keeper.check(at(600)));
         assert_eq!(keeper.restored, restored);
     };

@@ -25,11 +25,14 @@ const SEEDS: u64 = 200;
 /// Threads that run seeds, each in a namespace of its own. Most of a seed is waiting.
 const THREADS: u64 = 8;
 
-/// What a daemon in a thread is told, and how it ended.
+/// The requests to a daemon in a thread.
 #[derive(Default)]
 struct Orders {
     disarm: AtomicBool,
     end: AtomicBool,
+    /// A plan for later, and whether that is now.
+    arm: Mutex<Option<Plan>>,
+    arm_now: AtomicBool,
 }
 
 /// How a faulty daemon ended.
@@ -109,6 +112,11 @@ fn run(config: &Path, plan: Option<Plan>, orders: &Orders) -> (Ended, faults::St
     let mut struck = faults::Struck::new();
     while !daemon.is_over() {
         daemon.turn();
+        if orders.arm_now.swap(false, Ordering::AcqRel)
+            && let Some(plan) = orders.arm.lock().unwrap().take()
+        {
+            faults::arm(plan);
+        }
         if orders.disarm.swap(false, Ordering::AcqRel) {
             struck = faults::disarm();
         }
@@ -173,7 +181,7 @@ fn trouble(place: &Place) {
             let bgp = TcpStream::connect("127.0.0.1:1790");
             let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
             for port in [1701, 3799] {
-                let _ = udp.send_to(b"nothing that anybody knows", ("127.0.0.1", port));
+                let _ = udp.send_to(b"no message of a protocol", ("127.0.0.1", port));
             }
             let out = UdpSocket::bind("0.0.0.0:0").unwrap();
             let _ = out.send_to(b"to a subscriber", "10.64.0.1:9");
@@ -241,6 +249,47 @@ fn seed(place: &Place, seed: u64) -> (Ended, faults::Struck) {
     }
     lac.join().unwrap().unwrap();
     lns.join().unwrap().unwrap()
+}
+
+#[test]
+fn a_daemon_that_cannot_wait_tells_its_peers_and_exits() {
+    let Ok(namespace) = Namespace::new() else {
+        return;
+    };
+    let directory = std::env::temp_dir().join(format!("headend-waits-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    let place = Place {
+        directory,
+        namespace,
+    };
+    let plan = Plan {
+        seed: 1,
+        one_in: 1,
+        burst_max: 1,
+        calls: vec![Call::EpollWait],
+    };
+    let (lns_orders, lac_orders) = (Arc::<Orders>::default(), Arc::<Orders>::default());
+    *lns_orders.arm.lock().unwrap() = Some(plan);
+    let lns = place.spawn(place.lns(0), None, Arc::clone(&lns_orders));
+    let lac = place.spawn(place.lac(), None, Arc::clone(&lac_orders));
+    let at_lac = place.socket("lac");
+    until(&lac, "a tunnel is up", || {
+        ask(&at_lac, CREATE, LONG + LONG).is_some_and(|reply| reply.contains(r#""up":true"#))
+    });
+    lns_orders.arm_now.store(true, Ordering::Release);
+    let _ = ask(&place.socket("lns"), STATS, SHORT);
+    let (ended, _) = lns.join().unwrap().unwrap();
+    assert!(matches!(ended, Ended::Goodbye(_)), "{ended:?}");
+    // StopCCN, result 6: the requester is being shut down (RFC 2661, section 4.4.2).
+    const ENDED: &str = r#"{"v":1,"id":1,"do":"show.ended.tunnels"}"#;
+    until(&lac, "the peer knows", || {
+        ask(&at_lac, ENDED, LONG)
+            .is_some_and(|reply| reply.contains("closed by the peer, result 6"))
+    });
+    lac_orders.end.store(true, Ordering::Release);
+    let _ = ask(&at_lac, STATS, SHORT);
+    lac.join().unwrap().unwrap();
+    fs::remove_dir_all(&place.directory).unwrap();
 }
 
 fn seeds(all: core::ops::Range<u64>) -> Option<(u64, u64, usize)> {

@@ -13,11 +13,13 @@ use base::{Duration, Instant};
 use bgp::rib::LocalRoute;
 use bgp::{Event, Speaker};
 use peering::{Buffers, Counts, Peering};
+use reactor::netlink::Notice;
 use reactor::{HandlerId, Reactor, Ready, Token};
 use wire::bgp::Prefix;
 
 use self::announce::{Announced, Step};
 use self::install::Installed;
+pub(super) use self::install::InstalledCounts;
 use super::source::Source;
 use crate::config::{Announce, Bgp};
 use peering::show::Aside;
@@ -213,12 +215,16 @@ impl BgpService {
     pub(super) fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let parting = self.peering.poll_timeout().map(|at| (at, "parting"));
         let due = self.speaker.poll_timeout();
-        [due, parting].into_iter().flatten().min()
+        let look = self.installed.as_ref().and_then(Installed::due);
+        let look = look.map(|at| (at, "kernel routes"));
+        [due, parting, look].into_iter().flatten().min()
     }
 
     /// Whether there is work to do at once.
     pub(super) fn has_work(&self) -> bool {
-        let kernel = self.installed.as_ref().is_some_and(Installed::has_changes);
+        let settled = self.is_settled();
+        let installed = self.installed.as_ref();
+        let kernel = installed.is_some_and(|installed| installed.has_work(settled));
         self.has_work
             || self.has_changes
             || kernel
@@ -249,7 +255,29 @@ impl BgpService {
         reactor.lap(self.handlers.work);
         self.write(reactor, now);
         self.tell(reactor, now);
-        self.install(reactor);
+        self.install(reactor, now);
+    }
+
+    /// Whether the speaker has its peers' routes and has decided on them.
+    fn is_settled(&self) -> bool {
+        !self.has_work && !self.speaker.summary().deferring
+    }
+
+    /// Takes a notification of the kernel.
+    pub(super) fn notice(&mut self, notice: &Notice, now: Instant) {
+        if let Some(installed) = &mut self.installed {
+            installed.notice(notice, now);
+        }
+    }
+
+    /// The port of the netlink socket that installs routes, if there is one.
+    pub(super) fn netlink_port(&self) -> Option<io::Result<u32>> {
+        self.installed.as_ref().map(Installed::port)
+    }
+
+    /// Counts of installed routes.
+    pub(super) fn installed(&self) -> Option<InstalledCounts> {
+        self.installed.as_ref().map(Installed::counts)
     }
 
     fn write(&mut self, reactor: &mut Reactor, now: Instant) {
@@ -299,7 +327,8 @@ impl BgpService {
         }
     }
 
-    fn install(&mut self, reactor: &mut Reactor) {
+    fn install(&mut self, reactor: &mut Reactor, now: Instant) {
+        let settled = self.is_settled();
         let Some(installed) = &mut self.installed else {
             return;
         };
@@ -316,8 +345,7 @@ impl BgpService {
                 installed.set(change.prefix, learned.and_then(|best| best.next_hop));
             }
         }
-        if installed.has_changes() {
-            installed.work();
+        if installed.work(settled, now) {
             reactor.lap(self.handlers.kernel);
         }
     }

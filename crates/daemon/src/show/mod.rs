@@ -3,6 +3,7 @@
 
 mod accounts;
 mod filters;
+mod kernel;
 mod pools;
 mod radius;
 mod shards;
@@ -45,6 +46,8 @@ pub(super) enum What {
         name: Option<Box<[u8]>>,
         left: u32,
     },
+    /// What the kernel has of what we want.
+    Kernel,
     Pools,
     Radius,
     Filters,
@@ -174,6 +177,10 @@ impl What {
             }
             What::Shards => {
                 shards::rows(core, out);
+                Step::End
+            }
+            What::Kernel => {
+                kernel::rows(core, out);
                 Step::End
             }
             What::Server { clients } => {

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use reactor::namespace::Namespace;
-use reactor::netlink::{Netlink, RouteFilter};
+use reactor::namespace::{Namespace, veth};
+use reactor::netlink::{LEARNED_ORIGIN, Netlink, RouteFilter};
 use serde_json::json;
 
 use crate::support::{Daemon, Directory};
@@ -107,6 +107,14 @@ fn a_device_that_is_deleted_is_made_again_and_no_peer_is_lost() {
         source["reason"].as_str().unwrap().contains("bad state"),
         "{source}"
     );
+    let shown = edge.cli("show kernel");
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    for kind in ["link", "addresses", "routes"] {
+        let line = shown
+            .lines()
+            .find(|line| line.contains(&format!("device inside  {kind} ")));
+        assert!(line.is_some(), "{kind} in {shown}");
+    }
     let shown = edge.cli("show server");
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(
@@ -143,6 +151,9 @@ fn a_device_that_is_set_down_and_up_gets_its_routes_back() {
             .1
             .contains(&"10.64.0.0/24".into())
     );
+    let rows = edge.client().rows("show.kernel");
+    assert_eq!(rows[0]["reason"], "set down");
+    assert_eq!(rows[2]["missing"], json!(["10.64.0.0/24", "10.99.0.0/16"]));
     netlink.set_up("inside", true).unwrap();
     await_device(&mut netlink, &edge);
     client.await_stats("the log says so", |_| is_logged("they are set again"));
@@ -173,6 +184,91 @@ fn queues_of_further_cores_come_back_too() {
     }
     let rows = edge.client().rows("show.event.poll");
     assert_eq!(rows.iter().filter(|row| row["owner"] == "tun").count(), 1);
+}
+
+/// The learned routes of the main table.
+fn learned(netlink: &mut Netlink) -> Vec<String> {
+    let filter = RouteFilter {
+        is_ipv4: true,
+        table: 254,
+        protocol: Some(LEARNED_ORIGIN),
+        interface: None,
+    };
+    let routes = netlink.routes(filter).unwrap();
+    let shown = routes
+        .iter()
+        .map(|route| format!("{}/{}", route.to.0, route.to.1));
+    shown.collect()
+}
+
+#[test]
+fn routes_of_a_killed_daemon_do_not_outlive_the_next_one() {
+    let directory = Directory::new();
+    // Without the privilege this test cannot check anything.
+    let (Ok(here), Ok(there)) = (Namespace::new(), Namespace::new()) else {
+        return;
+    };
+    veth((&here, "wire"), (&there, "wire")).unwrap();
+    for (namespace, own) in [(&here, "192.0.2.1"), (&there, "192.0.2.2")] {
+        let mut netlink = namespace.netlink().unwrap();
+        netlink.set_up("wire", true).unwrap();
+        netlink
+            .add_address("wire", own.parse().unwrap(), 24)
+            .unwrap();
+    }
+    let bgp = |asn: u32, own: &str, other: (u32, &str), more: &str, peer: &str| {
+        format!(
+            "[bgp]\nasn = {asn}\nrouter_id = \"{own}\"\nlisten = [\"{own}:179\"]\n{more}\
+             [[bgp.neighbor]]\naddress = \"{}\"\nremote_asn = {}\nimport = \"accept\"\nexport = \"accept\"\n{peer}",
+            other.1, other.0
+        )
+    };
+    let one = (64501, "192.0.2.1");
+    let two = (64502, "192.0.2.2");
+    let announces = "networks = [\"203.0.113.0/24\"]\n";
+    let _speaker = Daemon::start_in(
+        &there,
+        &directory,
+        "two",
+        &bgp(two.0, two.1, one, announces, ""),
+    );
+    let mut netlink = here.netlink().unwrap();
+    let mut start = |peer: &str| {
+        Daemon::start_in(
+            &here,
+            &directory,
+            "one",
+            &bgp(one.0, one.1, two, "install = true\n", peer),
+        )
+    };
+    let mut first = start("");
+    let wait = |daemon: &Daemon, netlink: &mut Netlink, expected: &[&str]| {
+        let started = Instant::now();
+        while learned(netlink) != expected {
+            assert!(
+                started.elapsed() < Duration::from_secs(60),
+                "{}",
+                daemon.log()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait(&first, &mut netlink, &["203.0.113.0/24"]);
+    first.signal("KILL");
+    first.wait();
+    assert_eq!(learned(&mut netlink), ["203.0.113.0/24"]);
+    let second = start("enabled = false\n");
+    wait(&second, &mut netlink, &[]);
+    let shown = second.cli("show kernel --json");
+    let row: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let counts = json!([
+        row["schema"],
+        row["what"],
+        row["wanted"],
+        row["stale"],
+        row["swept"]
+    ]);
+    assert_eq!(counts, json!(["kernel/1", "learned routes", 0, 0, 1]));
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, netlink};
 
 use super::found::{self, FoundLink};
-use super::learned;
 use crate::sys::socket::{Instruction, attach_filter};
 use crate::syscalls::{Call, enter};
 
@@ -22,14 +21,18 @@ pub enum Notice {
     LinkGone(u32),
     /// An address of this interface was added or removed.
     Address(u32),
-    /// A route through this interface was added or removed; 0 if the route names no interface.
-    Route(u32),
+    /// A route was added or removed.
+    Route {
+        /// The index of its interface; 0 if the route names none.
+        interface: u32,
+        /// Its origin (`RTPROT_...`).
+        protocol: u8,
+    },
     /// Notifications were lost, because they came faster than they were read. The reader has to look at everything.
     Overflow,
 }
 
-/// A socket that gets notifications of a network namespace. Routes of routing protocols that this crate installs are
-/// left out, since there may be a million.
+/// A socket that gets notifications of a network namespace.
 #[derive(Debug)]
 pub struct Monitor {
     fd: OwnedFd,
@@ -37,15 +40,18 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Opens it in the network namespace of the calling thread.
+    /// Opens it in the network namespace of the calling thread. Route changes by the netlink socket with the port `own`
+    /// are left out ([`Netlink::port`](super::Netlink::port)): there may be a million.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn open() -> io::Result<Self> {
+    pub fn open(own: Option<u32>) -> io::Result<Self> {
         enter(Call::Socket)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-        attach_filter(fd.as_fd(), &without_learned())?;
+        if let Some(own) = own {
+            attach_filter(fd.as_fd(), &without_own(own))?;
+        }
         let groups = libc::RTMGRP_LINK
             | libc::RTMGRP_IPV4_IFADDR
             | libc::RTMGRP_IPV6_IFADDR
@@ -97,9 +103,10 @@ fn notice(kind: u16, body: &[u8]) -> Option<Notice> {
             let index = body.get(4..8)?.try_into().ok()?;
             Some(Notice::Address(u32::from_ne_bytes(index)))
         }
-        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => {
-            found::route(body).map(|route| Notice::Route(route.interface))
-        }
+        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => found::route(body).map(|route| Notice::Route {
+            interface: route.interface,
+            protocol: route.protocol,
+        }),
         _ => None,
     }
 }
@@ -116,10 +123,10 @@ pub(super) fn link(body: &[u8]) -> Option<FoundLink> {
     })
 }
 
-/// A program that drops notifications about routes that [`learned`] installs. BPF loads in network byte order.
-fn without_learned() -> [Instruction; 7] {
+/// A program that drops notifications about route changes by the socket with this port. BPF loads in network byte order.
+fn without_own(port: u32) -> [Instruction; 7] {
+    const LOAD_WORD: u16 = 0x20;
     const LOAD_HALF: u16 = 0x28;
-    const LOAD_BYTE: u16 = 0x30;
     const IF_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
     let kind = |kind: u16| u32::from(u16::from_be_bytes(kind.to_ne_bytes()));
@@ -127,9 +134,9 @@ fn without_learned() -> [Instruction; 7] {
         (LOAD_HALF, 0, 0, 4),
         (IF_EQUAL, 1, 0, kind(libc::RTM_NEWROUTE)),
         (IF_EQUAL, 0, 2, kind(libc::RTM_DELROUTE)),
-        // `rtm_protocol`.
-        (LOAD_BYTE, 0, 0, 16 + 5),
-        (IF_EQUAL, 1, 0, learned::ORIGIN as u32),
+        // `nlmsg_pid`.
+        (LOAD_WORD, 0, 0, 12),
+        (IF_EQUAL, 1, 0, u32::from_be_bytes(port.to_ne_bytes())),
         (RETURN, 0, 0, u32::MAX),
         (RETURN, 0, 0, 0),
     ]
@@ -142,7 +149,7 @@ mod tests {
     use crate::netlink::{LearnedRoute, LearnedTable, Netlink};
 
     #[test]
-    fn changes_are_noticed_but_not_those_of_learned_routes() {
+    fn changes_are_noticed_but_not_our_own_of_learned_routes() {
         // Without the privilege this test cannot check anything.
         let Ok(namespace) = Namespace::new() else {
             return;
@@ -153,8 +160,10 @@ mod tests {
         }
         namespace
             .run(|| {
-                let mut monitor = Monitor::open().unwrap();
                 let mut netlink = Netlink::open().unwrap();
+                let mut learner = Netlink::open().unwrap();
+                let own = learner.port().unwrap();
+                let mut monitor = Monitor::open(Some(own)).unwrap();
                 let mut notices = move || {
                     let mut out = Vec::new();
                     while monitor.read(&mut out).unwrap() {}
@@ -162,7 +171,7 @@ mod tests {
                 };
                 // The kernel reports the carrier of a link when it likes.
                 let routes = |mut notices: Vec<Notice>| {
-                    notices.retain(|notice| matches!(notice, Notice::Route(_)));
+                    notices.retain(|notice| matches!(notice, Notice::Route { .. }));
                     notices
                 };
                 netlink.add_veth("a", "b", None).unwrap();
@@ -178,7 +187,13 @@ mod tests {
                 netlink
                     .add_route("198.51.100.0".parse().unwrap(), 24, None, "a")
                     .unwrap();
-                assert_eq!(routes(notices()), [Notice::Route(index)]);
+                assert_eq!(
+                    routes(notices()),
+                    [Notice::Route {
+                        interface: index,
+                        protocol: 4
+                    }]
+                );
                 let place = LearnedTable {
                     table: 254,
                     metric: 200,
@@ -187,8 +202,15 @@ mod tests {
                     to: ("203.0.113.0".parse().unwrap(), 24),
                     via: Some("192.0.2.9".parse().unwrap()),
                 };
-                assert_eq!(netlink.change_learned(place, &[route]).unwrap().0, 0);
+                assert_eq!(learner.change_learned(place, &[route]).unwrap().0, 0);
                 assert_eq!(routes(notices()), []);
+                let gone = LearnedRoute { via: None, ..route };
+                assert_eq!(netlink.change_learned(place, &[gone]).unwrap().0, 0);
+                let by_another = Notice::Route {
+                    interface: index,
+                    protocol: 186,
+                };
+                assert_eq!(routes(notices()), [by_another]);
                 netlink.delete("a").unwrap();
                 assert!(notices().contains(&Notice::LinkGone(index)));
             })

@@ -75,6 +75,8 @@ enum What {
     Ended,
     /// CPU time and memory of the daemon, and counts of tunnels, sessions, timers
     Server,
+    /// What the daemon wants of the kernel (addresses, routes), what the kernel has, and the difference
+    Kernel,
     /// The event loop
     #[command(subcommand)]
     Event(Event),
@@ -129,6 +131,7 @@ impl What {
             What::Bgp(show) => show.request(),
             What::Counters => Do::ShowCounters(nothing),
             What::Server => Do::ServerStats(nothing),
+            What::Kernel => Do::ShowKernel(nothing),
             What::Event(Event::Poll) => Do::ShowEventPoll(nothing),
             What::Event(Event::Timers(whose)) => Do::ShowEventTimers(whose.clone()),
             What::Event(Event::Cpu) => Do::ShowEventCpu(nothing),
@@ -153,6 +156,7 @@ impl What {
             What::Bgp(show) => show.schema(),
             What::Counters => rows::Counter::SCHEMA,
             What::Server => rows::Server::SCHEMA,
+            What::Kernel => rows::Kernel::SCHEMA,
             What::Event(Event::Poll) => rows::Waits::SCHEMA,
             What::Event(Event::Timers(_)) => rows::Timers::SCHEMA,
             What::Event(Event::Cpu) => rows::Handler::SCHEMA,

@@ -1,0 +1,66 @@
+//! Notifications of the kernel about links, addresses and routes. They go to the parts that compare
+//! what they want with what the kernel has: the TUN device (`kernel`) and learned routes (`routes`).
+
+use std::io;
+
+use reactor::netlink::{Monitor, Notice};
+use reactor::{Interest, Reactor, Token};
+
+use super::source::Source;
+
+/// Datagrams of notifications read in a turn.
+const READS: usize = 64;
+
+/// The socket that receives notifications.
+#[derive(Default)]
+pub(super) struct Notices {
+    monitor: Option<(Monitor, Token)>,
+    /// The netlink socket of learned routes, whose own changes are no news.
+    own: Option<u32>,
+    read: Vec<Notice>,
+}
+
+impl Notices {
+    /// Opens the socket. Changes by the netlink socket `own` are left out.
+    pub(super) fn open(own: Option<u32>, reactor: &mut Reactor) -> io::Result<Self> {
+        let mut notices = Self {
+            own,
+            ..Self::default()
+        };
+        notices.reopen(reactor)?;
+        Ok(notices)
+    }
+
+    /// Opens the socket, again after a failure. The first notice is then [`Notice::Overflow`], since
+    /// notifications were missed meanwhile.
+    pub(super) fn reopen(&mut self, reactor: &mut Reactor) -> io::Result<()> {
+        let monitor = Monitor::open(self.own)?;
+        let source = Source::Kernel.to_bits();
+        let token = reactor.add(&monitor, "netlink", source, Interest::READ)?;
+        self.monitor = Some((monitor, token));
+        Ok(())
+    }
+
+    /// Closes the socket after a failure.
+    pub(super) fn lose(&mut self, reactor: &mut Reactor) {
+        if let Some((_, token)) = self.monitor.take() {
+            reactor.remove(token);
+        }
+    }
+
+    /// Reads pending notifications.
+    pub(super) fn read(&mut self) -> io::Result<&[Notice]> {
+        self.read.clear();
+        if let Some((monitor, _)) = &mut self.monitor {
+            for _ in 0..READS {
+                if !monitor.read(&mut self.read)? {
+                    break;
+                }
+            }
+        }
+        if self.read.contains(&Notice::Overflow) {
+            tracing::info!("notifications of the kernel were lost; comparing everything");
+        }
+        Ok(&self.read)
+    }
+}

@@ -1,0 +1,97 @@
+//! Rows of the state that the daemon wants the kernel to have.
+
+use control::rows;
+
+use super::Rows;
+use crate::core::Core;
+use crate::kernel::{Keeper, Link};
+
+/// Missing addresses or routes that a row names.
+const NAMED: usize = 16;
+
+pub(super) fn rows(core: &Core, out: &mut Rows) {
+    if let Some(keeper) = &core.inside.keeper {
+        device(keeper, out);
+    }
+    if let Some(clients) = &core.inside.clients {
+        let place = place(core.inside.name());
+        out.push(&rows::Kernel {
+            wanted: clients.wanted(),
+            present: clients.len(),
+            refused: clients.refused(),
+            ..row(&place, "client addresses")
+        });
+    }
+    let routes = core.routes.as_ref().and_then(|routes| routes.installed());
+    if let Some(counts) = routes {
+        let place = format!("table {}", counts.table);
+        out.push(&rows::Kernel {
+            wanted: counts.wanted as u64,
+            present: counts.present as u64,
+            stale: counts.stale as u64,
+            restored: counts.restored,
+            swept: counts.swept,
+            refused: counts.refused,
+            ..row(&place, "learned routes")
+        });
+    }
+}
+
+fn place(device: &str) -> String {
+    format!("device {device}")
+}
+
+fn row<'a>(place: &'a str, what: &'a str) -> rows::Kernel<'a> {
+    rows::Kernel {
+        schema: rows::Kernel::SCHEMA,
+        place,
+        what,
+        wanted: 0,
+        present: 0,
+        stale: 0,
+        restored: 0,
+        swept: 0,
+        refused: 0,
+        missing: Vec::new(),
+        reason: None,
+    }
+}
+
+fn device(keeper: &Keeper, out: &mut Rows) {
+    let place = place(&keeper.wanted.name);
+    out.push(&rows::Kernel {
+        wanted: 1,
+        present: u64::from(keeper.link != Link::Gone),
+        reason: Some(match keeper.link {
+            Link::Up => "up",
+            Link::Down => "set down",
+            Link::Gone => "gone",
+        }),
+        ..row(&place, "link")
+    });
+    let kinds = [
+        (
+            "addresses",
+            keeper.wanted.addresses(),
+            &keeper.missing.addresses,
+            keeper.restored.addresses,
+        ),
+        (
+            "routes",
+            keeper.wanted.routes(),
+            &keeper.missing.routes,
+            keeper.restored.routes,
+        ),
+    ];
+    for (what, wanted, missing, restored) in kinds {
+        let named = missing.iter().take(NAMED);
+        out.push(&rows::Kernel {
+            wanted: wanted as u64,
+            present: (wanted - missing.len()) as u64,
+            restored,
+            missing: named.map(|(ip, length)| format!("{ip}/{length}")).collect(),
+            reason: keeper.reason.as_deref().filter(|_| !missing.is_empty()),
+            ..row(&place, what)
+        });
+    }
+}
