@@ -2,6 +2,7 @@
 //!
 //! The lock is held only to copy a record in, or to swap the batch for an empty one; never during a commit.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,9 @@ pub(crate) struct Batch {
     first: u64,
     lengths: Vec<u32>,
     octets: Vec<u8>,
+    /// Drafts by key, as they are to be: `None` removes one.
+    pub(crate) drafts: HashMap<u128, Option<Box<[u8]>>>,
+    drafts_octets: u64,
     /// Acknowledged records, possibly from this very batch.
     pub(crate) removals: Arc<Vec<u64>>,
     /// When the oldest entry was added.
@@ -28,7 +32,14 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.lengths.is_empty() && self.removals.is_empty()
+        self.lengths.is_empty() && self.removals.is_empty() && self.drafts.is_empty()
+    }
+
+    fn draft(&mut self, key: u128, draft: Option<&[u8]>) {
+        let length = |draft: &[u8]| draft.len() as u64;
+        self.drafts_octets += draft.map_or(0, length);
+        let before = self.drafts.insert(key, draft.map(Box::from));
+        self.drafts_octets -= before.flatten().as_deref().map_or(0, length);
     }
 
     /// Its records by number, without those that the batch itself acknowledges.
@@ -57,7 +68,8 @@ impl Batch {
     }
 
     fn memory(&self) -> u64 {
-        self.octets.len() as u64 + self.lengths.len() as u64 * OVERHEAD
+        let entries = self.lengths.len() as u64 + 4 * self.drafts.len() as u64;
+        self.octets.len() as u64 + self.drafts_octets + entries * OVERHEAD
     }
 
     fn clear(&mut self) {
@@ -66,6 +78,9 @@ impl Batch {
         self.octets.shrink_to(KEEP);
         self.lengths.shrink_to(KEEP / 16);
         self.removals = Arc::default();
+        self.drafts.clear();
+        self.drafts.shrink_to(KEEP / 64);
+        self.drafts_octets = 0;
         self.since = None;
     }
 }
@@ -85,6 +100,7 @@ struct Inner {
     written_octets: u64,
     written_memory: u64,
     written_removals: Arc<Vec<u64>>,
+    written_drafts: usize,
     next: u64,
     totals: Totals,
     hurry: bool,
@@ -119,6 +135,7 @@ impl Shared {
                 written_octets: 0,
                 written_memory: 0,
                 written_removals: Arc::default(),
+                written_drafts: 0,
                 next,
                 totals,
                 hurry: false,
@@ -158,6 +175,34 @@ impl Shared {
         Ok(RecordId(id))
     }
 
+    /// Stores a draft in place of an earlier one of the same key.
+    pub(crate) fn keep(&self, key: u128, draft: &[u8]) -> Result<(), Refused> {
+        let mut inner = self.lock();
+        if draft.len() > RECORD_OCTETS_MAX {
+            inner.stats.refused_length += 1;
+            return Err(Refused::TooLong);
+        }
+        let memory = inner.batch.memory() + inner.written_memory;
+        if memory + draft.len() as u64 > self.options.memory_octets_max {
+            inner.stats.refused_behind += 1;
+            return Err(Refused::Behind);
+        }
+        if inner.totals.drafts + inner.batch.drafts.len() as u64 >= self.options.records_max {
+            inner.stats.refused_full += 1;
+            return Err(Refused::Full);
+        }
+        inner.batch.draft(key, Some(draft));
+        self.told(inner);
+        Ok(())
+    }
+
+    /// Removes a draft.
+    pub(crate) fn discard(&self, key: u128) {
+        let mut inner = self.lock();
+        inner.batch.draft(key, None);
+        self.told(inner);
+    }
+
     pub(crate) fn acknowledged(&self, id: RecordId) {
         let mut inner = self.lock();
         let known = 1..inner.next;
@@ -186,6 +231,7 @@ impl Shared {
         Stats {
             stored: inner.totals.records,
             stored_octets: inner.totals.octets,
+            drafts: inner.totals.drafts,
             pending: inner.pending(),
             pending_octets: inner.pending_octets(),
             ..inner.stats.clone()
@@ -253,6 +299,7 @@ impl Shared {
         inner.written_octets = batch.octets.len() as u64;
         inner.written_memory = batch.memory();
         inner.written_removals = Arc::clone(&batch.removals);
+        inner.written_drafts = batch.drafts.len();
         Work::Commit(batch)
     }
 
@@ -265,6 +312,7 @@ impl Shared {
         inner.written_octets = 0;
         inner.written_memory = 0;
         inner.written_removals = Arc::default();
+        inner.written_drafts = 0;
         let stats = &mut inner.stats;
         stats.committed = RecordId(batch.first + batch.lengths.len() as u64 - 1);
         stats.commits += 1;
@@ -301,12 +349,14 @@ impl Shared {
 
     /// Notes when a batch started, and wakes the writer for its first and its last entry.
     fn told(&self, mut inner: MutexGuard<'_, Inner>) {
-        let count = inner.batch.lengths.len() + inner.batch.removals.len();
+        let batch = &inner.batch;
+        let count = batch.lengths.len() + batch.removals.len() + batch.drafts.len();
         let is_first = inner.batch.since.is_none();
         if is_first {
             inner.batch.since = Some(Instant::now());
         }
-        let half = inner.batch.octets.len() as u64 >= self.options.memory_octets_max / 2;
+        let octets = inner.batch.octets.len() as u64 + inner.batch.drafts_octets;
+        let half = octets >= self.options.memory_octets_max / 2;
         let is_last = !inner.hurry && (count >= self.options.commit_records || half);
         inner.hurry |= is_last;
         drop(inner);
@@ -330,6 +380,6 @@ impl Inner {
     }
 
     fn is_writing(&self) -> bool {
-        self.written_records > 0 || !self.written_removals.is_empty()
+        self.written_records > 0 || !self.written_removals.is_empty() || self.written_drafts > 0
     }
 }

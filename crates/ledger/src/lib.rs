@@ -17,7 +17,11 @@
 //! as long as the disk honours its flushes. If an acknowledgement is lost, its record reappears, and sending it
 //! again creates a duplicate.
 //!
-//! The store is a redb file of mode 0600 with one table; a second process is refused. A damaged file is moved
+//! Besides records, the file holds drafts: records that may become due by a crash, such as the end of an account that is
+//! still open. A draft has a key of the owner's, and a later draft of the same key replaces it. After a restart, the owner
+//! reads the drafts ([`Ledger::drafts`]) and adds them as records.
+//!
+//! The store is a redb file of mode 0600 with two tables; a second process is refused. A damaged file is moved
 //! aside and reported. Left out: encryption, multiple writers, records longer than 64 KiB.
 #![forbid(unsafe_code)]
 
@@ -81,6 +85,8 @@ pub struct Recovered {
     pub records: u64,
     /// Their size in bytes.
     pub octets: u64,
+    /// Drafts.
+    pub drafts: u64,
     /// The new path of a damaged file and what was wrong with it; its records are lost to this ledger.
     pub damaged: Option<(PathBuf, String)>,
     /// Whether the file was damaged and has been repaired: records of its last commits may be missing.
@@ -108,6 +114,8 @@ pub struct Stats {
     pub stored: u64,
     /// Their size in bytes.
     pub stored_octets: u64,
+    /// Drafts on disk.
+    pub drafts: u64,
     /// Records not yet on disk.
     pub pending: u64,
     /// Their size in bytes.
@@ -176,6 +184,7 @@ impl Ledger {
         let recovered = Recovered {
             records: totals.records,
             octets: totals.octets,
+            drafts: totals.drafts,
             ..Recovered::default()
         };
         Ok((ledger, recovered))
@@ -193,6 +202,27 @@ impl Ledger {
     /// ignored.
     pub fn acknowledged(&mut self, id: RecordId) {
         self.shared.acknowledged(id);
+    }
+
+    /// Hands a draft to the writer, in place of an earlier one with the same key.
+    ///
+    /// # Errors
+    /// Why it was refused. The earlier draft stays then.
+    pub fn keep(&mut self, key: u128, draft: &[u8]) -> Result<(), Refused> {
+        self.shared.keep(key, draft)
+    }
+
+    /// Removes a draft. Its removal is never on disk before records that were added earlier.
+    pub fn discard(&mut self, key: u128) {
+        self.shared.discard(key);
+    }
+
+    /// Up to `max` drafts that are on disk, with keys from `from` on, in the order of their keys.
+    ///
+    /// # Errors
+    /// As [`Ledger::waiting`].
+    pub fn drafts(&mut self, from: u128, max: usize) -> io::Result<Vec<(u128, Vec<u8>)>> {
+        self.store.drafts(from, max)
     }
 
     /// Up to `max` records after `after` that are on disk and not acknowledged, oldest first. Reads from the

@@ -1,4 +1,4 @@
-//! The file: a redb database with one table that maps numbers to records.
+//! The file: a redb database with a table that maps numbers to records, and one that maps keys to drafts.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
@@ -8,16 +8,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use redb::{Builder, Database, DatabaseError, ReadableTable, TableDefinition, TableError};
+use redb::{
+    Builder, Database, DatabaseError, ReadableTable, ReadableTableMetadata, TableDefinition,
+    TableError,
+};
 
 use crate::RecordId;
 use crate::inbox::Batch;
 
 const RECORDS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("records");
+const DRAFTS: TableDefinition<'static, u128, &'static [u8]> = TableDefinition::new("drafts");
 /// The size of redb's cache, in bytes.
 const CACHE_OCTETS: usize = 16 << 20;
 /// A file above this size with less than an eighth of it in records is rewritten when it is opened.
 const LARGE_OCTETS: u64 = 8 << 20;
+/// About the size of a draft.
+const DRAFT_OCTETS: u64 = 256;
 /// The most damaged files kept aside.
 const ASIDE_MAX: u32 = 100;
 
@@ -29,6 +35,7 @@ pub(crate) type Opener = Box<dyn Fn() -> io::Result<Database> + Send + Sync>;
 pub(crate) struct Totals {
     pub(crate) records: u64,
     pub(crate) octets: u64,
+    pub(crate) drafts: u64,
     /// The number of the last record.
     pub(crate) last: u64,
 }
@@ -92,6 +99,25 @@ impl Store {
         })
     }
 
+    /// Up to `max` drafts from the key `from` on, by key.
+    pub(crate) fn drafts(&self, from: u128, max: usize) -> io::Result<Vec<(u128, Vec<u8>)>> {
+        let (database, _) = self.database()?;
+        guarded(|| {
+            let reading = database.begin_read().map_err(told)?;
+            let table = match reading.open_table(DRAFTS) {
+                Ok(table) => table,
+                Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+                Err(error) => return Err(told(error)),
+            };
+            let mut found = Vec::new();
+            for item in table.range(from..).map_err(told)?.take(max) {
+                let (key, draft) = item.map_err(told)?;
+                found.push((key.value(), draft.value().to_vec()));
+            }
+            Ok(found)
+        })
+    }
+
     /// Closes and reopens the file; returns its totals.
     pub(crate) fn reopen(&self) -> io::Result<Totals> {
         let closed = self.lock().take();
@@ -137,7 +163,7 @@ pub(crate) fn settle(path: &Path) -> io::Result<Settled> {
         let is_whole = database.check_integrity().map_err(opened)?;
         let totals = totals(&database)?;
         let size = std::fs::metadata(path)?.len();
-        if size > LARGE_OCTETS && size / 8 > totals.octets {
+        if size > LARGE_OCTETS && size / 8 > totals.octets + totals.drafts * DRAFT_OCTETS {
             rewrite(path, &database)?;
         }
         Ok(is_whole)
@@ -176,6 +202,13 @@ fn rewrite(path: &Path, database: &Database) -> io::Result<()> {
         for item in from.iter().map_err(told)? {
             let (id, record) = item.map_err(told)?;
             to.insert(id.value(), record.value()).map_err(told)?;
+        }
+    }
+    if let Ok(from) = reading.open_table(DRAFTS) {
+        let mut to = writing.open_table(DRAFTS).map_err(told)?;
+        for item in from.iter().map_err(told)? {
+            let (key, draft) = item.map_err(told)?;
+            to.insert(key.value(), draft.value()).map_err(told)?;
         }
     }
     writing.commit().map_err(told)?;
@@ -244,6 +277,17 @@ fn write(database: &Database, batch: &Batch, before: Totals) -> io::Result<Total
                 after.octets -= old.value().len() as u64;
             }
         }
+        if !batch.drafts.is_empty() {
+            let mut table = writing.open_table(DRAFTS).map_err(told)?;
+            for (key, draft) in &batch.drafts {
+                let old = match draft {
+                    Some(draft) => table.insert(key, &**draft).map_err(told)?,
+                    None => table.remove(key).map_err(told)?,
+                };
+                after.drafts -= u64::from(old.is_some());
+                after.drafts += u64::from(draft.is_some());
+            }
+        }
     }
     writing.commit().map_err(told)?;
     Ok(after)
@@ -252,16 +296,22 @@ fn write(database: &Database, batch: &Batch, before: Totals) -> io::Result<Total
 fn totals(database: &Database) -> io::Result<Totals> {
     let mut totals = Totals::default();
     let reading = database.begin_read().map_err(told)?;
-    let table = match reading.open_table(RECORDS) {
-        Ok(table) => table,
-        Err(TableError::TableDoesNotExist(_)) => return Ok(totals),
+    match reading.open_table(RECORDS) {
+        Ok(table) => {
+            for item in table.iter().map_err(told)? {
+                let (id, record) = item.map_err(told)?;
+                totals.records += 1;
+                totals.octets += record.value().len() as u64;
+                totals.last = id.value();
+            }
+        }
+        Err(TableError::TableDoesNotExist(_)) => {}
         Err(error) => return Err(told(error)),
-    };
-    for item in table.iter().map_err(told)? {
-        let (id, record) = item.map_err(told)?;
-        totals.records += 1;
-        totals.octets += record.value().len() as u64;
-        totals.last = id.value();
+    }
+    match reading.open_table(DRAFTS) {
+        Ok(table) => totals.drafts = table.len().map_err(told)?,
+        Err(TableError::TableDoesNotExist(_)) => {}
+        Err(error) => return Err(told(error)),
     }
     Ok(totals)
 }

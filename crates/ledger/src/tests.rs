@@ -355,3 +355,54 @@ fn damage_anywhere_is_repaired_or_told_and_never_gives_other_records() {
         }
     }
 }
+
+#[test]
+fn the_last_draft_of_a_key_survives_until_it_is_discarded() {
+    let scratch = Scratch::new("drafts");
+    let (mut ledger, _) = open(&scratch.file());
+    let high = u128::MAX - 7;
+    for (key, draft) in [(7, "old"), (high, "other"), (8, "third"), (7, "new")] {
+        ledger.keep(key, draft.as_bytes()).expect("there is room");
+    }
+    assert!(ledger.flush(LONG));
+    assert_eq!(ledger.stats().drafts, 3);
+    ledger.keep(8, b"later").expect("there is room");
+    ledger.discard(high);
+    ledger.discard(99);
+    ledger.close().expect("it closes");
+
+    let (mut ledger, recovered) = open(&scratch.file());
+    assert_eq!((recovered.records, recovered.drafts), (0, 2));
+    let all = [(7, b"new".to_vec()), (8, b"later".to_vec())];
+    assert_eq!(ledger.drafts(0, 10).expect("it reads"), all);
+    assert_eq!(ledger.drafts(0, 1).expect("it reads"), all[..1]);
+    assert_eq!(ledger.drafts(8, 10).expect("it reads"), all[1..]);
+    // A draft that became due: it is a record now.
+    let id = ledger.add(b"new").expect("there is room");
+    ledger.discard(7);
+    assert!(ledger.flush(LONG));
+    assert_eq!(ledger.stats().drafts, 1);
+    assert_eq!(
+        ledger.waiting(RecordId(0), 9).expect("it reads"),
+        [(id, b"new".to_vec())]
+    );
+}
+
+#[test]
+fn drafts_count_as_memory_and_are_refused_when_the_disk_is_behind() {
+    let scratch = Scratch::new("drafts-behind");
+    let options = Options {
+        commit_interval: LONG,
+        memory_octets_max: 1_000,
+        ..Options::default()
+    };
+    let (mut ledger, _) = Ledger::open(&scratch.file(), options).expect("it opens");
+    ledger.keep(1, &[1; 300]).expect("there is room");
+    // The same key takes its place and no more.
+    for _ in 0..10 {
+        ledger.keep(1, &[2; 300]).expect("there is room");
+    }
+    let refused = ledger.keep(2, &[3; 700]);
+    assert_eq!(refused, Err(Refused::Behind));
+    assert_eq!(ledger.stats().refused_behind, 1);
+}

@@ -102,6 +102,8 @@ row! {
         stored: u64 = [gauge],
         /// Size of the records on disk.
         stored_octets: u64 = [gauge Bytes],
+        /// Open sessions on disk, which get a Stop if the daemon is killed.
+        open: u64 = [gauge],
         /// Records that wait for the next commit.
         pending: u64 = [gauge],
         /// Commits so far.

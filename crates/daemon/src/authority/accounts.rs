@@ -11,7 +11,7 @@ use std::path::Path;
 
 use aaa::accounting::{
     Authentic, Delivery, DeliveryConfig, DeliveryEvent, DeliveryTotals, Record, Report, SessionId,
-    Subscriber, Usage,
+    Subscriber, TerminateCause, Usage,
 };
 use aaa::radius::{Client, Nas};
 use anyhow::{Context, Result};
@@ -39,6 +39,41 @@ pub(super) struct Accounts {
     pub(super) lost: u64,
     look_at: Option<Instant>,
     record: Vec<u8>,
+}
+
+/// The key of a session's draft.
+fn key(boot: u32, number: u64) -> u128 {
+    u128::from(boot) << 64 | u128::from(number)
+}
+
+/// Passes an account's subscriber and usage to `work`.
+fn with_subscriber(account: &Account, edge: &Edge, work: impl FnOnce(Subscriber<'_>, Usage)) {
+    let place = Place::new(
+        edge,
+        account.subscriber,
+        account.place,
+        account.numbers.as_deref(),
+    );
+    let subscriber = Subscriber {
+        user: &account.name,
+        line: place.line(),
+        class: &account.class,
+        address: account.address,
+        interface_id: account.interface.map(u64::to_be_bytes),
+        authentic: if account.is_local {
+            Authentic::Local
+        } else {
+            Authentic::Radius
+        },
+    };
+    let usage = Usage {
+        time_s: account.age.as_millis() / 1_000,
+        input_octets: account.traffic.octets_in,
+        output_octets: account.traffic.octets_out,
+        input_packets: account.traffic.packets_in,
+        output_packets: account.traffic.packets_out,
+    };
+    work(subscriber, usage);
 }
 
 impl Accounts {
@@ -82,6 +117,11 @@ impl Accounts {
         })
     }
 
+    /// Whether open sessions are kept on disk.
+    pub(super) fn keeps_open(&self) -> bool {
+        self.ledger.is_some()
+    }
+
     /// The number of this start of the daemon; session ids in records contain it.
     pub(super) fn boot(&self) -> u32 {
         self.boot
@@ -99,39 +139,91 @@ impl Accounts {
         self.note(0, wall_s, report);
     }
 
+    /// Adds the Stop of each session that an earlier run left open, because it was killed. The Stop has
+    /// the counters that were committed last. `noted` gets the number and the bytes of each record.
+    /// Call it once, before the first record of this run.
+    pub(super) fn close_left_open(&mut self, mut noted: impl FnMut(u64, &[u8])) {
+        let mut from = 0;
+        let mut count = 0_u64;
+        loop {
+            let Some(ledger) = &mut self.ledger else {
+                return;
+            };
+            let drafts = match ledger.drafts(from, READ_BACK) {
+                Ok(drafts) => drafts,
+                Err(error) => {
+                    tracing::error!(%error, "open sessions of an earlier run cannot be read");
+                    return;
+                }
+            };
+            let Some((last, _)) = drafts.last() else {
+                break;
+            };
+            from = last + 1;
+            for (key, draft) in drafts {
+                self.record = draft;
+                if !self.push() {
+                    // The draft stays for the next start.
+                    tracing::error!(
+                        "open sessions of an earlier run cannot be closed: the accounting store is full"
+                    );
+                    return;
+                }
+                noted(self.newest, &self.record);
+                if let Some(ledger) = &mut self.ledger {
+                    ledger.discard(key);
+                }
+                count += 1;
+            }
+        }
+        if count > 0 {
+            tracing::warn!(
+                sessions = count,
+                "an earlier run ended with open sessions; each gets a Stop (NAS-Reboot)"
+            );
+        }
+    }
+
     /// Makes a record for an entry of a subscriber's account.
     pub(super) fn take(&mut self, account: &Account, edge: &Edge, wall_s: u64) {
-        let place = Place::new(
-            edge,
-            account.subscriber,
-            account.place,
-            account.numbers.as_deref(),
-        );
-        let subscriber = Subscriber {
-            user: &account.name,
-            line: place.line(),
-            class: &account.class,
-            address: account.address,
-            interface_id: account.interface.map(u64::to_be_bytes),
-            authentic: if account.is_local {
-                Authentic::Local
-            } else {
-                Authentic::Radius
-            },
+        if !matches!(account.entry, Entry::Stop(_)) {
+            self.keep_open(account, edge, wall_s);
+        }
+        with_subscriber(account, edge, |subscriber, usage| {
+            let report = match account.entry {
+                Entry::Start => Report::Start(subscriber),
+                Entry::Interim => Report::Interim(subscriber, usage),
+                Entry::Stop(cause) => Report::Stop(subscriber, usage, cause),
+            };
+            self.note(account.number, wall_s, report);
+        });
+        if matches!(account.entry, Entry::Stop(_))
+            && let Some(ledger) = &mut self.ledger
+        {
+            ledger.discard(key(self.boot, account.number));
+        }
+    }
+
+    /// Stores the Stop that a session gets if this run is killed.
+    pub(super) fn keep_open(&mut self, account: &Account, edge: &Edge, wall_s: u64) {
+        let Some(ledger) = &mut self.ledger else {
+            return;
         };
-        let usage = Usage {
-            time_s: account.age.as_millis() / 1_000,
-            input_octets: account.traffic.octets_in,
-            output_octets: account.traffic.octets_out,
-            input_packets: account.traffic.packets_in,
-            output_packets: account.traffic.packets_out,
-        };
-        let report = match account.entry {
-            Entry::Start => Report::Start(subscriber),
-            Entry::Interim => Report::Interim(subscriber, usage),
-            Entry::Stop(cause) => Report::Stop(subscriber, usage, cause),
-        };
-        self.note(account.number, wall_s, report);
+        let mut draft = Vec::with_capacity(256);
+        let (boot, number) = (self.boot, account.number);
+        with_subscriber(account, edge, |subscriber, usage| {
+            let record = Record {
+                nas: &self.nas,
+                session: SessionId { boot, number },
+                at_s: wall_s,
+                report: Report::Stop(subscriber, usage, TerminateCause::NasReboot),
+            };
+            // A name that is too long is counted when the record itself is made, and the store counts
+            // what it refuses.
+            if record.encode(&mut draft).is_ok() {
+                let _ = ledger.keep(key(boot, number), &draft);
+            }
+        });
     }
 
     fn note(&mut self, number: u64, at_s: u64, report: Report<'_>) {
@@ -149,6 +241,12 @@ impl Accounts {
             self.lost += 1;
             return;
         }
+        self.push();
+    }
+
+    /// Hands the record to the store, and to the delivery if that has all earlier ones. Returns
+    /// `false` if the record is lost.
+    fn push(&mut self) -> bool {
         let id = match &mut self.ledger {
             None => self.newest + 1,
             Some(ledger) => match ledger.add(&self.record) {
@@ -158,14 +256,14 @@ impl Accounts {
                         tracing::error!(%why, "accounting records are lost");
                     }
                     self.lost += 1;
-                    return;
+                    return false;
                 }
             },
         };
         let in_step = self.handed == self.newest;
         self.newest = id;
         if !in_step {
-            return;
+            return true;
         }
         match self.delivery.push(id, &self.record) {
             Ok(()) => self.handed = id,
@@ -175,6 +273,7 @@ impl Accounts {
                 self.handed = id;
             }
         }
+        true
     }
 
     /// Hands records to the RADIUS client, as far as both have room.

@@ -72,6 +72,7 @@ fn totals(radius: &Radius, out: &mut Rows) {
         store: store.map(|store| rows::Store {
             stored: store.stored,
             stored_octets: store.stored_octets,
+            open: store.drafts,
             pending: store.pending,
             commits: store.commits,
             commit_last_us: micros(store.commit_last.into()),

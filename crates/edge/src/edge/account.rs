@@ -58,6 +58,22 @@ impl<A: Access> Edge<A> {
         self.accounts.pop_front()
     }
 
+    /// The open account of the first subscriber at or behind `cursor`, as an interim entry, and the cursor behind it. The
+    /// entry is `None` if this subscriber has no open account.
+    #[must_use]
+    pub fn next_account(
+        &self,
+        cursor: u32,
+        now: Instant,
+    ) -> Option<(u32, Option<Account<A::Place>>)> {
+        let (index, subscriber) = self.subscribers.next_from(cursor)?;
+        let account = match subscriber.accounted {
+            true => self.entry(index, Entry::Interim, now),
+            false => None,
+        };
+        Some((index + 1, account))
+    }
+
     pub(crate) fn account_begins(&mut self, index: u32, now: Instant) {
         // Accounting may be switched on or off while the subscriber is connected.
         self.at_mut(index).accounted = self.config.accounting;

@@ -272,6 +272,56 @@ fn routes_of_a_killed_daemon_do_not_outlive_the_next_one() {
 }
 
 #[test]
+fn a_session_that_was_open_when_the_daemon_was_killed_gets_its_stop() {
+    let directory = Directory::new();
+    let private = |name: &str| {
+        let path = directory.write(name, "");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    let store = directory.path("accounts.redb");
+    // Nothing answers there, so all records stay in the store.
+    let sections = format!(
+        "[ppp]\naddress = \"10.64.255.1\"\nauthenticate = \"nobody\"\n\
+         [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n[radius]\naccounting_store = {store:?}\n\
+         [[radius.server]]\naccounting = \"127.0.0.1:9\"\nsecret = \"s3cret\"\n"
+    );
+    private("lns.toml");
+    let (mut edge, peer) = Daemon::lns(&directory, &sections);
+    private("lac.toml");
+    let clients = Daemon::lac(
+        &directory,
+        "[client]\nname = \"one\"\nsecret = \"sesame\"\n",
+    );
+    clients
+        .client()
+        .create(&peer, 2, 1, json!({"session": true}));
+    let stored = |edge: &Daemon| {
+        let rows = edge.client().rows("show.radius");
+        let row = rows.into_iter().find(|row| row["schema"] == "radius/1");
+        let store = row.unwrap()["store"].take();
+        (
+            store["stored"].as_u64().unwrap(),
+            store["open"].as_u64().unwrap(),
+        )
+    };
+    // Accounting-On and Start, and the draft of the Stop.
+    edge.client()
+        .await_stats("all is on disk", |_| stored(&edge) == (2, 1));
+    edge.signal("KILL");
+    edge.wait();
+    let (edge, _) = Daemon::lns(&directory, &sections);
+    assert!(
+        edge.log()
+            .contains("an earlier run ended with open sessions"),
+        "{}",
+        edge.log()
+    );
+    // The Stop, and the Accounting-On of the second run.
+    edge.client()
+        .await_stats("all is on disk", |_| stored(&edge) == (4, 0));
+}
+
+#[test]
 fn listeners_that_are_short_of_descriptors_rest_and_accept_again() {
     let directory = Directory::new();
     let sections = "[bgp]\nasn = 64500\nrouter_id = \"192.0.2.1\"\nlisten = [\"127.0.0.1:0\"]\n\

@@ -328,7 +328,9 @@ fn run(seed: u64) -> books::Seen {
 fn storms(first: u64, count: u64) {
     let seen = RefCell::new(books::Seen::default());
     sim::seeds(count, |seed| seen.borrow_mut().add(run(first + seed)));
-    println!("{:?}", seen.into_inner());
+    let seen = seen.into_inner();
+    println!("{seen:?}");
+    assert!(seen.closed > count / 2, "{seen:?}");
 }
 
 #[test]

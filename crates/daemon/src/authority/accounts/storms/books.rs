@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
 use aaa::accounting::SessionId;
-use wire::radius::attribute::{ACCT_SESSION_ID, ACCT_STATUS_TYPE, status};
+use wire::radius::attribute::{
+    ACCT_SESSION_ID, ACCT_SESSION_TIME, ACCT_STATUS_TYPE, ACCT_TERMINATE_CAUSE, status,
+};
 use wire::radius::{Attributes, Packet, code};
 
 /// Where an identifier is in flight: server, socket, identifier.
@@ -38,6 +40,8 @@ pub(super) struct Seen {
     pub(super) sent_again_after_a_kill: u64,
     pub(super) kills: u64,
     pub(super) given_up: u64,
+    /// Sessions that got their Stop after a kill.
+    pub(super) closed: u64,
 }
 
 impl Seen {
@@ -49,6 +53,7 @@ impl Seen {
         self.sent_again_after_a_kill += other.sent_again_after_a_kill;
         self.kills += other.kills;
         self.given_up += other.given_up;
+        self.closed += other.closed;
     }
 }
 
@@ -62,6 +67,9 @@ pub(super) struct Books {
     noted: HashMap<Vec<u8>, Noted>,
     /// Records by the store's number, which the store may reuse once the record is gone.
     numbers: HashMap<u64, Vec<u8>>,
+    /// Sessions without a Stop, each with the time of its last record: now, and in the store.
+    running: HashMap<Vec<u8>, Vec<u8>>,
+    on_disk: HashMap<Vec<u8>, Vec<u8>>,
     /// Outstanding requests with their places, and the request that holds each identifier.
     open: HashMap<Vec<u8>, Option<Place>>,
     holders: HashMap<Place, Vec<u8>>,
@@ -94,6 +102,15 @@ impl Books {
     /// A record was handed to the store and to the delivery.
     pub(super) fn noted(&mut self, number: u64, record: &[u8]) {
         self.seen.records += 1;
+        let session = find(record, ACCT_SESSION_ID);
+        if is_of(record, status::START) {
+            self.running.insert(session, 0_u32.to_be_bytes().to_vec());
+        } else if is_of(record, status::INTERIM_UPDATE) {
+            self.running
+                .insert(session, find(record, ACCT_SESSION_TIME));
+        } else if is_of(record, status::STOP) {
+            self.running.remove(&session);
+        }
         let noted = Noted {
             life: self.life,
             ..Noted::default()
@@ -101,6 +118,41 @@ impl Books {
         let before = self.noted.insert(record.to_vec(), noted);
         assert!(before.is_none(), "two records alike");
         self.numbers.insert(number, record.to_vec());
+    }
+
+    /// A session of an earlier life gets its Stop, with what was on disk of its last record.
+    pub(super) fn closed(&mut self, number: u64, record: &[u8]) {
+        assert!(is_of(record, status::STOP));
+        assert_eq!(
+            find(record, ACCT_TERMINATE_CAUSE),
+            11_u32.to_be_bytes(),
+            "NAS Reboot"
+        );
+        let session = find(record, ACCT_SESSION_ID);
+        let time = self.running.remove(&session);
+        assert_eq!(
+            time,
+            Some(find(record, ACCT_SESSION_TIME)),
+            "as committed last"
+        );
+        self.seen.closed += 1;
+        self.numbers.insert(number, record.to_vec());
+        let noted = Noted {
+            life: self.life,
+            ..Noted::default()
+        };
+        // After two kills in a row, it is made again from the same draft.
+        let before = self.noted.insert(record.to_vec(), noted);
+        assert!(before.is_none_or(|before| !before.on_disk), "a Stop twice");
+    }
+
+    /// Asserts that no session of an earlier life is open.
+    pub(super) fn assert_closed(&self) {
+        assert!(
+            self.running.is_empty(),
+            "{} have no Stop",
+            self.running.len()
+        );
     }
 
     /// A server received a record.
@@ -115,6 +167,7 @@ impl Books {
     /// All records and acknowledgements so far are on disk.
     pub(super) fn committed(&mut self) {
         let life = self.life;
+        self.on_disk = self.running.clone();
         for noted in self.noted.values_mut() {
             noted.on_disk |= noted.life == life;
             noted.forgotten |= noted.acknowledged;
@@ -124,6 +177,7 @@ impl Books {
     /// The edge is killed; returns the number of its next life.
     pub(super) fn killed(&mut self) -> u32 {
         self.seen.kills += 1;
+        self.running = self.on_disk.clone();
         for noted in self.noted.values_mut() {
             noted.may_be_lost |= noted.life == self.life && !noted.on_disk;
             if noted.acknowledged && !noted.forgotten {

@@ -124,9 +124,22 @@ impl Node {
             commit_after,
             asked: HashMap::new(),
         };
+        node.close_left_open(now);
         node.accounts.on_or_off(true, wall_s(now));
         node.noted(now);
         node
+    }
+
+    /// Closes the sessions that the last life left open.
+    fn close_left_open(&mut self, now: Instant) {
+        let Self {
+            accounts, books, ..
+        } = self;
+        accounts.close_left_open(|number, record| books.borrow_mut().closed(number, record));
+        if accounts.ledger.is_some() {
+            books.borrow().assert_closed();
+        }
+        self.commit_soon(now);
     }
 
     /// Reports that accounting ends (Accounting-Off).
