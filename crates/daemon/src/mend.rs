@@ -79,7 +79,11 @@ impl Daemon {
         while let Some((source, state, token)) = self.core.health.next_due(now) {
             let mended = match (state, token) {
                 (State::Resting, Some(token)) => {
-                    let watched = self.core.reactor.set_interest(token, Interest::READ);
+                    let interest = match source {
+                        Source::Udp(number) => self.core.sockets.interest(number),
+                        _ => Interest::READ,
+                    };
+                    let watched = self.core.reactor.set_interest(token, interest);
                     if let Err(error) = watched {
                         self.lose(source, Some(token), &error);
                         continue;

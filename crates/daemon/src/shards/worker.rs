@@ -184,6 +184,10 @@ impl Worker {
         }
         while let Some((source, _, token)) = self.health.next_due(self.now) {
             let mended = match (token, source) {
+                (Some(token), Source::Udp(number)) => {
+                    let interest = parts.sockets.interest(number);
+                    parts.reactor.set_interest(token, interest)
+                }
                 (Some(token), _) => parts.reactor.set_interest(token, Interest::READ),
                 (None, Source::Udp(number)) => parts.sockets.reopen(number, &mut parts.reactor),
                 // The first thread gives this one another queue.

@@ -443,3 +443,67 @@ pub(super) fn add(a: SocketStats, b: SocketStats) -> SocketStats {
         blocked: a.blocked + b.blocked,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reactor::{PollerKind, StoreKind};
+
+    use super::*;
+
+    fn one(reactor: &mut Reactor) -> Sockets {
+        let address = "127.0.0.1:0".parse().unwrap();
+        let socket = Slot::open(address, UdpOptions::default()).unwrap();
+        let token = watch(&socket, "lns", Source::Udp(0), reactor).unwrap();
+        let mut sockets = Sockets::new(None, None);
+        sockets.shared.push(Shared {
+            end: End::Lns,
+            socket,
+            token: Some(token),
+            out: SendBatch::new(8),
+            blocked: false,
+        });
+        sockets
+    }
+
+    #[test]
+    fn a_lost_socket_drops_what_it_has_and_comes_back_at_its_address() {
+        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab).unwrap();
+        let mut sockets = one(&mut reactor);
+        let address = sockets.local_addr(0).unwrap();
+        let route = Route {
+            peer: address,
+            local: None,
+            socket: 0,
+        };
+        sockets.push(route, b"queued");
+        (sockets.shared[0].blocked, sockets.blocked) = (true, 1);
+        sockets.lose(0, &mut reactor);
+        assert_eq!((sockets.dropped, reactor.watched()), (1, 0));
+        assert!(!sockets.is_blocked(), "the others may send");
+        sockets.push(route, b"meanwhile");
+        sockets.flush(&mut reactor);
+        assert_eq!(sockets.dropped, 2);
+
+        sockets.reopen(0, &mut reactor).unwrap();
+        assert_eq!(sockets.local_addr(0), Some(address));
+        sockets.push(route, b"to ourselves");
+        sockets.flush(&mut reactor);
+        reactor
+            .wait(Some(reactor::clock::now() + base::Duration::from_secs(30)))
+            .unwrap();
+        assert_eq!(
+            reactor.next_ready().map(|ready| ready.user),
+            Some(Source::Udp(0).to_bits())
+        );
+        assert_eq!(sockets.stats().sent, 1);
+    }
+
+    #[test]
+    fn a_socket_that_waits_to_send_does_so_after_a_rest_too() {
+        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab).unwrap();
+        let mut sockets = one(&mut reactor);
+        assert_eq!(sockets.interest(0), Interest::READ);
+        sockets.shared[0].blocked = true;
+        assert_eq!(sockets.interest(0), Interest::BOTH);
+    }
+}

@@ -115,6 +115,15 @@ impl Sockets {
         }
     }
 
+    /// What socket `number` is to be watched for after a rest.
+    pub(crate) fn interest(&self, number: u32) -> Interest {
+        let shared = self.shared.get(number as usize);
+        match shared.is_some_and(|shared| shared.blocked) {
+            true => Interest::BOTH,
+            false => Interest::READ,
+        }
+    }
+
     /// The number of a socket that cannot be watched any more, and why. It would never send again.
     pub(crate) fn take_failed(&mut self) -> Option<(u32, io::Error)> {
         self.failed.take()
