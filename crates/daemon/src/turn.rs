@@ -65,7 +65,7 @@ impl Daemon {
             self.core
                 .routes
                 .as_ref()
-                .is_none_or(|routes| routes.is_quiet())
+                .is_none_or(|routes| routes.is_quiet(self.core.now))
         };
         let quiet =
             || self.core.edge.is_quiet() && !self.core.sockets.is_blocked() && told() && routed();
@@ -134,7 +134,7 @@ impl Daemon {
         let clients = self.core.inside.clients.as_ref();
         let has_changes = clients.is_some_and(|clients| clients.has_changes());
         let routes = self.core.routes.as_ref();
-        let routing = routes.is_some_and(|routes| routes.has_work());
+        let routing = routes.is_some_and(|routes| routes.has_work(self.core.now));
         let is_behind = self.is_behind || self.core.authority.has_work();
         if self.server.has_work() || self.input.has_kept() || has_changes || routing || is_behind {
             return Some(self.core.now);

@@ -132,6 +132,11 @@ impl Installed {
         !self.order.is_empty() || self.look.is_some() || sweeps
     }
 
+    /// Whether the kernel has routes of an earlier run.
+    pub(super) fn has_stale(&self) -> bool {
+        !self.stale.is_empty()
+    }
+
     /// When the next comparison is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.look_at.filter(|_| self.look.is_none())

@@ -70,6 +70,8 @@ pub(super) struct BgpService {
     ending: bool,
     /// Whether packets keep being forwarded by our routes after the daemon ends (RFC 4724).
     preserves: bool,
+    /// Until when routes of an earlier run stay in any case.
+    stale_until: Instant,
 }
 
 impl BgpService {
@@ -98,6 +100,7 @@ impl BgpService {
             .map(Installed::open)
             .transpose()
             .context("bgp.install")?;
+        let now = reactor::clock::now();
         let mut speaker = Speaker::new(bgp.speaker.clone(), seed);
         if installed.is_some() {
             speaker.watch_changes();
@@ -117,8 +120,8 @@ impl BgpService {
             was_read: false,
             ending: false,
             preserves: bgp.preserves(),
+            stale_until: now + bgp.restart_time(),
         };
-        let now = reactor::clock::now();
         routes.announce(&bgp.announce, pools);
         routes.speaker.start(now);
         Ok(routes)
@@ -217,14 +220,15 @@ impl BgpService {
         let due = self.speaker.poll_timeout();
         let look = self.installed.as_ref().and_then(Installed::due);
         let look = look.map(|at| (at, "kernel routes"));
-        [due, parting, look].into_iter().flatten().min()
+        let sweep = (self.stale_until, "stale kernel routes");
+        let sweep = self.has_stale().then_some(sweep);
+        [due, parting, look, sweep].into_iter().flatten().min()
     }
 
     /// Whether there is work to do at once.
-    pub(super) fn has_work(&self) -> bool {
-        let settled = self.is_settled();
+    pub(super) fn has_work(&self, now: Instant) -> bool {
         let installed = self.installed.as_ref();
-        let kernel = installed.is_some_and(|installed| installed.has_work(settled));
+        let kernel = installed.is_some_and(|installed| installed.has_work(self.is_settled(now)));
         self.has_work
             || self.has_changes
             || kernel
@@ -259,8 +263,14 @@ impl BgpService {
     }
 
     /// Whether the speaker has its peers' routes and has decided on them.
-    fn is_settled(&self) -> bool {
-        !self.has_work && !self.speaker.summary().deferring
+    fn is_settled(&self, now: Instant) -> bool {
+        !self.has_work && !self.speaker.summary().deferring && now >= self.stale_until
+    }
+
+    /// Whether routes of an earlier run wait only for the time from which they may be removed.
+    fn has_stale(&self) -> bool {
+        let installed = self.installed.as_ref();
+        installed.is_some_and(Installed::has_stale) && !self.speaker.summary().deferring
     }
 
     /// Takes a notification of the kernel.
@@ -328,7 +338,7 @@ impl BgpService {
     }
 
     fn install(&mut self, reactor: &mut Reactor, now: Instant) {
-        let settled = self.is_settled();
+        let settled = self.is_settled(now);
         let Some(installed) = &mut self.installed else {
             return;
         };
@@ -360,8 +370,8 @@ impl BgpService {
     }
 
     /// Whether every peer was sent its NOTIFICATION.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.peering.counts().connections == 0 && !self.has_work()
+    pub(super) fn is_quiet(&self, now: Instant) -> bool {
+        self.peering.counts().connections == 0 && !self.has_work(now)
     }
 
     /// Removes our routes from the kernel, unless we advertised to a peer that our forwarding state

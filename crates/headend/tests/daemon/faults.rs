@@ -201,64 +201,74 @@ fn learned(netlink: &mut Netlink) -> Vec<String> {
     shown.collect()
 }
 
+/// Two hosts on a wire, 192.0.2.1 and 192.0.2.2. `None` without the privilege.
+fn hosts() -> Option<(Namespace, Namespace)> {
+    let (here, there) = (Namespace::new().ok()?, Namespace::new().ok()?);
+    veth((&here, "wire"), (&there, "wire")).unwrap();
+    for (namespace, own) in [(&here, "192.0.2.1"), (&there, "192.0.2.2")] {
+        let mut netlink = namespace.netlink().unwrap();
+        let own = own.parse().unwrap();
+        netlink.set_up("wire", true).unwrap();
+        netlink.add_address("wire", own, 24).unwrap();
+    }
+    Some((here, there))
+}
+
+/// The configuration of a BGP speaker with one peer.
+fn speaker(own: (u32, &str), other: (u32, &str), more: &str, peer: &str) -> String {
+    let ((asn, own), (remote_asn, remote)) = (own, other);
+    format!(
+        "[bgp]\nasn = {asn}\nrouter_id = \"{own}\"\nlisten = [\"{own}:179\"]\n{more}\
+         [[bgp.neighbor]]\naddress = \"{remote}\"\nremote_asn = {remote_asn}\n\
+         import = \"accept\"\nexport = \"accept\"\n{peer}"
+    )
+}
+
+/// Waits until the kernel has these learned routes.
+fn await_learned(netlink: &mut Netlink, expected: &[&str], daemon: &Daemon) {
+    let started = Instant::now();
+    while learned(netlink) != expected {
+        let waited = started.elapsed();
+        assert!(waited < Duration::from_secs(60), "{}", daemon.log());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn routes_of_a_killed_daemon_do_not_outlive_the_next_one() {
     let directory = Directory::new();
     // Without the privilege this test cannot check anything.
-    let (Ok(here), Ok(there)) = (Namespace::new(), Namespace::new()) else {
+    let Some((here, there)) = hosts() else {
         return;
     };
-    veth((&here, "wire"), (&there, "wire")).unwrap();
-    for (namespace, own) in [(&here, "192.0.2.1"), (&there, "192.0.2.2")] {
-        let mut netlink = namespace.netlink().unwrap();
-        netlink.set_up("wire", true).unwrap();
-        netlink
-            .add_address("wire", own.parse().unwrap(), 24)
-            .unwrap();
-    }
-    let bgp = |asn: u32, own: &str, other: (u32, &str), more: &str, peer: &str| {
-        format!(
-            "[bgp]\nasn = {asn}\nrouter_id = \"{own}\"\nlisten = [\"{own}:179\"]\n{more}\
-             [[bgp.neighbor]]\naddress = \"{}\"\nremote_asn = {}\nimport = \"accept\"\nexport = \"accept\"\n{peer}",
-            other.1, other.0
-        )
-    };
-    let one = (64501, "192.0.2.1");
-    let two = (64502, "192.0.2.2");
+    let (one, two) = ((64501, "192.0.2.1"), (64502, "192.0.2.2"));
     let announces = "networks = [\"203.0.113.0/24\"]\n";
-    let _speaker = Daemon::start_in(
-        &there,
-        &directory,
-        "two",
-        &bgp(two.0, two.1, one, announces, ""),
-    );
+    let _speaker = Daemon::start_in(&there, &directory, "two", &speaker(two, one, announces, ""));
     let mut netlink = here.netlink().unwrap();
-    let mut start = |peer: &str| {
+    let start = |peer: &str| {
         Daemon::start_in(
             &here,
             &directory,
             "one",
-            &bgp(one.0, one.1, two, "install = true\n", peer),
+            &speaker(one, two, "install = true\n", peer),
         )
     };
-    let mut first = start("");
-    let wait = |daemon: &Daemon, netlink: &mut Netlink, expected: &[&str]| {
-        let started = Instant::now();
-        while learned(netlink) != expected {
-            assert!(
-                started.elapsed() < Duration::from_secs(60),
-                "{}",
-                daemon.log()
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
-    wait(&first, &mut netlink, &["203.0.113.0/24"]);
+    let mut first = start("preserve_forwarding = true\n");
+    await_learned(&mut netlink, &["203.0.113.0/24"], &first);
     first.signal("KILL");
     first.wait();
     assert_eq!(learned(&mut netlink), ["203.0.113.0/24"]);
+    // Its forwarding state survives a restart, so the routes stay for a while.
+    let mut other = start("enabled = false\npreserve_forwarding = true\nrestart_time_s = 4000\n");
+    other.client().await_stats("it has looked", |_| {
+        let row = other.client().rows("show.kernel").remove(0);
+        row["stale"] == 1
+    });
+    assert_eq!(learned(&mut netlink), ["203.0.113.0/24"]);
+    other.signal("KILL");
+    other.wait();
     let second = start("enabled = false\n");
-    wait(&second, &mut netlink, &[]);
+    await_learned(&mut netlink, &[], &second);
     let shown = second.cli("show kernel --json");
     let row: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
     let counts = json!([

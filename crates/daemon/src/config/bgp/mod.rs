@@ -65,6 +65,17 @@ impl Bgp {
         })
     }
 
+    /// How long routes of an earlier run stay in the kernel for peers that keep theirs meanwhile; zero if we advertise to
+    /// none that our forwarding state survives a restart.
+    pub fn restart_time(&self) -> Duration {
+        let peers = self.speaker.peers.iter().map(|peer| &peer.settings);
+        let all = peers.chain(self.speaker.dynamic.iter().map(|dynamic| &dynamic.settings));
+        let graceful = all.filter_map(|settings| settings.graceful_restart);
+        let forwarding = graceful.filter(|graceful| graceful.forwarding);
+        let longest = forwarding.map(|graceful| graceful.restart_time_s).max();
+        Duration::from_secs(longest.unwrap_or(0).into())
+    }
+
     /// The peers whose TCP connections are signed, each with its key.
     pub fn signatures(&self) -> Vec<Signature> {
         let whole = |ip: IpAddr| (ip, if ip.is_ipv4() { 32 } else { 128 });
