@@ -144,6 +144,8 @@ fn without_own(port: u32) -> [Instruction; 7] {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
     use crate::namespace::Namespace;
     use crate::netlink::{LearnedRoute, LearnedTable, Netlink};
@@ -213,6 +215,34 @@ mod tests {
                 assert_eq!(routes(notices()), [by_another]);
                 netlink.delete("a").unwrap();
                 assert!(notices().contains(&Notice::LinkGone(index)));
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn notifications_that_were_lost_are_an_overflow_and_later_ones_arrive() {
+        // Without the privilege this test cannot check anything.
+        let Ok(namespace) = Namespace::new() else {
+            return;
+        };
+        namespace
+            .run(|| {
+                let mut netlink = Netlink::open().unwrap();
+                let mut monitor = Monitor::open(None).unwrap();
+                netlink.add_veth("a", "b", None).unwrap();
+                for n in 0..4_000_u16 {
+                    let [high, low] = n.to_be_bytes();
+                    let address = IpAddr::from([10, 0, high, low]);
+                    netlink.add_address("a", address, 32).unwrap();
+                }
+                let mut notices = Vec::new();
+                while monitor.read(&mut notices).unwrap() {}
+                assert!(notices.contains(&Notice::Overflow));
+                notices.clear();
+                let index = netlink.index("a").unwrap();
+                netlink.add_address("a", [192, 0, 2, 1].into(), 32).unwrap();
+                while monitor.read(&mut notices).unwrap() {}
+                assert!(notices.contains(&Notice::Address(index)));
             })
             .unwrap();
     }
