@@ -19,7 +19,7 @@ use reactor::{Call, Signal};
 use crate::{config, start};
 
 /// Limit for anything a seed waits for.
-const PATIENCE: Span = Span::from_secs(40);
+const PATIENCE: Span = Span::from_secs(120);
 /// Seeds of an ordinary run.
 const SEEDS: u64 = 200;
 /// Threads that run seeds, each in a namespace of its own. Most of a seed is waiting.

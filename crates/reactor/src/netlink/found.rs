@@ -116,10 +116,15 @@ impl RouteDump {
     /// error.
     pub fn read(&mut self, out: &mut Vec<FoundRoute>) -> io::Result<bool> {
         let filter = self.filter;
-        self.netlink.read_dump(&mut self.buffer, &mut |kind, body| {
+        let read = self.netlink.read_dump(&mut self.buffer, &mut |kind, body| {
             let route = (kind == libc::RTM_NEWROUTE).then(|| route(body)).flatten();
             out.extend(route.filter(|route| filter.accepts(route)));
-        })
+        });
+        if is_missing_table(&read) {
+            Ok(false)
+        } else {
+            read
+        }
     }
 }
 
@@ -166,10 +171,16 @@ impl Netlink {
     /// # Errors
     /// The kernel's error.
     pub fn routes(&mut self, filter: RouteFilter) -> io::Result<Vec<FoundRoute>> {
-        self.dump(&filter.request(), |kind, body| {
+        // Else it would list a million routes to find a few.
+        self.filter_strictly();
+        let found = self.dump(&filter.request(), |kind, body| {
             let route = (kind == libc::RTM_NEWROUTE).then(|| route(body)).flatten();
             route.filter(|route| filter.accepts(route))
-        })
+        });
+        if is_missing_table(&found) {
+            return Ok(Vec::new());
+        }
+        found
     }
 
     fn dump<T>(
@@ -247,6 +258,12 @@ impl Netlink {
     }
 }
 
+/// Whether the kernel has no such routing table: it makes one with its first route.
+fn is_missing_table<T>(result: &io::Result<T>) -> bool {
+    let code = result.as_ref().err().and_then(io::Error::raw_os_error);
+    code == Some(libc::ENOENT)
+}
+
 /// A netlink message.
 pub(super) struct Message<'a> {
     pub(super) kind: u16,
@@ -309,51 +326,101 @@ mod tests {
         text.parse().unwrap()
     }
 
-    #[test]
-    fn a_dump_lists_what_was_set_and_nothing_of_others() {
-        // Without the privilege this test cannot check anything.
+    const OURS: RouteFilter = RouteFilter {
+        is_ipv4: true,
+        table: 254,
+        protocol: Some(186),
+        interface: None,
+    };
+
+    /// Runs `work` in a namespace with the interface `a`, 192.0.2.1/24, which is up.
+    fn in_namespace(work: impl FnOnce(Netlink) + Send) {
+        // Without the privilege these tests cannot check anything.
         let Ok(namespace) = Namespace::new() else {
             return;
         };
-        namespace.run(|| {
+        let work = || {
             let mut netlink = Netlink::open().unwrap();
-            assert_eq!(netlink.link("a").unwrap(), None);
             netlink.add_veth("a", "b", None).unwrap();
-            assert!(!netlink.link("a").unwrap().unwrap().is_up);
             netlink.set_up("a", true).unwrap();
             netlink.set_up("b", true).unwrap();
+            let own = address("192.0.2.1");
+            netlink.add_address("a", own, 24).unwrap();
+            work(netlink);
+        };
+        namespace.run(work).unwrap();
+    }
+
+    #[test]
+    fn links_and_addresses_are_found() {
+        in_namespace(|mut netlink| {
+            assert_eq!(netlink.link("none").unwrap(), None);
             let link = netlink.link("a").unwrap().unwrap();
             assert!(link.is_up);
             let [own, six] = [address("192.0.2.1"), address("2001:db8::1")];
-            netlink.add_address("a", own, 24).unwrap();
             netlink.add_address("a", six, 128).unwrap();
             let found = netlink.addresses(link.index).unwrap();
-            assert!(found.contains(&(own, 24)) && found.contains(&(six, 128)), "{found:?}");
+            let all = [(own, 24), (six, 128)];
+            assert!(all.iter().all(|one| found.contains(one)), "{found:?}");
             assert!(!found.contains(&(address("127.0.0.1"), 8)), "of lo");
-            netlink.add_route(address("198.51.100.0"), 24, None, "a").unwrap();
-            let place = LearnedTable { table: 254, metric: 200 };
-            let learned: Vec<_> = (0..=255)
-                .map(|last| LearnedRoute {
-                    to: (IpAddr::from([203, 0, 113, last]), 32),
-                    via: Some(address("192.0.2.9")),
-                })
-                .collect();
+            netlink.set_up("a", false).unwrap();
+            assert!(!netlink.link("a").unwrap().unwrap().is_up);
+        });
+    }
+
+    #[test]
+    fn a_dump_lists_the_routes_of_its_filter_in_parts() {
+        in_namespace(|mut netlink| {
+            let (static_one, router) = (address("198.51.100.0"), address("192.0.2.9"));
+            netlink.add_route(static_one, 24, None, "a").unwrap();
+            let place = LearnedTable {
+                table: 254,
+                metric: 200,
+            };
+            let learned = |last| LearnedRoute {
+                to: (IpAddr::from([203, 0, 113, last]), 32),
+                via: Some(router),
+            };
+            let learned: Vec<_> = (0..=255).map(learned).collect();
             for part in learned.chunks(128) {
                 assert_eq!(netlink.change_learned(place, part).unwrap().0, 0);
             }
-            let ours = RouteFilter { is_ipv4: true, table: 254, protocol: Some(186), interface: None };
-            let found = netlink.routes(ours).unwrap();
+            let found = netlink.routes(OURS).unwrap();
             assert_eq!(found.len(), 256);
-            assert!(found.iter().all(|route| route.via == Some(address("192.0.2.9")) && route.metric == 200));
-            let mut dump = RouteDump::start(ours).unwrap();
+            let is_right = |route: &FoundRoute| route.via == Some(router) && route.metric == 200;
+            assert!(found.iter().all(is_right), "{:?}", found[0]);
+            let mut dump = RouteDump::start(OURS).unwrap();
             let (mut parts, mut read) = (1, Vec::new());
             while dump.read(&mut read).unwrap() {
                 parts += 1;
             }
             assert_eq!((read.len(), parts > 1), (256, true));
-            let through = RouteFilter { protocol: Some(4), interface: Some(link.index), ..ours };
+            let through = RouteFilter {
+                protocol: Some(4),
+                interface: Some(netlink.index("a").unwrap()),
+                ..OURS
+            };
             let found = netlink.routes(through).unwrap();
-            assert_eq!(found.iter().map(|route| route.to).collect::<Vec<_>>(), [(address("198.51.100.0"), 24)]);
-        }).unwrap();
+            let found: Vec<_> = found.iter().map(|route| route.to).collect();
+            assert_eq!(found, [(static_one, 24)]);
+        });
+    }
+
+    #[test]
+    fn a_table_without_routes_is_empty() {
+        in_namespace(|mut netlink| {
+            for is_ipv4 in [true, false] {
+                let unused = RouteFilter {
+                    is_ipv4,
+                    table: 4_711,
+                    ..OURS
+                };
+                assert_eq!(netlink.routes(unused).unwrap(), []);
+                let mut none = Vec::new();
+                let mut dump = RouteDump::start(unused).unwrap();
+                while dump.read(&mut none).unwrap() {}
+                assert_eq!(none, []);
+            }
+        });
     }
 }
