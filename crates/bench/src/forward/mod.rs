@@ -101,7 +101,7 @@ pub(super) fn run(args: &ForwardArgs) -> Result<ExitCode> {
 
 fn method(apart: bool) -> Vec<String> {
     let mut lines = vec![
-        "The LNS is a separate process in one network namespace, and its peers are in another. A pair of virtual Ethernet interfaces connects the two. Processor time is the scheduler's count of user and system time for the LNS's process, divided by the number of packets that came out. Packets come out into the TUN device or at the peers' end of the wire; the interfaces count them. Processor time includes the kernel's work on a packet in the LNS's own system calls."
+        "The LNS is a separate process in one network namespace, and its peers are in another. A pair of virtual Ethernet interfaces connects the two. Processor time is the scheduler's count of user and system time for the LNS's process, divided by the number of packets that came out. Packets come out into the TUN device or at the peers' end of the wire; the interfaces count them. The interfaces also count other packets, such as ARP and HELLO, so the report counts at most as many packets as were sent. Processor time includes the kernel's work on a packet in the LNS's own system calls."
             .to_owned(),
         format!(
             "Packets are UDP in IPv4, {} bytes long. In runs with one flow, all packets are one subscriber's, and the sender joins 64 at a time (UDP_SEGMENT). In runs with mixed flows, the packets are those of {} subscribers in turn. Each subscriber has its own tunnel and peer address, so no two successive packets can be joined.",

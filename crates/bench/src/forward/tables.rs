@@ -119,7 +119,7 @@ fn costs(all: &[Measured]) -> Table {
             one.offered.into(),
             Cell::num(sent / seconds, 0),
             Cell::num(one.passed as f64 / seconds, 0),
-            Cell::num((1.0 - one.passed as f64 / sent) * 100.0, 2),
+            Cell::num(one.lost_percent(), 2),
             Cell::num(one.ns(), 0),
             bare.map_or(Cell::Missing, |bare| {
                 Cell::num(one.ns() / bare.ns().max(1e-9), 2)

@@ -76,10 +76,22 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// Packets that did not come out, in percent of those sent.
+    pub(super) fn lost_percent(&self) -> f64 {
+        let sent = self.sent.packets;
+        sent.saturating_sub(self.passed) as f64 / sent.max(1) as f64 * 100.0
+    }
+
     /// Processor time of the forwarding process per packet.
     pub(super) fn ns(&self) -> f64 {
         self.cpu_us * 1e3 / self.passed.max(1) as f64
     }
+}
+
+/// How many of `sent` packets came out, of an interface's count. The count also has packets that the sender did not send,
+/// such as ARP and HELLO; what is above `sent` is theirs.
+fn passed(counted: u64, sent: u64) -> u64 {
+    counted.min(sent)
 }
 
 /// A subscriber, as its sender needs it.
@@ -245,7 +257,7 @@ impl Scene<'_> {
         let spent = self.server.spent_since(&before.1)?;
         let count = Place::received(namespace, name)?.since(before.0);
         self.server.running.check()?;
-        let passed = match way {
+        let counted = match way {
             Way::In => count.ip_packets(LENGTH as u64, HEADERS as u64),
             Way::Out => count.datagrams((front + LENGTH) as u64),
         };
@@ -255,7 +267,7 @@ impl Scene<'_> {
             flows,
             offered,
             sent,
-            passed,
+            passed: passed(counted, sent.packets),
             cpu_us: spent.cpu_us,
             waits: spent.waits,
             others_percent: others_of(witness.finish()),
@@ -286,4 +298,40 @@ fn from_inside(place: &Place, lines: &[Line]) -> Result<Sender> {
     let at = SocketAddr::from((OWN, 0));
     let socket = place.lns.run(|| UdpSocket::bind(at, &load::buffers()))??;
     Ok(Sender::new(socket, shots.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(counted: u64, sent: u64) -> Measured {
+        Measured {
+            is_bare: false,
+            way: Way::Out,
+            flows: Flows::One,
+            offered: 1_000,
+            sent: Sent {
+                packets: sent,
+                seconds: 1.0,
+            },
+            passed: passed(counted, sent),
+            cpu_us: 0.0,
+            waits: 0.0,
+            others_percent: None,
+        }
+    }
+
+    #[test]
+    fn a_loss_is_never_negative() {
+        for (counted, sent, percent) in [
+            (990, 1_000, 1.0),
+            (1_000, 1_000, 0.0),
+            // Two packets of others.
+            (1_002, 1_000, 0.0),
+            (2, 0, 0.0),
+        ] {
+            let lost = measured(counted, sent).lost_percent();
+            assert!((lost - percent).abs() < 1e-9, "{counted} of {sent}: {lost}");
+        }
+    }
 }
