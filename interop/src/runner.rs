@@ -74,12 +74,7 @@ pub(crate) fn run(work: &Work, options: &Options) -> Result<bool> {
     });
     for (number, case) in alone {
         let begin = Instant::now();
-        let outcome = one(number, case, work, options).or_else(|error| {
-            // Another program on this machine may have used the cores; a fault of headend fails twice.
-            println!("test {} failed and runs once more: {error:#}", case.name);
-            one(number, case, work, options)
-        });
-        finish(case, begin, outcome);
+        finish(case, begin, one(number, case, work, options));
     }
 
     let failed = failed
