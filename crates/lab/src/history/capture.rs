@@ -15,6 +15,10 @@ const OURS: &str = "ours";
 /// Exponents that count as quadratic: one pass over all segments for each packet.
 const QUADRATIC: std::ops::RangeInclusive<f64> = 1.8..=2.6;
 
+/// Exponents with which times are extrapolated. Below, a packet would cost less the more there are; above, a list would
+/// walk more than all segments for a packet. Either is noise of short measurements.
+const EXTRAPOLATED: std::ops::RangeInclusive<f64> = 0.8..=*QUADRATIC.end();
+
 /// Least factor that counts as the published gain.
 const GAIN_MIN: f64 = 1.2;
 
@@ -35,7 +39,8 @@ pub struct Whole {
 struct Walks<'a>(&'a SegmentsReport);
 
 impl Walks<'_> {
-    /// Seconds for one connection of the published length, and whether that is extrapolated.
+    /// Seconds for one connection of the published length, and whether that is extrapolated; none if it was not measured
+    /// and the exponent over the measured sizes is outside of [`EXTRAPOLATED`].
     fn connection(&self, subject: &str) -> Option<(f64, bool)> {
         let rows = || self.0.curve(Case::Recovery, subject);
         let measured = rows().find(|row| row.n as u64 == OF_CONNECTION && !row.extrapolated);
@@ -47,10 +52,31 @@ impl Walks<'_> {
             .filter(|row| !row.extrapolated)
             .filter_map(|row| Some((row.n as f64, row.seconds?)))
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let exponent = self.exponent(subject)?.max(1.0);
-        // No list walks more than all segments for a packet: a steeper curve is noise of short measurements.
-        let exponent = exponent.min(*QUADRATIC.end());
+        let exponent = self.exponent(subject)?;
+        if !EXTRAPOLATED.contains(&exponent) {
+            return None;
+        }
         Some((seconds * (OF_CONNECTION as f64 / n).powf(exponent), true))
+    }
+
+    /// Why the times of some lists are not extrapolated, as a sentence; none if all can be.
+    fn refused(&self) -> Option<String> {
+        let subjects = Case::Recovery.subjects().into_iter();
+        let refused: Vec<String> = subjects
+            .filter(|subject| self.connection(subject.name).is_none())
+            .filter_map(|subject| {
+                let exponent = self.exponent(subject.name)?;
+                Some(format!("{} ({exponent:.2})", label(&subject)))
+            })
+            .collect();
+        (!refused.is_empty()).then(|| {
+            format!(
+                "Not extrapolated, because the exponent over all measured numbers of packets is not from {} to {}: {}.",
+                EXTRAPOLATED.start(),
+                EXTRAPOLATED.end(),
+                refused.join(", ")
+            )
+        })
     }
 
     /// Seconds for the number of such connections that have as many packets as the capture.
@@ -136,10 +162,13 @@ fn method() -> Vec<String> {
             .into(),
         format!(
             "Values marked with ~ and dotted lines are extrapolated. The time of one connection of {} packets is \
-             extrapolated from the largest measured number of packets, with the exponent over all measured numbers. \
+             extrapolated from the largest measured number of packets, with the exponent over all measured numbers. An \
+             exponent that is not from {} to {} is noise of short measurements, and nothing is extrapolated with it. \
              The capture is as many such connections as make {} packets. The published connections had at least that \
              many packets.",
             grouped(OF_CONNECTION as f64, 0),
+            EXTRAPOLATED.start(),
+            EXTRAPOLATED.end(),
             grouped(OF_CAPTURE as f64, 0)
         ),
         "The published times are those of the whole program, on a machine of 2005. Our times are those of the lists \
@@ -210,6 +239,7 @@ fn chart_growth(walks: &Walks<'_>) -> Chart {
          line to it has the published slope."
             .into(),
     );
+    chart.notes.extend(walks.refused());
     chart
 }
 
@@ -264,14 +294,15 @@ fn chart_capture(walks: &Walks<'_>, ours: Option<Whole>) -> BarChart {
             bars: vec![bar.labelled(human_seconds(whole.cpu_s))],
         });
     }
+    let dashes =
+        "Dashed: published, on a machine of 2005. Dotted: extrapolated from shorter connections.";
+    let notes = [dashes.to_owned()].into_iter().chain(walks.refused());
     BarChart {
         title: "The capture that took 7 hours".into(),
         subtitle: "Shorter is better.".into(),
         value: Axis::log("time", "s"),
         groups,
-        notes: vec![
-            "Dashed: published, on a machine of 2005. Dotted: extrapolated from shorter connections.".into(),
-        ],
+        notes: notes.collect(),
     }
 }
 
@@ -294,7 +325,7 @@ fn table_capture(walks: &Walks<'_>, ours: Option<Whole>) -> Table {
         table.row([
             walk.subject.into(),
             walk.wording.into(),
-            walks.capture(walk.subject).map(about).into(),
+            capture(walks, walk.subject),
             Cell::num(walk.seconds / same.seconds, 2),
             walks
                 .ratio(walk.subject, same.subject)
@@ -306,7 +337,7 @@ fn table_capture(walks: &Walks<'_>, ours: Option<Whole>) -> Table {
     table.row([
         "headend".into(),
         Cell::Missing,
-        walks.capture(OURS).map(about).into(),
+        capture(walks, OURS),
         Cell::Missing,
         walks
             .ratio(OURS, WALKS[2].subject)
@@ -324,8 +355,13 @@ fn table_capture(walks: &Walks<'_>, ours: Option<Whole>) -> Table {
     table
 }
 
-fn about(seconds: f64) -> String {
-    format!("~ {}", human_seconds(seconds))
+/// The extrapolated time for the capture.
+fn capture(walks: &Walks<'_>, subject: &str) -> Cell {
+    match (walks.capture(subject), walks.exponent(subject)) {
+        (Some(seconds), _) => format!("~ {}", human_seconds(seconds)).into(),
+        (None, Some(_)) => "not extrapolated".into(),
+        (None, None) => Cell::Missing,
+    }
 }
 
 fn exponent(walks: &Walks<'_>, subject: &str) -> Cell {
@@ -387,6 +423,7 @@ fn verdict(walks: &Walks<'_>, ours: Option<Whole>) -> Verdict {
     ];
     let mut verdict = Verdict::from_claims(claims);
     verdict.remarks.extend(hours(walks, released));
+    verdict.remarks.extend(walks.refused());
     verdict.remarks.extend(still_walks(walks, later));
     verdict.remarks.extend(our_own(walks, ours));
     verdict
@@ -405,9 +442,11 @@ fn gain(walks: &Walks<'_>, what: &str, slow: &Walk, fast: &Walk) -> Claim {
                  {of_all}.",
                 short(r)
             ),
-            None => {
-                format!("{what} was not measured; the published figure is 1/{published} {of_all}.")
-            }
+            None => format!(
+                "The gain of {} is not known: the times were not measured, or cannot be extrapolated; the published \
+                 figure is 1/{published} {of_all}.",
+                what.to_lowercase()
+            ),
         },
     }
 }
@@ -423,7 +462,7 @@ fn without_look_up(walks: &Walks<'_>, without: &Walk, with: &Walk) -> Claim {
                 "With a look-up from the tail the lists take {r:.2} times as long as without a look-up; the published \
                  factor is {published:.2}."
             ),
-            None => "Lists without a look-up were not measured.".into(),
+            None => "What the look-up costs is not known: the times were not measured, or cannot be extrapolated.".into(),
         },
     }
 }

@@ -74,6 +74,46 @@ fn a_walk_from_the_head_that_is_linear_is_not_what_was_published() {
 }
 
 #[test]
+fn a_growth_that_no_list_can_have_is_not_extrapolated_and_the_page_says_so() {
+    let mut laws = as_published();
+    for row in &mut laws.rows[..4] {
+        row.seconds = Some(1e-12 * (row.n as f64).powi(3));
+    }
+    let chapter = chapter_capture(&laws, Some(WHOLE));
+    let words = "because the exponent over all measured numbers of packets is not from 0.8 to 2.6: \
+                 inserted and looked up from the head (3.00).";
+    let why = chapter.verdict.why();
+    assert_eq!(chapter.verdict.outcome, Outcome::NotReproduced, "{why}");
+    assert!(why.contains(words), "{why}");
+    assert!(!why.contains("By extrapolation"), "{why}");
+    assert!(
+        why.contains("The gain of looking up from the tail is not known"),
+        "{why}"
+    );
+    for chart in &chapter.charts {
+        let (notes, dotted) = match chart {
+            Figure::Lines(chart) => {
+                let styles = chart.series.iter().map(|series| series.style);
+                (
+                    &chart.notes,
+                    styles.filter(|style| *style == Style::Dotted).count(),
+                )
+            }
+            Figure::Bars(chart) => {
+                let of_head = |bar: &&plot::figure::Bar| {
+                    bar.name.starts_with("inserted and looked up from the head")
+                };
+                let bars = chart.groups[1].bars.iter();
+                (&chart.notes, bars.filter(of_head).count())
+            }
+        };
+        assert!(notes.iter().any(|note| note.contains(words)), "{notes:?}");
+        assert_eq!(dotted, 0);
+    }
+    assert_eq!(chapter.ratio, None, "no ratio without its time");
+}
+
+#[test]
 fn nothing_measured_is_nothing_reproduced() {
     let nothing = SegmentsReport { rows: Vec::new() };
     let chapter = chapter_capture(&nothing, None);
