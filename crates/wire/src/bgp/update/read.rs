@@ -65,7 +65,7 @@ struct Reader<'a, 'c> {
     /// The range of the kept attributes, as long as they are contiguous.
     kept: Range<usize>,
     is_scattered: bool,
-    /// A kept attribute has a flag that must be zero when sent.
+    /// An attribute has a flag that must be zero when sent.
     has_stray_flags: bool,
     faults: Vec<Fault<'a>>,
     fault_count: usize,
@@ -192,7 +192,6 @@ impl<'a, 'c> Reader<'a, 'c> {
             if !self.seen.insert(attribute.code) {
                 self.repeated(&attribute)?;
             } else if self.take(&attribute)? {
-                self.has_stray_flags |= attribute.flags & !attribute.row().sendable() != 0;
                 self.keep(start..end);
             }
             start = end;
@@ -231,6 +230,7 @@ impl<'a, 'c> Reader<'a, 'c> {
             flags, code, value, ..
         } = attribute;
         let row = attribute.row();
+        self.has_stray_flags |= flags & !row.sendable() != 0;
         if !row.is_known() {
             return self.take_unknown(attribute);
         }
