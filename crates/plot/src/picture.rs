@@ -28,12 +28,7 @@ pub(crate) enum Place {
 pub(crate) fn render(chart: &Chart, width: f64, place: Place) -> String {
     let mut svg = Svg::new(width);
     if place != Place::Below {
-        let narrow = svg.width < 600.0;
-        let heading = Font::bold(if narrow { 16.0 } else { 18.0 });
-        svg.paragraph(16.0, heading, &chart.title);
-        svg.y += 3.0;
-        svg.paragraph(16.0, Font::muted(13.0), &chart.subtitle);
-        svg.y += 8.0;
+        svg.heading(&chart.title, &chart.subtitle, 8.0);
     }
     let (frame, caption) = axes(&mut svg, chart);
     for (index, series) in chart.series.iter().enumerate() {

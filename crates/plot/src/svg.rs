@@ -189,6 +189,15 @@ impl Svg {
         );
     }
 
+    /// The title and the subtitle of a picture, with `gap` below.
+    pub(crate) fn heading(&mut self, title: &str, subtitle: &str, gap: f64) {
+        let size = if self.width < 600.0 { 16.0 } else { 18.0 };
+        self.paragraph(16.0, Font::bold(size), title);
+        self.y += 3.0;
+        self.paragraph(16.0, Font::muted(13.0), subtitle);
+        self.y += gap;
+    }
+
     /// Sets `text` over the whole width at the present height, and moves down.
     pub(crate) fn paragraph(&mut self, x: f64, font: Font, text: &str) {
         for line in font.wrap(text, self.width - x - 16.0) {

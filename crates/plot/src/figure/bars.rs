@@ -9,7 +9,7 @@ const LABEL: Font = Font::plain(13.0);
 
 pub(super) fn render(chart: &BarChart, width: f64, standalone: bool) -> String {
     let mut svg = Svg::new(width);
-    draw_heading(&mut svg, chart);
+    svg.heading(&chart.title, &chart.subtitle, 10.0);
 
     let bars = || chart.groups.iter().flat_map(|g| &g.bars);
     let names = bars().map(|b| LABEL.width(&b.name)).fold(0.0, f64::max);
@@ -58,19 +58,6 @@ pub(super) fn render(chart: &BarChart, width: f64, standalone: bool) -> String {
     svg.y = bottom + 14.0;
     draw_caption_and_notes(&mut svg, chart, left + room);
     svg.finish(&chart.title, &description(chart), standalone)
-}
-
-/// Draws the title and the subtitle.
-fn draw_heading(svg: &mut Svg, chart: &BarChart) {
-    let narrow = svg.width < 600.0;
-    svg.paragraph(
-        16.0,
-        Font::bold(if narrow { 16.0 } else { 18.0 }),
-        &chart.title,
-    );
-    svg.y += 3.0;
-    svg.paragraph(16.0, Font::muted(13.0), &chart.subtitle);
-    svg.y += 10.0;
 }
 
 /// Draws the caption of the axis, which ends at `right` if it is short enough, and the notes.

@@ -44,15 +44,7 @@ impl Frame {
 
 pub(super) fn render(chart: &Chart, width: f64, standalone: bool) -> String {
     let mut svg = Svg::new(width);
-    let narrow = svg.width < 600.0;
-    svg.paragraph(
-        16.0,
-        Font::bold(if narrow { 16.0 } else { 18.0 }),
-        &chart.title,
-    );
-    svg.y += 3.0;
-    svg.paragraph(16.0, Font::muted(13.0), &chart.subtitle);
-    svg.y += 8.0;
+    svg.heading(&chart.title, &chart.subtitle, 8.0);
     let y_font = Font::plain(13.0);
     svg.paragraph(16.0, y_font, &format!("\u{2191} {}", chart.y.caption()));
     let frame = axes(&mut svg, chart);
