@@ -148,11 +148,8 @@ fn requests_of_a_client_that_closes_at_once_are_carried_out() {
         count, TIMES,
         "each whole creation once, and no part of a line"
     );
-    assert_eq!(
-        lac.client().stats()["clients"],
-        1,
-        "no client is left behind"
-    );
+    lac.client()
+        .await_stats("no client is left behind", |stats| stats["clients"] == 1);
 }
 
 #[test]
