@@ -6,10 +6,8 @@ use fuzz::{TARGETS, Target, corpus};
 
 const SEED: u64 = 0x4845_4144_454e_4421;
 const MUTATIONS: usize = 5_000;
-/// Fewer, because an input of [`SLOW`] takes a millisecond or more without optimisation.
+/// Of a slow target.
 const MUTATIONS_SLOW: usize = 1_500;
-/// Targets that compile filters, decompress files, or run a whole endpoint or edge with its peers.
-const SLOW: &[&str] = &["filter_rules", "mrt", "trace_analyzer", "_live"];
 
 fn corpus_of(target: &Target) -> Vec<Vec<u8>> {
     let corpus = corpus::load(target).expect("the corpus is there");
@@ -42,8 +40,11 @@ fn seeded_mutations_of_every_corpus_replay() {
     for target in TARGETS {
         let mut mutator = Mutator::new(SEED, corpus_of(target), target.len_max);
         let mut input = Vec::new();
-        let is_slow = SLOW.iter().any(|slow| target.name.ends_with(slow));
-        let count = if is_slow { MUTATIONS_SLOW } else { MUTATIONS };
+        let count = if target.is_slow {
+            MUTATIONS_SLOW
+        } else {
+            MUTATIONS
+        };
         for _ in 0..count {
             mutator.next_input(&mut input);
             (target.run)(&input);
