@@ -1,17 +1,29 @@
 //! gzip (RFC 1952): a sequence of members, each checked against its CRC and length.
 //!
-//! Unlike readers for whole streams, this returns the data before a fault even if the stream is corrupt.
+//! Unlike readers for whole streams, this returns the data before a fault even if the stream is corrupt. The decoder
+//! works in a window of our own, because a decoder with a hidden window drops what is left in it when it finds a fault.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
-use flate2::{Crc, Decompress, FlushDecompress, Status};
+use flate2::Crc;
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
+use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 use super::Pulled;
 use super::input::Input;
 use crate::fault::Fault;
 
+/// How far back deflate refers (RFC 1951, section 2).
+const WINDOW: usize = 32 << 10;
+
 pub(crate) struct Gzip {
-    inflate: Decompress,
+    inflate: Box<DecompressorOxide>,
+    /// The octets inflated last; the next ones are written behind them, and at the start again.
+    window: Box<[u8]>,
+    /// Octets of the window that were not returned yet. Its end is where the next ones are written.
+    ready: Range<usize>,
     crc: Crc,
     at: At,
 }
@@ -46,7 +58,9 @@ enum Part<T> {
 impl Gzip {
     pub(crate) fn new() -> Self {
         Gzip {
-            inflate: Decompress::new(false),
+            inflate: Box::default(),
+            window: vec![0; WINDOW].into_boxed_slice(),
+            ready: 0..0,
             crc: Crc::new(),
             at: At::FirstHeader,
         }
@@ -58,6 +72,9 @@ impl Gzip {
         out: &mut [u8],
     ) -> io::Result<Pulled> {
         loop {
+            if !self.ready.is_empty() {
+                return Ok(Pulled::Octets(self.give(out)));
+            }
             match self.at {
                 At::FirstHeader | At::NextHeader => match self.header(input)? {
                     Part::Whole(()) => self.at = At::Body,
@@ -78,31 +95,50 @@ impl Gzip {
         }
     }
 
-    /// Inflates once; `None` when that gave nothing but there may be more.
+    /// Inflates until `out` is full, or no more input is there; `None` when that gave nothing but there may be more.
     fn body<R: Read>(
         &mut self,
         input: &mut Input<R>,
         out: &mut [u8],
     ) -> io::Result<Option<Pulled>> {
-        let octets = input.fill()?;
-        let at_end = octets.is_empty();
-        let (before_in, before_out) = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self.inflate.decompress(octets, out, FlushDecompress::None);
-        let taken = (self.inflate.total_in() - before_in) as usize;
-        let given = (self.inflate.total_out() - before_out) as usize;
-        input.consume(taken);
-        self.crc.update(&out[..given]);
-        match status {
-            Ok(Status::StreamEnd) => self.at = At::Trailer,
-            Ok(_) if given == 0 && at_end => {
-                return Ok(Some(Pulled::Broken(Fault::CompressionTruncated)));
+        let mut filled = 0;
+        loop {
+            let octets = input.fill()?;
+            let at_end = octets.is_empty();
+            let start = self.ready.end % WINDOW;
+            let (status, taken, given) = decompress(
+                &mut self.inflate,
+                octets,
+                &mut self.window,
+                start,
+                TINFL_FLAG_HAS_MORE_INPUT,
+            );
+            input.consume(taken);
+            self.ready = start..start + given;
+            self.crc.update(&self.window[self.ready.clone()]);
+            match status {
+                TINFLStatus::Done => self.at = At::Trailer,
+                TINFLStatus::NeedsMoreInput if given == 0 && at_end => {
+                    return Ok(Some(Pulled::Broken(Fault::CompressionTruncated)));
+                }
+                TINFLStatus::NeedsMoreInput | TINFLStatus::HasMoreOutput => {}
+                _ => self.at = At::Broken,
             }
-            // No progress although there was something to work on and room for it.
-            Ok(_) if given == 0 && taken == 0 => self.at = At::Broken,
-            Ok(_) => {}
-            Err(_) => self.at = At::Broken,
+            filled += self.give(&mut out[filled..]);
+            let is_over = filled == out.len() || self.at != At::Body;
+            if is_over || input.buffered().is_empty() {
+                return Ok((filled > 0).then_some(Pulled::Octets(filled)));
+            }
         }
-        Ok((given > 0).then_some(Pulled::Octets(given)))
+    }
+
+    /// Moves octets that are ready to `out`; returns how many.
+    fn give(&mut self, out: &mut [u8]) -> usize {
+        let count = self.ready.len().min(out.len());
+        let from = self.ready.start;
+        out[..count].copy_from_slice(&self.window[from..from + count]);
+        self.ready.start += count;
+        count
     }
 
     fn header<R: Read>(&mut self, input: &mut Input<R>) -> io::Result<Part<()>> {
@@ -126,7 +162,8 @@ impl Gzip {
         if !skip_fields(input, flags)? {
             return Ok(Part::Broken(Fault::CompressionTruncated));
         }
-        self.inflate.reset(false);
+        self.inflate.init();
+        self.ready = 0..0;
         self.crc.reset();
         Ok(Part::Whole(()))
     }

@@ -150,6 +150,28 @@ fn a_stream_changed_in_the_middle_gives_the_packets_before() {
 }
 
 #[test]
+fn a_short_gzip_stream_gives_all_packets_before_its_fault_in_whatever_portions_it_is_read() {
+    let plain = file(60);
+    // RFC 1951, section 3.2: a stored block that is not the last one, then a block of the reserved type 3.
+    let length = plain.len() as u16;
+    let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0];
+    packed.extend(length.to_le_bytes());
+    packed.extend((!length).to_le_bytes());
+    packed.extend(&plain);
+    packed.push(0x07);
+    packed.extend([0; 40]);
+    let whole = read_whole(&packed);
+    assert_eq!(whole.packets, read_whole(&plain).packets);
+    let end = plain.len() as u64;
+    assert_eq!(whole.first, Some((end, Fault::CompressionCorrupt)));
+    for step in [1, 7, 30] {
+        let octets = &packed[..];
+        let again = read(Dribble { octets, step }).expect("pcap");
+        assert_eq!(again, whole, "{step}");
+    }
+}
+
+#[test]
 fn a_wrong_checksum_and_what_follows_the_stream_are_faults_after_all_packets() {
     let plain = file(10);
     let packed = gzip(&plain);
