@@ -251,7 +251,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Skips extension headers and AH, stopping at a later fragment's content.
+    /// Skips AH, and in IPv6 extension headers, stopping at a later fragment's content.
     #[cold]
     fn extensions(mut self, mut content: &[u8]) -> Result<Self, HeaderError> {
         for _ in 0..EXTENSIONS_MAX {
@@ -273,7 +273,7 @@ impl Header {
             if self.fragment == Fragment::Later {
                 return Ok(self);
             }
-            if !is_extension(self.protocol) {
+            if !is_skipped(self.version, self.protocol) {
                 self.upper(content);
                 return Ok(self);
             }
@@ -369,6 +369,16 @@ pub(crate) const fn is_extension(protocol: u8) -> bool {
             | HIP
             | SHIM6
     )
+}
+
+/// Whether a header of this number leads to a further header. In IPv4 only AH does: the other numbers are those of
+/// IPv6's extension headers.
+#[inline(always)]
+pub(crate) const fn is_skipped(version: u8, protocol: u8) -> bool {
+    match version {
+        4 => protocol == AUTHENTICATION,
+        _ => is_extension(protocol),
+    }
 }
 
 /// Octets of an extension header whose second octet is `units`.

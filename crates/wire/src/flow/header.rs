@@ -102,7 +102,7 @@ pub(super) fn ipv4<'a>(packet: &'a [u8], flow: &mut Flow, traffic_class: &mut u8
         .get(header_length..total.min(packet.len()))
         .ok_or(End::Cut)?;
     if flow.protocol == AUTHENTICATION {
-        return extensions(content, flow);
+        return extensions(4, content, flow);
     }
     ports(content, flow)
 }
@@ -129,7 +129,7 @@ pub(super) fn ipv6<'a>(packet: &'a [u8], flow: &mut Flow, traffic_class: &mut u8
     };
     let content = content.get(..length).unwrap_or(content);
     if is_extension(flow.protocol) {
-        return extensions(content, flow);
+        return extensions(6, content, flow);
     }
     ports(content, flow)
 }
@@ -147,9 +147,9 @@ fn is_extension(protocol: u32) -> bool {
     ip::is_extension(protocol as u8)
 }
 
-/// Skips extension headers and AH. A fragment's protocol is the one in its fragment header, so that the first
+/// Skips AH, and in IPv6 extension headers. A fragment's protocol is the one in its fragment header, so that the first
 /// fragment, which alone has further headers, matches the others.
-fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Content<'a> {
+fn extensions<'a>(version: u8, mut content: &'a [u8], flow: &mut Flow) -> Content<'a> {
     for _ in 0..ip::EXTENSIONS_MAX {
         let head = content.first_chunk::<4>().ok_or(End::Cut)?;
         let length = ip::extension_length(flow.protocol as u8, head[1]);
@@ -160,7 +160,7 @@ fn extensions<'a>(mut content: &'a [u8], flow: &mut Flow) -> Content<'a> {
         if is_fragment {
             return Err(End::Fragment);
         }
-        if !is_extension(flow.protocol) {
+        if !ip::is_skipped(version, flow.protocol as u8) {
             return ports(rest, flow);
         }
         content = rest;

@@ -122,6 +122,33 @@ fn ah_in_ipv4_is_stepped_over() {
 }
 
 #[test]
+fn a_number_of_an_ipv6_extension_is_an_upper_protocol_behind_ah_in_ipv4() {
+    // RFC 8200, section 4.1, and HIP and shim6: none of them is a header of IPv4.
+    for number in [0, 43, 44, 60, 135, 139, 140] {
+        let mut content = vec![number, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+        content.extend_from_slice(&[0; 12]);
+        // As a fragment header: TCP, offset 65,528.
+        content.extend_from_slice(&[6, 0, 0xff, 0xf8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let header = Header::read(&v4(0, 51, &content)).expect("a packet");
+        assert_eq!((header.protocol, header.header_length), (number, 44));
+        assert_eq!(
+            (header.fragment, header.fragment_offset),
+            (Fragment::Whole, 0)
+        );
+        let mut packet = crate::packet::Packet::new();
+        let octets = v4(0, 51, &content);
+        let length = octets.len() as u32;
+        // Skipped or decoded, it is not a fragment of IPv6.
+        let decoded =
+            crate::packet::decode(crate::link::LinkType::RAW, &octets, length, &mut packet);
+        assert!(
+            decoded.is_err() || packet.protocol == number,
+            "{number}: {decoded:?}"
+        );
+    }
+}
+
+#[test]
 fn fragments_of_ipv6_are_told_apart() {
     let piece = |field: u16| {
         let mut content = vec![17, 0];

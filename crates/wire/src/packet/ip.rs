@@ -3,7 +3,7 @@
 //! (RFC 7401), shim6 (RFC 5533).
 
 use super::{Fragment, Frame, Layer, Packet, Skip, tunnel};
-use crate::ip::{AUTHENTICATION, FRAGMENT, HOP_BY_HOP, extension_length, is_extension};
+use crate::ip::{AUTHENTICATION, FRAGMENT, HOP_BY_HOP, extension_length, is_skipped};
 
 const NO_NEXT_HEADER: u8 = 59;
 /// The IPv6 option that holds a jumbogram's length (RFC 2675 2).
@@ -56,7 +56,7 @@ pub(super) fn ipv4<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), 
         },
     };
     if content.protocol == AUTHENTICATION && content.fragment != Fragment::Later {
-        extension_headers(&mut content)?;
+        extension_headers(4, &mut content)?;
     }
     let source = [head[12], head[13], head[14], head[15]];
     let destination = [head[16], head[17], head[18], head[19]];
@@ -98,7 +98,7 @@ pub(super) fn ipv6<'a>(frame: Frame<'a>, packet: &mut Packet<'a>) -> Result<(), 
             length,
         },
     };
-    extension_headers(&mut content)?;
+    extension_headers(6, &mut content)?;
     let source = address::<8>(head);
     let destination = address::<24>(head);
     let outer = Layer::Ipv6 {
@@ -187,14 +187,14 @@ fn jumbo_option(header: &[u8]) -> Option<u32> {
     }
 }
 
-/// Skips IPv6 extension headers, stopping at the first other header, one that was not captured whole, or the
+/// Skips AH, and in IPv6 extension headers, stopping at the first other header, one that was not captured whole, or the
 /// content of a later fragment.
 ///
 /// # Errors
 /// [`Skip::BadHeader`] if they are longer than the packet.
 #[inline]
-fn extension_headers(content: &mut Content<'_>) -> Result<(), Skip> {
-    while is_extension(content.protocol) {
+fn extension_headers(version: u8, content: &mut Content<'_>) -> Result<(), Skip> {
+    while is_skipped(version, content.protocol) {
         let Some(head) = content.frame.octets.first_chunk::<4>() else {
             break;
         };
