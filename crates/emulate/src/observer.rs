@@ -11,7 +11,7 @@ use base::{Duration, Instant};
 use wire::bgp::Prefix;
 
 use crate::event::{Action, Event};
-use crate::outcomes::{Outcome, Outcomes, Route};
+use crate::outcomes::{Belief, Outcome, Outcomes, Route};
 use crate::topology::Topology;
 
 /// Limit of watched addresses; the first ones that events mention are watched.
@@ -32,18 +32,6 @@ pub(crate) struct Record {
     pub(crate) last_update: Option<Instant>,
     pub(crate) updates: u64,
     pub(crate) changes: u64,
-}
-
-/// Where a router's best route to a watched address leads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Belief {
-    /// There is no route.
-    #[default]
-    Nothing,
-    /// It leads to the owner.
-    Owner,
-    /// It leads to a hijacker, or through a router that leaks.
-    Other,
 }
 
 /// What a router was last seen to believe of a watched address.

@@ -6,10 +6,20 @@ use std::net::IpAddr;
 use base::Instant;
 use wire::bgp::Prefix;
 
-use crate::observer::Belief;
-
 /// Limit of recorded outcomes. Later ones are counted and not recorded.
 const OUTCOMES_MAX: usize = 500_000;
+
+/// Where a router's best route to a watched address leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Belief {
+    /// There is no route.
+    #[default]
+    Nothing,
+    /// It leads to the owner.
+    Owner,
+    /// It leads to a hijacker, or through a router that leaks.
+    Other,
+}
 
 /// The route that a router uses to an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -207,7 +207,7 @@ fn outcomes_name_who_believed_what_and_when() {
     let prefix = "16.0.2.0/24";
     assert_eq!(of("owner"), [["owner", prefix, "", "3", ""]]);
     assert_eq!(of("left"), [["owner", prefix, "owner", "3", "3"]]);
-    // It hears of the route from its peer, then prefers its customer's leak.
+    // It learns of the route from its peer, then prefers its customer's leak.
     let expected = [
         ["owner", prefix, "left", "3", "1 3"],
         ["deceived", prefix, "between", "3", "4 1 3"],

@@ -57,6 +57,7 @@ pub(super) const TABLES: &[Inside] = &[
         order: &[
             "topology",
             "event",
+            "outcomes",
             "observer",
             "files",
             "scenario",

@@ -15,7 +15,8 @@ use std::net::IpAddr;
 use base::{Duration, Instant};
 use serde::Serialize;
 
-use crate::observer::{Belief, Observer, Record};
+use crate::observer::{Observer, Record};
+use crate::outcomes::Belief;
 use crate::scenario::Scenario;
 use crate::topology::Topology;
 
