@@ -1,10 +1,10 @@
 //! Fuzz targets that run on a stable toolchain: each passes bytes to one decoder or one core, and asserts
 //! invariants that hold for any bytes.
 //!
-//! A run mutates the committed corpus, `corpus/TARGET/`, with a seeded [`mutate::Mutator`]. There is no
-//! coverage feedback, because a stable compiler provides none. `cargo run --release -p fuzz -- TARGET` runs
-//! until its time is up or an assertion fails; the ordinary tests replay the corpora and some thousands of
-//! mutations of each.
+//! A run mutates the committed corpus, `corpus/TARGET/`, with a seeded [`mutate::Mutator`]. It has no coverage
+//! feedback; `cargo xtask fuzz TARGET` runs the same targets in libFuzzer, which has (`fuzz/coverage`).
+//! `cargo run --release -p fuzz -- TARGET` runs until its time is up or an assertion fails; the ordinary tests
+//! replay the corpora and some thousands of mutations of each.
 //!
 //! A new target is a module in [`targets`], a row in [`TARGETS`] and a few
 //! small files in `corpus/`.

@@ -11,6 +11,7 @@ mod dependencies;
 mod dist;
 mod docs;
 mod functions;
+mod fuzz;
 mod kernel;
 mod keys;
 mod lexer;
@@ -32,6 +33,9 @@ cargo xtask interop [NAME ...]       only the interop tests, or only those whose
 cargo xtask tidy                     only the checks that read the tree and build nothing
 cargo xtask words [PATH]             lists phrases that words.txt bans; with --write, writes how many are left
 cargo xtask arrows CRATE             prints the table of a crate's modules, in order, with the circles in it
+cargo xtask fuzz TARGET|all [SECONDS]
+                                     runs fuzz targets in libFuzzer, guided by coverage; needs a C++ compiler
+cargo xtask fuzz TARGET|all --merge  adds found inputs with new coverage to the committed corpora
 cargo xtask dist                     builds target/dist/headend, stripped, with its symbols in headend.debug beside it
 cargo xtask gen-captures [DIR] [--only NAME,...] [--scale F]
                                      writes the captures that benchmarks read, to target/captures or DIR";
@@ -47,20 +51,27 @@ fn main() -> ExitCode {
         ["words"] => steps::words(""),
         ["words", path] => steps::words(path),
         ["arrows", krate] => steps::arrows(krate),
+        ["fuzz", rest @ ..] => match fuzz::Arguments::of(rest) {
+            Some(arguments) => steps::fuzz(&arguments),
+            None => return unclear(),
+        },
         ["interop", names @ ..] => steps::interop(names),
         ["gen-captures", rest @ ..] => captures::generate(rest),
         ["--help" | "-h" | "help"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
         }
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        _ => return unclear(),
     };
     if outcome {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// The words cannot be understood.
+fn unclear() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }

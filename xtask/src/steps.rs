@@ -4,7 +4,7 @@ use crate::cargo::{self, Metadata};
 use crate::run::Report;
 use crate::sources::Source;
 use crate::{
-    arrows, dependencies, dist, docs, functions, kernel, keys, links, modules, peers, sources,
+    arrows, dependencies, dist, docs, functions, fuzz, kernel, keys, links, modules, peers, sources,
 };
 use crate::{tidy as tidiness, words as phrases};
 use std::process::Command;
@@ -107,6 +107,16 @@ pub(crate) fn dist() -> bool {
         }
     }
     report.close()
+}
+
+/// Runs fuzz targets, or merges what they found.
+pub(crate) fn fuzz(arguments: &fuzz::Arguments) -> bool {
+    let done = Metadata::read()
+        .and_then(|metadata| fuzz::run(&metadata.root, &metadata.target, arguments));
+    match done {
+        Ok(all_hold) => all_hold,
+        Err(fault) => refuse(&fault),
+    }
 }
 
 /// Prints the table of a crate's modules.

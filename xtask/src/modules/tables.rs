@@ -463,6 +463,7 @@ pub(super) const TABLES: &[Inside] = &[
             "arrows",
             "dist",
             "docs",
+            "fuzz",
             "kernel",
             "keys",
             "links",
