@@ -126,12 +126,28 @@ pub enum Do {
     /// Resources of the process, and counts of what it holds.
     #[serde(rename = "server.stats")]
     ServerStats(Nothing),
+    /// Reads the configuration again.
+    #[serde(rename = "reload")]
+    Reload(Reload),
+    /// Keeps what a reload with a timeout applied.
+    #[serde(rename = "confirm")]
+    Confirm(Nothing),
 }
 
 /// A verb without arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
+
+/// Arguments of `reload`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Reload {
+    /// Undo the reload after S seconds unless "headend confirm" comes, 1 to 86400
+    #[arg(long = "timeout", value_name = "S")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<f64>,
+}
 
 /// The router whose routes are shown: one of an emulation, or the only one of a daemon.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]

@@ -53,6 +53,8 @@ pub const TYPES: &[RowType] = &[
     Shard::TYPE,
     SysCall::TYPE,
     Server::TYPE,
+    ReloadChange::TYPE,
+    Reload::TYPE,
     Kernel::TYPE,
     Subscriber::TYPE,
     Detail::TYPE,

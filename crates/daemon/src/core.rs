@@ -14,6 +14,7 @@ use super::health::Health;
 use super::inside::Inside;
 use super::notices::Notices;
 use super::routes::BgpService;
+use super::running::Running;
 use super::shards::Shards;
 use super::sockets::Sockets;
 use super::waiting::OpenedFor;
@@ -84,6 +85,8 @@ pub(super) struct Core {
     /// The latest time of the shutdown; set once a signal requested it.
     pub(super) stop_at: Option<Instant>,
     pub(super) timers: base::timer::TimerKind,
+    /// The configuration in force.
+    pub(super) running: Running,
 }
 
 impl Core {

@@ -18,6 +18,11 @@ impl Dialler {
         Self { client, number: 0 }
     }
 
+    /// Takes over what the next sessions use. The numbers of sessions go on.
+    pub(super) fn reload(&mut self, client: Client) {
+        self.client = client;
+    }
+
     /// Credentials of the next session.
     pub(super) fn next(&mut self) -> Dial {
         self.number += 1;

@@ -91,11 +91,6 @@ impl Summary {
     }
 }
 
-/// Whether the log level includes packets that a filter rule asks to log.
-pub(super) fn logs_packets() -> bool {
-    tracing::enabled!(target: "filter", tracing::Level::INFO)
-}
-
 /// Logs a packet that a filter rule asks to log. This is the only place that formats text for it.
 pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
     let name = core.edge.subscriber(logged.subscriber);
@@ -251,6 +246,13 @@ fn close_socket(socket: u32, core: &mut Core) {
     if core.sockets.close(socket, &mut core.reactor) {
         core.health.forget(Source::Udp(socket));
     }
+    let Core {
+        edge,
+        sockets,
+        reactor,
+        ..
+    } = core;
+    sockets.left(socket, || edge.endpoint().tunnels_on(socket), reactor);
 }
 
 /// Opens a socket for a tunnel that a peer opened, if tunnels get their own sockets.

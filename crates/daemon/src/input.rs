@@ -182,5 +182,8 @@ impl Input {
 }
 
 fn handle(route: Route, bytes: &[u8], core: &mut Core) {
+    if core.sockets.refuses(route.socket, bytes) {
+        return;
+    }
     core.edge.receive(route, bytes, core.now, &mut core.inside);
 }

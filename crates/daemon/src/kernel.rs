@@ -205,6 +205,17 @@ impl Keeper {
         }
     }
 
+    /// Networks that are to be routed to the device as well, from now on.
+    pub(super) fn want_routes(&mut self, networks: &[Network], now: Instant) {
+        let routes = &mut self.wanted.routes;
+        let known: hashbrown::HashSet<Network> = routes.iter().copied().collect();
+        let before = routes.len();
+        routes.extend(networks.iter().filter(|network| !known.contains(*network)));
+        if routes.len() > before {
+            self.check_at = Some(now);
+        }
+    }
+
     /// The device was made again.
     pub(super) fn made(&mut self, wanted: Wanted, now: Instant) -> io::Result<()> {
         self.wanted = wanted;

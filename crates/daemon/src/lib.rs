@@ -20,7 +20,8 @@
 //! | `default_route` | the host's default route through one of our clients |
 //! | `authority` | authentication and accounting of subscribers |
 //! | `dialler` | credentials of sessions in which we are the client |
-//! | `reload` | reloads settings on SIGHUP |
+//! | `reload` | reads the configuration again, and undoes that |
+//! | `running` | the configuration in force |
 //! | `routes` | the BGP speaker, its announcements, routes for the kernel |
 //! | `shards` | packets on further cores |
 //! | `rest` | decides whether to wait a moment for more datagrams |
@@ -60,6 +61,7 @@ mod notices;
 mod reload;
 mod rest;
 mod routes;
+mod running;
 mod server;
 mod shards;
 mod show;

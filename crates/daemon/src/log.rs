@@ -3,11 +3,26 @@
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::{Registry, reload};
 
 use crate::config::{Faults, Log, LogFormat, LogTo};
+
+/// Changes the level while the process runs.
+static LEVEL: OnceLock<reload::Handle<LevelFilter, Registry>> = OnceLock::new();
+
+/// Logs from another level on.
+pub(super) fn set_level(level: LevelFilter) {
+    if let Some(handle) = LEVEL.get()
+        && let Err(error) = handle.reload(level)
+    {
+        tracing::error!(%error, "the level of the log cannot be changed");
+    }
+}
 
 /// Sets up logging for the process.
 ///
@@ -19,7 +34,10 @@ pub(super) fn start(log: &Log) -> Result<()> {
         LogTo::Journal => true,
         LogTo::Auto => is_journal(),
     };
-    let registry = tracing_subscriber::registry().with(log.level);
+    let (level, handle) = reload::Layer::new(log.level);
+    // Tests of one process may set up logging twice; the first keeps it.
+    let _ = LEVEL.set(handle);
+    let registry = tracing_subscriber::registry().with(level);
     if journal {
         let layer = tracing_journald::layer()
             .context("log.to: the journal cannot be reached; \"stderr\" needs none")?
@@ -39,6 +57,11 @@ pub(super) fn start(log: &Log) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether the log level includes packets that a filter rule asks to log.
+pub(super) fn logs_packets() -> bool {
+    tracing::enabled!(target: "filter", tracing::Level::INFO)
 }
 
 /// Whether the value of `NO_COLOR` turns colour off: any text that is not empty.

@@ -48,7 +48,6 @@ pub(super) struct Server {
     listener: Option<UnixListener>,
     token: Option<Token>,
     path: PathBuf,
-    clients_max: usize,
     connections: Slab<Connection>,
     /// Clients with pending work, served in turn.
     work: Vec<Key>,
@@ -68,7 +67,6 @@ impl Server {
             listener: None,
             token: None,
             path: control.socket.clone(),
-            clients_max: control.clients,
             connections: Slab::new(),
             work: Vec::new(),
             waiters: HashMap::new(),
@@ -116,11 +114,12 @@ impl Server {
     /// Accepts new clients. Without room, they wait for a turn, in which clients that have closed their connections are
     /// served and leave; then they are refused.
     pub(super) fn accept(&mut self, core: &mut Core) -> Outcome {
-        let is_full = self.len() >= self.clients_max;
+        let clients_max = core.running.clients_max();
+        let is_full = self.len() >= clients_max;
         let refuses = is_full && self.was_full;
         self.was_full = is_full;
         loop {
-            if !refuses && self.len() >= self.clients_max {
+            if !refuses && self.len() >= clients_max {
                 return Outcome::Again;
             }
             let Some(listener) = &self.listener else {
@@ -137,7 +136,7 @@ impl Server {
 
     fn welcome(&mut self, stream: UnixStream, core: &mut Core) {
         let mut client = Client::default();
-        if self.len() >= self.clients_max {
+        if self.len() >= core.running.clients_max() {
             let message = format!("{} control clients are connected already", self.len());
             client.close_with(&Refusal::new(Code::Limit, message));
             // An empty socket buffer has room for the refusal; if it does not fit, it is dropped.

@@ -15,14 +15,16 @@ use reactor::{Interest, Reactor, Signals, clock};
 use super::authority::{Authority, Radius};
 use super::core::{Core, Handlers};
 use super::dialler::Dialler;
-use super::events::{self, Summary};
+use super::events::Summary;
 use super::health::Health;
 use super::input::Input;
 use super::inside::Inside;
+use super::log;
 use super::notices::Notices;
-use super::reload::{self, Files};
+use super::reload;
 use super::rest::Rest;
-use super::routes::{self, BgpService};
+use super::routes::BgpService;
+use super::running::Running;
 use super::server::Server;
 use super::shards::{self, Shards};
 use super::sockets::{End, Sockets};
@@ -83,11 +85,12 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         started: now,
         stop_at: None,
         timers: settings.l2tp.timers,
+        running: Running::new(config, settings.clone()),
     };
     if let Some(file) = &settings.subscribers.filters {
-        reload::filters(file, &mut core);
+        reload::filters(file, &mut core).map_err(|faults| anyhow::anyhow!(faults.join("\n")))?;
     }
-    core.edge.filters_mut().set_logs(events::logs_packets());
+    core.edge.filters_mut().set_logs(log::logs_packets());
     Ok(Daemon {
         core,
         server,
@@ -99,12 +102,6 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         handlers,
         span: event.slice,
         is_behind: false,
-        shutdown_wait: settings
-            .shutdown_wait
-            .max(routes::patience(settings.bgp.as_ref())),
-        files: Files {
-            config: config.to_owned(),
-        },
         watchdog: Watchdog::new(),
         failure: None,
         waits_failed: 0,

@@ -11,7 +11,7 @@ use super::events::Summary;
 use super::health::Outcome;
 use super::input::Input;
 use super::left;
-use super::reload::Files;
+use super::reload;
 use super::rest::Rest;
 use super::server::Server;
 use super::sockets::Outside;
@@ -37,8 +37,6 @@ pub(super) struct Daemon {
     pub(super) span: Duration,
     /// Whether messages or events are left over from the last turn.
     pub(super) is_behind: bool,
-    pub(super) shutdown_wait: Duration,
-    pub(super) files: Files,
     pub(super) watchdog: Watchdog,
     /// The error that ends the daemon, if no signal did.
     pub(super) failure: Option<io::Error>,
@@ -92,6 +90,7 @@ impl Daemon {
         }
         self.input.work(&mut self.core, &self.handlers);
         self.fire_timers();
+        reload::handle_timeout(&mut self.core);
         self.mend();
         self.answer();
         self.core.inside.check(self.core.now);
@@ -147,7 +146,9 @@ impl Daemon {
         let keeper = self.core.inside.keeper.as_ref();
         let check = keeper.and_then(|keeper| keeper.due());
         let (summary, mend) = (self.summary.due(), self.core.health.due());
+        let undo = self.core.running.undo_at();
         let all = [
+            undo,
             timer,
             radius,
             routes,
@@ -345,7 +346,7 @@ impl Daemon {
         let core = &mut self.core;
         match signal {
             Signal::Hangup => {
-                self.files.reload(core);
+                reload::on_signal(core);
             }
             Signal::Terminate | Signal::Interrupt if core.stop_at.is_some() => {
                 tracing::warn!("second signal: exiting at once");
@@ -364,7 +365,7 @@ impl Daemon {
                     radius.work(&mut core.edge, &mut core.reactor, slice, core.now);
                     radius.end();
                 }
-                core.stop_at = Some(core.now + self.shutdown_wait);
+                core.stop_at = Some(core.now + core.running.shutdown_wait());
             }
         }
     }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use daemon::check;
-use tool_ctl::{bgp, capture, session, show, tunnel};
+use tool_ctl::{bgp, capture, reload, session, show, tunnel};
 use {tool_demo as demo, tool_emulate as emulate, tool_filter as filter, tool_lab as lab};
 use {tool_ping as ping, tool_qos as qos, tool_trace as trace};
 
@@ -30,6 +30,10 @@ enum Verb {
     Run(daemon::RunArgs),
     /// Check a configuration file without starting the daemon
     Check(check::CheckArgs),
+    /// Make a daemon read its configuration again, and list what applies and what needs a restart
+    Reload(reload::ReloadArgs),
+    /// Keep what a reload with a timeout applied
+    Confirm(reload::ConfirmArgs),
     /// Create and delete tunnels
     Tunnel(tunnel::TunnelArgs),
     /// Create and delete sessions, disconnect subscribers, answer calls
@@ -66,6 +70,8 @@ fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(&args),
         Verb::Run(args) => daemon::run(&args),
         Verb::Check(args) => check::run(&args),
+        Verb::Reload(args) => reload::run(&args),
+        Verb::Confirm(args) => reload::confirm(&args),
         Verb::Tunnel(args) => tunnel::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),

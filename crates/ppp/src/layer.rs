@@ -38,8 +38,8 @@ pub(crate) fn retimed(at: Instant, interval: Duration, ctx: &mut Context<'_>) ->
     if at <= ctx.now + interval {
         return at;
     }
-    let part = u128::from(interval.as_nanos()) * u128::from(ctx.random.number()) >> 32;
-    ctx.now + Duration::from_nanos(part as u64)
+    let part = u128::from(interval.as_nanos()) * u128::from(ctx.random.number());
+    ctx.now + Duration::from_nanos((part >> 32) as u64)
 }
 
 /// The verdict on one option of a peer's Configure-Request.

@@ -44,6 +44,13 @@ pub struct Value {
     secret: Option<Redacted<Vec<u8>>>,
 }
 
+impl Value {
+    /// Whether it does not print because it is a secret.
+    pub fn is_secret(&self) -> bool {
+        self.secret.is_some()
+    }
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.secret {
@@ -65,6 +72,12 @@ pub struct Difference {
 }
 
 impl Difference {
+    /// Whether a section that is no list appears or goes; its keys differ on their own.
+    pub fn is_section(&self) -> bool {
+        let value = self.old.as_ref().or(self.new.as_ref());
+        self.key.place.is_empty() && value.is_some_and(|value| value.text == SECTION)
+    }
+
     /// Whether both values print alike: a secret, or the content of a file, has changed.
     pub fn is_hidden(&self) -> bool {
         matches!((&self.old, &self.new), (Some(old), Some(new)) if old.to_string() == new.to_string())
@@ -188,9 +201,20 @@ fn kind(place: &str) -> String {
     kind
 }
 
+/// Whether a string needs no quotes: it cannot be taken for a list or for several values.
+fn is_plain(text: &str) -> bool {
+    let ends_in_space = text.trim() != text;
+    let splits = |c: char| c.is_control() || matches!(c, ',' | '[' | ']' | '"' | '\\');
+    !text.is_empty() && !ends_in_space && !text.contains(splits)
+}
+
+/// The value of a section.
+const SECTION: &str = "given";
+
 /// A value on one line. Equal values have equal texts, however they are written.
 fn text(value: &DeValue<'_>) -> String {
     match value {
+        DeValue::String(text) if is_plain(text) => text.to_string(),
         DeValue::String(text) => format!("{text:?}"),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map_or_else(|_| number.as_str().to_owned(), |number| number.to_string()),
@@ -200,7 +224,7 @@ fn text(value: &DeValue<'_>) -> String {
         ),
         DeValue::Boolean(flag) => flag.to_string(),
         DeValue::Datetime(date) => date.to_string(),
-        DeValue::Table(_) => "given".to_owned(),
+        DeValue::Table(_) => SECTION.to_owned(),
         DeValue::Array(list) => {
             let is_sections = list.iter().any(|item| item.get_ref().is_table());
             let items = match is_sections {

@@ -388,6 +388,7 @@ pub(super) const TABLES: &[Inside] = &[
             "kernel",
             "inside",
             "shards",
+            "running",
             "core",
             "capture",
             "input",

@@ -126,7 +126,7 @@ pub enum Failure {
 pub struct Ignored([u8; Discard::REASONS]);
 
 impl Ignored {
-    /// Counts a reply; one that cannot be told from a reply to another request is not counted.
+    /// Counts a reply.
     pub fn count(&mut self, why: Discard) {
         if let Some(index) = why.index() {
             self.0[index] = self.0[index].saturating_add(1);
@@ -218,7 +218,7 @@ impl Discard {
         "no Message-Authenticator",
     ];
 
-    /// What [`Ignored`] says of one reply and of several, and a hint, in the same order.
+    /// How [`Ignored`] describes one reply and several, and a hint, in the same order.
     const OF_REPLIES: [(&'static str, &'static str, &'static str); Self::REASONS] = [
         ("was malformed", "were malformed", ""),
         ("had an unexpected code", "had an unexpected code", ""),

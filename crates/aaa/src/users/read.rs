@@ -239,7 +239,7 @@ fn unknown(what: &str, name: &str, known: &[&str], remedy: &str) -> (String, Str
     let right = match (nearest(name, known), known) {
         (Some(right), _) => format!("did you mean \"{right}\"?"),
         (None, []) => remedy.to_owned(),
-        (None, [all @ ..]) => {
+        (None, all) => {
             let first = all.iter().take(NAMES_LISTED_MAX);
             let first: Vec<String> = first.map(|name| format!("\"{name}\"")).collect();
             let more = if all.len() > NAMES_LISTED_MAX {

@@ -221,12 +221,54 @@ row! {
         sockets: u64 = [gauge "sockets"],
         /// Clients of the control socket.
         clients: u64 = [gauge "control clients"],
+        /// Reloads that changed the configuration, without those that were undone.
+        #[serde(default)]
+        reloads: u64 = [counter "reloads"],
+        /// Time until the last reload is undone, unless it is confirmed; null if none waits.
+        #[serde(default)]
+        undo_in_s: Option<f64> = [gauge Seconds "reload undone in"],
         /// Failures of descriptors since the start.
         #[serde(default)]
         faults: u64 = [counter "faults"],
         /// Descriptors that have failed, and their state.
         #[serde(default)]
         sources: Vec<ServerSource> = [part ServerSource "sources that failed"],
+    }
+}
+
+row! {
+    /// A key whose value a reload found changed.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    ReloadChange is "reload.change/1" as Table {
+        /// The key with its section, such as `radius.server[one].timeout_s`.
+        key: String = [id text "KEY"],
+        /// The value before; null: the default.
+        old: Option<String> = [text "OLD"],
+        /// The value in the file; null: the default.
+        new: Option<String> = [text "NEW"],
+        /// `applied`, `applied-to-new` (to tunnels and sessions from now on), `restart` or `failed`.
+        effect: String = [text "EFFECT"],
+        /// Why it failed, or what else there is to know.
+        note: Option<String> = [text "NOTE"],
+    }
+}
+
+row! {
+    /// The outcome of a reload.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    Reload is "reload/1" as Block {
+        /// The configuration file.
+        file: String = [id "file"],
+        /// Keys whose new values apply.
+        applied: usize = [gauge "applied"],
+        /// Keys whose new values need a restart.
+        restart: usize = [gauge "need a restart"],
+        /// Keys whose new values could not be applied.
+        failed: usize = [gauge "failed"],
+        /// Time until the reload is undone, unless it is confirmed; null if it stays.
+        undo_in_s: Option<f64> = [gauge Seconds "undone in"],
+        /// Advice about the file.
+        advice: Vec<String> = [text "advice"],
     }
 }
 

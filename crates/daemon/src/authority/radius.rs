@@ -43,6 +43,8 @@ pub(crate) struct Radius {
     accounts: Accounts,
     sockets: Sockets,
     authenticates: bool,
+    /// Whether a server is configured for accounting.
+    accounts_at_servers: bool,
     received: RecvBatch,
     composed: Vec<u8>,
     door: Option<Door>,
@@ -65,6 +67,8 @@ struct Checkpoint {
 /// The socket that receives Disconnect-Requests.
 struct Door {
     dynauth: Dynauth,
+    /// The address of the configuration, and the one that is bound.
+    listen: SocketAddr,
     address: SocketAddr,
     /// `None` while the socket is lost.
     socket: Option<(UdpSocket, Token)>,
@@ -110,6 +114,7 @@ impl Radius {
             accounts,
             sockets: Sockets::default(),
             authenticates,
+            accounts_at_servers: settings.accounts(),
             received: RecvBatch::new(BATCH),
             composed: Vec::new(),
             door,
@@ -121,6 +126,62 @@ impl Radius {
                 cursor: 0,
             },
         })
+    }
+
+    /// Takes over the servers, the senders of Disconnect-Requests and the address for these. Returns what could not be
+    /// applied: the start of the keys, and why.
+    pub(crate) fn reload(
+        &mut self,
+        settings: &config::Radius,
+        reactor: &mut Reactor,
+        now: Instant,
+    ) -> Vec<(&'static str, String)> {
+        let mut failed = Vec::new();
+        let accounted = self.accounts_at_servers;
+        match self.client.reload(settings.client.clone(), now) {
+            Ok(()) => {
+                self.authenticates = settings.authenticates();
+                self.accounts_at_servers = settings.accounts();
+                let services = self.client.services();
+                let peers: Vec<SocketAddr> = services.map(|service| service.address).collect();
+                self.sockets.keep(&peers, reactor);
+                if self.accounts_at_servers && !accounted {
+                    self.accounts.on_or_off(true, wall_s());
+                }
+            }
+            Err(error) => failed.push(("radius.server", error.to_string())),
+        }
+        if let Err(error) = self.reload_door(settings.disconnect.as_ref(), reactor) {
+            failed.push(("radius.disconnect", format!("{error:#}")));
+        }
+        failed
+    }
+
+    /// Moves the socket for Disconnect-Requests to another address, where that is asked for. The old socket stays if the
+    /// new one cannot be opened.
+    fn reload_door(
+        &mut self,
+        wanted: Option<&config::Disconnects>,
+        reactor: &mut Reactor,
+    ) -> Result<()> {
+        let is_there = |door: &&mut Door| wanted.is_some_and(|new| new.listen == door.listen);
+        if let (Some(door), Some(new)) = (self.door.as_mut().filter(is_there), wanted) {
+            door.dynauth.set_clients(new.dynauth.clients.clone());
+            return Ok(());
+        }
+        let mut opened = wanted.map(|new| Door::open(new, reactor)).transpose()?;
+        if let Some(old) = self.door.take() {
+            if let Some((_, token)) = old.socket {
+                reactor.remove(token);
+            }
+            // The requests that were answered already are recognised at the new address too.
+            if let (Some(door), Some(new)) = (&mut opened, wanted) {
+                door.dynauth = old.dynauth;
+                door.dynauth.set_clients(new.dynauth.clients.clone());
+            }
+        }
+        self.door = opened;
+        Ok(())
     }
 
     /// Whether a server is configured for authentication.
@@ -457,6 +518,7 @@ impl Door {
         let address = settings.listen;
         let mut door = Self {
             dynauth: Dynauth::new(settings.dynauth.clone()),
+            listen: address,
             address,
             socket: None,
             out: SendBatch::new(REPLIES),

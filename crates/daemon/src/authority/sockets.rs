@@ -31,6 +31,8 @@ pub(super) struct Sockets {
     /// Index of a socket by the server's address and the client's socket number.
     places: HashMap<(SocketAddr, u32), usize>,
     queued: Vec<usize>,
+    /// Places whose servers were removed, to be used again.
+    free: Vec<usize>,
     failed: Vec<(u32, io::Error)>,
     /// Datagrams that could not be sent.
     pub(super) dropped: u64,
@@ -60,16 +62,35 @@ impl Sockets {
         one.out.push(bytes, peer, None);
     }
 
+    /// Closes the sockets to peers that are not among `peers`.
+    pub(super) fn keep(&mut self, peers: &[SocketAddr], reactor: &mut Reactor) {
+        let gone = self.places.extract_if(|(peer, _), _| !peers.contains(peer));
+        let gone: Vec<usize> = gone.map(|(_, place)| place).collect();
+        for place in gone {
+            self.lose(place as u32, reactor);
+            self.free.push(place);
+        }
+    }
+
     /// Makes a place for a socket, and opens it if possible.
     fn place(&mut self, peer: SocketAddr, number: u32, reactor: &mut Reactor) -> usize {
-        let place = self.all.len();
-        self.all.push(One {
+        let one = One {
             socket: None,
             token: None,
             peer,
             number,
             out: SendBatch::new(QUEUE),
-        });
+        };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.all[place] = one;
+                place
+            }
+            None => {
+                self.all.push(one);
+                self.all.len() - 1
+            }
+        };
         self.places.insert((peer, number), place);
         if let Err(error) = self.reopen(place as u32, reactor) {
             self.failed.push((place as u32, error));
@@ -101,7 +122,8 @@ impl Sockets {
 
     /// Opens a socket, or a lost one again. Replies to requests of the lost socket are lost too.
     pub(super) fn reopen(&mut self, place: u32, reactor: &mut Reactor) -> io::Result<()> {
-        let Some(one) = self.all.get_mut(place as usize) else {
+        let is_free = self.free.contains(&(place as usize));
+        let Some(one) = self.all.get_mut(place as usize).filter(|_| !is_free) else {
             return Ok(());
         };
         let any = match one.peer {

@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "docs/configuration.md describes each key")]
 
 mod bgp;
+pub(crate) mod effect;
 mod listen;
 mod peer;
 mod radius;
@@ -22,6 +23,7 @@ use reactor::{PollerKind, StoreKind};
 pub use self::bgp::{Announce, Bgp, Install};
 pub use radius::{Disconnects, Radius};
 pub use settings::Faults;
+use settings::Record;
 pub use subscribers::{
     Client, FiltersFile, Subscribers, Tun, UsersFile, load_users, parse_filters,
 };
@@ -49,6 +51,8 @@ pub struct Settings {
     pub shutdown_wait: Duration,
     /// Warnings: settings that are valid but may be unintended.
     pub advice: Faults,
+    /// The keys and values of the file, for a comparison with another reading.
+    pub record: Record,
 }
 
 /// The control socket.
@@ -155,11 +159,12 @@ pub fn load(path: &Path) -> Result<Settings, Faults> {
 /// # Errors
 /// Every fault found in them.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Settings, Faults> {
-    let notes = settings::Notes::with_secrets(settings::utf8(path, bytes)?);
+    let notes = settings::Notes::with_secrets(settings::utf8(path, bytes)?).recording();
     let root = settings::document(&notes);
     let read = root.and_then(|root| sections::read(&root, path, &notes));
+    let record = notes.recorded();
     let (mut settings, advice) = notes.finish(read).map_err(|faults| faults.of(path))?;
-    settings.advice = advice.of(path);
+    (settings.advice, settings.record) = (advice.of(path), record);
     Ok(settings)
 }
 

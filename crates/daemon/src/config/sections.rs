@@ -14,7 +14,7 @@ use super::peer::{self, PeerKeys};
 use super::{
     Control, Event, Log, LogFormat, LogTo, Role, Settings, Sockets, Steer, bgp, listen, subscribers,
 };
-use settings::{Faults, Notes};
+use settings::{Faults, Notes, Record};
 use settings::{Section, set};
 
 const SECTIONS: [&str; 15] = [
@@ -55,6 +55,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
         log,
         shutdown_wait,
         advice: Faults::default(),
+        record: Record::default(),
     })
 }
 

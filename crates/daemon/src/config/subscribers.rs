@@ -53,8 +53,8 @@ pub struct UsersFile {
     pub users: Arc<Users>,
 }
 
-/// The file of filters, read and checked.
-#[derive(Clone, Debug)]
+/// The file of filters, read and checked. The default has none.
+#[derive(Clone, Debug, Default)]
 pub struct FiltersFile {
     /// The path of the file.
     pub path: PathBuf,

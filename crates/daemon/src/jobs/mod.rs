@@ -1,7 +1,8 @@
 //! Carries out control requests, a bounded number of steps at a time. `create` opens tunnels and
-//! sessions, `subscribers` finds and disconnects subscribers. Start with [`Job::work`].
+//! sessions, `subscribers` finds and disconnects subscribers, `reloads` reads the configuration again. Start with [`Job::work`].
 
 mod create;
+mod reloads;
 mod subscribers;
 
 use base::slab::Key;
@@ -18,6 +19,7 @@ use super::waiting::Waiters;
 use control::reply::{self, Code, Refusal};
 use control::request::{Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete};
 use peering::show::BgpShow;
+use reloads::Reloaded;
 
 /// A request and its progress.
 pub(super) struct Job {
@@ -48,6 +50,7 @@ enum Work {
         rows: u64,
     },
     Show(Show),
+    Reloaded(Box<Reloaded>),
 }
 
 /// The state that a step uses.
@@ -120,6 +123,7 @@ impl Job {
                 let Context { client, core, .. } = context;
                 show.work(id, client, core, steps).map(Work::Show)
             }
+            Work::Reloaded(rows) => context.reloaded(id, rows, steps),
         };
         next.map(|what| Self { id, what })
     }
@@ -193,6 +197,8 @@ impl Context<'_> {
             Do::ShowEventCpu(_) => show(What::Cpu),
             Do::ShowEventShards(_) => show(What::Shards),
             Do::ServerStats(_) => show(What::Server { clients }),
+            Do::Reload(asked) => self.reload(asked).map(Some),
+            Do::Confirm(_) => self.confirm(id),
         }
     }
 

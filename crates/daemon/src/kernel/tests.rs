@@ -79,6 +79,16 @@ fn what_another_program_removes_is_found_and_set_again() {
             (keeper.link, &keeper.missing),
             (Link::Up, &Missing::default())
         );
+        // A new pool's network is routed there, and an old one's stays.
+        let new = ("10.65.0.0".parse().unwrap(), 16);
+        keeper.want_routes(&[("10.64.0.0".parse().unwrap(), 16), new], at(450));
+        assert_eq!(keeper.due(), Some(at(450)));
+        keeper.check(at(450));
+        assert_eq!(
+            (keeper.wanted.routes.len(), &keeper.missing),
+            (3, &Missing::default())
+        );
+        keeper.want_routes(&[new], at(460));
         // Our own changes are notified as well; there is no difference then.
         let restored = keeper.restored;
         read(&mut notices, &mut keeper, at(500));

@@ -65,6 +65,13 @@ impl Announced {
         Some(Step::Retract(network))
     }
 
+    /// Forgets the networks that lead to subscribers, because they are not announced any more.
+    pub(super) fn forget_leading(&mut self) -> Vec<Step> {
+        let leading: Vec<Prefix> = self.leading.iter().copied().collect();
+        let forget = |network| self.leads(network, false);
+        leading.into_iter().filter_map(forget).collect()
+    }
+
     /// Replaces the aggregates.
     pub(super) fn set_aggregates(&mut self, aggregates: &[Prefix]) -> Vec<Step> {
         if self.aggregates == aggregates {
@@ -107,6 +114,24 @@ impl Announced {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn networks_of_subscribers_are_withdrawn_when_they_are_no_longer_announced() {
+        let mut announced = announced(&["10.0.0.0/8"]);
+        announced.add(prefix("198.51.100.0/24"));
+        for network in ["10.0.0.1/32", "10.0.0.2/32", "192.0.2.1/32"] {
+            announced.leads(prefix(network), true);
+        }
+        let steps = announced.forget_leading();
+        let expected = ["10.0.0.0/8", "192.0.2.1/32"].map(|text| Step::Retract(prefix(text)));
+        assert!(
+            steps.len() == 2 && expected.iter().all(|step| steps.contains(step)),
+            "{steps:?}"
+        );
+        assert_eq!(announced.len(), 1);
+        // A subscriber that leaves later changes nothing.
+        assert_eq!(announced.leads(prefix("10.0.0.1/32"), false), None);
+    }
 
     fn prefix(text: &str) -> Prefix {
         text.parse().unwrap()

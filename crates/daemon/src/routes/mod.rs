@@ -130,7 +130,11 @@ impl BgpService {
     /// Replaces the announced networks by those of a new configuration.
     fn announce(&mut self, announce: &Announce, pools: Vec<Prefix>) {
         let pools = if announce.pools { pools } else { Vec::new() };
-        let mut steps = self.announced.set_aggregates(&announce.aggregates);
+        let mut steps = Vec::new();
+        if !announce.subscribers {
+            steps = self.announced.forget_leading();
+        }
+        steps.extend(self.announced.set_aggregates(&announce.aggregates));
         let before = [&self.announce.networks[..], &self.pools[..]].concat();
         let new = announce.networks.iter().chain(&pools);
         steps.extend(new.filter_map(|&network| self.announced.add(network)));

@@ -141,6 +141,8 @@ pub(super) fn server(core: &Core, clients: usize, out: &mut Rows) {
         timers: counts.timers.into(),
         sockets: core.sockets.len() as u64,
         clients: clients as u64,
+        reloads: core.running.count,
+        undo_in_s: core.running.undo_in(core.now).map(seconds),
         faults: core.health.faults() + core.shards.sum().faults,
         sources: sources(core),
     });

@@ -1,9 +1,11 @@
 //! The UDP sockets: some are shared by many tunnels, others belong to one tunnel.
 //!
-//! `Route::socket` holds a socket's number; shared sockets have the lowest numbers. `traffic` reads
-//! and writes them.
+//! `Route::socket` holds a socket's number. Shared sockets are numbered from 0; the numbers of the
+//! others have the bit [`OWN`]. `traffic` reads and writes them, `reload` adds and removes listen
+//! addresses.
 
 mod outside;
+mod reload;
 mod slot;
 mod traffic;
 
@@ -27,6 +29,14 @@ pub(super) use outside::Outside;
 /// Limit of datagrams queued on a shared socket.
 const QUEUE: usize = 2048;
 
+/// The bit of the numbers of tunnels' own sockets.
+const OWN: u32 = 1 << 31;
+
+/// The place of a tunnel's own socket; `None` for the number of a shared one.
+fn own_place(number: u32) -> Option<u32> {
+    (number & OWN != 0).then_some(number & !OWN)
+}
+
 /// The end of a tunnel that a shared socket serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -37,11 +47,25 @@ pub(super) enum End {
 /// A socket that many tunnels share.
 struct Shared {
     end: End,
+    /// The address of the configuration, which may let the kernel choose the port.
+    listen: SocketAddr,
+    stage: Stage,
     socket: Slot,
     /// `None` while the socket is lost.
     token: Option<Token>,
     out: SendBatch,
     blocked: bool,
+}
+
+/// What a shared socket is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// New tunnels are accepted, or originated.
+    Open,
+    /// Its address was removed. So many tunnels still use it, at most.
+    Leaving { tunnels: usize },
+    /// It is closed.
+    Closed,
 }
 
 /// A tunnel's own socket, connected to its peer.
@@ -71,6 +95,8 @@ pub(super) struct Sockets {
     pub(super) last_error: Option<io::Error>,
     /// A socket that cannot be watched any more; see [`Sockets::take_failed`].
     failed: Option<(u32, io::Error)>,
+    /// Whether an address was removed since the start.
+    has_left: bool,
 }
 
 impl Sockets {
@@ -88,6 +114,7 @@ impl Sockets {
             dropped: 0,
             last_error: None,
             failed: None,
+            has_left: false,
         }
     }
 
@@ -131,6 +158,8 @@ impl Sockets {
         let out = SendBatch::new(QUEUE);
         self.shared.push(Shared {
             end,
+            listen: listen.addr,
+            stage: Stage::Open,
             socket,
             token: Some(token),
             out,
@@ -153,6 +182,8 @@ impl Sockets {
             let token = watch(&socket, "udp", source, reactor)?;
             copy.shared.push(Shared {
                 end: shared.end,
+                listen: shared.listen,
+                stage: shared.stage,
                 socket,
                 token: Some(token),
                 out: SendBatch::new(QUEUE),
@@ -173,7 +204,8 @@ impl Sockets {
 
     /// The addresses bound for `end`.
     pub(super) fn addresses(&self, end: End) -> Vec<SocketAddr> {
-        let of_end = self.shared.iter().filter(|shared| shared.end == end);
+        let is_open = |shared: &&Shared| shared.end == end && shared.stage == Stage::Open;
+        let of_end = self.shared.iter().filter(is_open);
         of_end.map(|shared| shared.socket.local_addr()).collect()
     }
 
@@ -182,7 +214,7 @@ impl Sockets {
         match self.shared.get(number as usize) {
             Some(shared) => Some(shared.socket.local_addr()),
             None => {
-                let own = self.own.at(number - self.shared.len() as u32)?;
+                let own = self.own.at(own_place(number)?)?;
                 Some(own.socket.local_addr())
             }
         }
@@ -190,7 +222,11 @@ impl Sockets {
 
     /// Number of sockets.
     pub(super) fn len(&self) -> usize {
-        self.shared.len() + self.own.len()
+        let open = self
+            .shared
+            .iter()
+            .filter(|shared| shared.stage != Stage::Closed);
+        open.count() + self.own.len()
     }
 
     /// Counters of all open sockets, and of the tunnels' own sockets that are closed.
@@ -208,7 +244,7 @@ impl Sockets {
     /// The shared socket of a tunnel accepted on socket `number`, if the tunnel is to get its own.
     /// The tunnel may have been opened on another tunnel's own socket, if both have the same peer.
     pub(super) fn to_be_parted(&self, number: u32) -> Option<u32> {
-        let parent = match number.checked_sub(self.shared.len() as u32) {
+        let parent = match own_place(number) {
             None => number,
             Some(index) => self.own.at(index)?.parent,
         };
@@ -228,6 +264,7 @@ impl Sockets {
         let fits = |shared: &Shared| {
             let local = shared.socket.local_addr();
             shared.end == End::Lac
+                && shared.stage == Stage::Open
                 && local.is_ipv4() == peer.is_ipv4()
                 && from.is_none_or(|from| local.ip().is_unspecified() || local.ip() == from)
         };
@@ -291,7 +328,7 @@ impl Sockets {
             peer,
             parent,
         });
-        let number = self.shared.len() as u32 + key.index;
+        let number = OWN | key.index;
         match self.watch_own(key, reactor) {
             Ok(()) => Ok(number),
             Err(error) => {
@@ -302,7 +339,7 @@ impl Sockets {
     }
 
     fn watch_own(&mut self, key: Key, reactor: &mut Reactor) -> Result<(), AddError> {
-        let number = self.shared.len() as u32 + key.index;
+        let number = OWN | key.index;
         let Some(own) = self.own.get_mut(key) else {
             return Ok(());
         };
@@ -328,7 +365,7 @@ impl Sockets {
                 shared.token.take()
             }
             None => {
-                let own = self.own.at_mut(number - self.shared.len() as u32);
+                let own = own_place(number).and_then(|place| self.own.at_mut(place));
                 own.and_then(|own| {
                     own.socket.lose();
                     own.token.take()
@@ -344,6 +381,9 @@ impl Sockets {
     /// there is nothing to do then.
     pub(super) fn reopen(&mut self, number: u32, reactor: &mut Reactor) -> io::Result<()> {
         if let Some(shared) = self.shared.get_mut(number as usize) {
+            if shared.stage == Stage::Closed {
+                return Ok(());
+            }
             shared.socket.reopen()?;
             let source = Source::Udp(number);
             let watched = watch(&shared.socket, shared.end.owner(), source, reactor);
@@ -353,7 +393,7 @@ impl Sockets {
             }
             return Ok(watched.map(drop)?);
         }
-        let Some(key) = self.own.key_at(number - self.shared.len() as u32) else {
+        let Some(key) = own_place(number).and_then(|place| self.own.key_at(place)) else {
             return Ok(());
         };
         if let Some(own) = self.own.get_mut(key) {
@@ -370,7 +410,7 @@ impl Sockets {
 
     /// Closes a tunnel's own socket; does nothing for a shared one. Returns whether it did.
     pub(super) fn close(&mut self, number: u32, reactor: &mut Reactor) -> bool {
-        let Some(index) = number.checked_sub(self.shared.len() as u32) else {
+        let Some(index) = own_place(number) else {
             return false;
         };
         let Some(key) = self.own.key_at(index) else {

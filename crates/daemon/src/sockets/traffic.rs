@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use base::Route;
 use reactor::{Interest, Reactor, RecvBatch, SendOutcome};
 
-use super::{Shared, Sockets};
+use super::{Shared, Sockets, own_place};
 
 impl Sockets {
     /// Reads a batch from the socket `number`; `false` if there is no such socket now.
     pub(crate) fn receive(&mut self, number: u32, batch: &mut RecvBatch) -> io::Result<bool> {
         let socket = match self.shared.get_mut(number as usize) {
             Some(shared) => &mut shared.socket,
-            None => match self.own.at_mut(number - self.shared.len() as u32) {
+            None => match own_place(number).and_then(|place| self.own.at_mut(place)) {
                 Some(own) => &mut own.socket,
                 None => return Ok(false),
             },
@@ -26,10 +26,7 @@ impl Sockets {
     /// A tunnel's own socket has the address of the shared one. Before it was connected, it may
     /// have received datagrams for the shared one.
     pub(crate) fn number_for(&self, number: u32, peer: SocketAddr) -> u32 {
-        match number
-            .checked_sub(self.shared.len() as u32)
-            .and_then(|index| self.own.at(index))
-        {
+        match own_place(number).and_then(|place| self.own.at(place)) {
             Some(own) if own.peer != peer => own.parent,
             _ => number,
         }
@@ -160,8 +157,8 @@ impl Sockets {
         if self.spare.is_empty() {
             return;
         }
-        let index = self.spare_for.checked_sub(self.shared.len() as u32);
-        if let Some(own) = index.and_then(|index| self.own.at_mut(index)) {
+        let place = own_place(self.spare_for);
+        if let Some(own) = place.and_then(|place| self.own.at_mut(place)) {
             let outcome = own.socket.send(&mut self.spare);
             self.note(outcome);
         }

@@ -91,8 +91,8 @@ impl<A: Access> Edge<A> {
         subscriber.idle_at = moved(subscriber.idle_at, idle, now, idle);
         let interim = subscriber.limit(|own| own.interim_interval, interim);
         // Entries of many subscribers are spread over the interval.
-        let part = u128::from(interim.as_nanos()) * u128::from(random) >> 32;
-        let part = Duration::from_nanos(part as u64);
+        let part = u128::from(interim.as_nanos()) * u128::from(random);
+        let part = Duration::from_nanos((part >> 32) as u64);
         subscriber.interim_at = moved(subscriber.interim_at, interim, now, part);
         self.settle_timer(index);
     }

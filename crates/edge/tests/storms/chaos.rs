@@ -171,6 +171,20 @@ impl Chaos {
             .collect()
     }
 
+    /// Other intervals, while subscribers are in any phase.
+    fn reconfigure(&mut self) {
+        let seconds = [0, 2, 20, 60].map(Duration::from_secs);
+        let [echo, challenge, interim, idle] =
+            [(); 4].map(|()| seconds[self.rng.below(4) as usize]);
+        self.world.with(self.lns, |node, now| {
+            let mut config = node.edge.config().clone();
+            config.ppp.echo_interval = echo;
+            config.ppp.rechallenge_interval = challenge;
+            (config.interim_interval, config.idle_timeout) = (interim, idle);
+            node.edge.set_config(config, now);
+        });
+    }
+
     fn command(&mut self) {
         let all = self.lacs.clone();
         let lac = self.pick(&all).expect("there are some");
@@ -189,7 +203,8 @@ impl Chaos {
             70..74 => self.close_tunnel(lac),
             74..76 => self.close_tunnel(lns),
             76..82 => self.begin_anew(lac),
-            82..92 => self.packets(),
+            82..91 => self.packets(),
+            91 => self.reconfigure(),
             92..94 => self.world.cut(lac, lns),
             94..96 => self.world.heal(lac, lns),
             96..98 => {

@@ -4,6 +4,7 @@ mod control;
 mod faults;
 mod lifecycle;
 mod pages;
+mod reload;
 mod routes;
 mod subscribers;
 mod support;

@@ -58,7 +58,7 @@ impl Endpoint {
         slot.connects = connects;
         // In L2TPv3 hiding needs an authenticated peer (RFC 3931 5.3).
         let may_hide = config.hide && (tunnel.version == Version::V2 || tunnel.auth.is_some());
-        let hide = keys.as_ref().filter(|_| may_hide).map(|keys| Hide {
+        let hide = keys.of(tunnel.keys).filter(|_| may_hide).map(|keys| Hide {
             key: match tunnel.version {
                 Version::V2 => &keys.secret,
                 Version::V3 => &keys.hiding,
@@ -83,12 +83,12 @@ impl Endpoint {
         if let Some(auth) = &mut tunnel.auth {
             auth.told = true;
         }
-        let response = self.response_to(request, MessageType::Sccrp);
+        let response = self.response_to(index, request, MessageType::Sccrp);
         self.compose_start(index, MessageType::Sccrp, response);
     }
 
     pub(super) fn compose_scccn(&mut self, index: u32, reply: &Message<'_>) {
-        let response = self.response_to(reply, MessageType::Scccn);
+        let response = self.response_to(index, reply, MessageType::Scccn);
         self.compose(index, 0, MessageType::Scccn, |emitter, _| {
             if let Some(response) = response {
                 emitter.bytes(Attribute::ChallengeResponse, &response);
@@ -96,9 +96,14 @@ impl Endpoint {
         });
     }
 
-    fn response_to(&self, message: &Message<'_>, carrier: MessageType) -> Option<[u8; 16]> {
+    fn response_to(
+        &self,
+        index: u32,
+        message: &Message<'_>,
+        carrier: MessageType,
+    ) -> Option<[u8; 16]> {
         let challenge = message.get(Attribute::Challenge)?;
-        let keys = self.keys.as_ref()?;
+        let keys = self.keys.of(self.tunnel_at(index).keys)?;
         (message.version() == Version::V2)
             .then(|| auth::challenge_response(carrier.number() as u8, &keys.secret, challenge))
     }

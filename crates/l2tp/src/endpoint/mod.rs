@@ -14,10 +14,12 @@
 //! | `transmit` | headers, acknowledgements, digests |
 //! | `half_open` | limits on requests of unauthenticated peers |
 //! | `timers` | deadlines |
+//! | `keys` | the secrets of tunnels |
+//! | `reconfigure` | a new configuration |
 //! | `tables` | look-ups and links |
 //! | `views` | rows for `show` |
 //!
-//! Implements parts of RFC 2661, sections 3.0 and 5.0.
+//! Implements parts of RFC 2661, sections 3.0 and 5.0; RFC 3931, sections 2 and 4.
 
 use std::collections::VecDeque;
 
@@ -35,12 +37,14 @@ use crate::pool::MessagePool;
 use crate::random::Random;
 use crate::session::{EndedSession, Session};
 use crate::tunnel::{EndedTunnel, Tunnel};
+use keys::Keyring;
 
 mod calls;
 mod close;
 mod compose;
 mod data;
 mod half_open;
+mod keys;
 mod open;
 mod read;
 mod receive;
@@ -71,7 +75,7 @@ const FIRST_REPLY: (u16, u16) = (0, 1);
 /// whole batch, whose acknowledgements are then combined.
 pub struct Endpoint {
     config: Config,
-    keys: Option<Keys>,
+    keys: Keyring,
     random: Random,
     hasher: FixedState,
     tunnels: Slab<Tunnel>,
@@ -110,16 +114,6 @@ pub struct Endpoint {
     retiming: Option<(Instant, u32)>,
 }
 
-/// Keys derived from the shared secret.
-struct Keys {
-    /// The secret itself, for L2TPv2.
-    secret: Vec<u8>,
-    /// For hidden AVPs in L2TPv3 (RFC 3931 5.3).
-    hiding: [u8; 16],
-    /// For message digests in L2TPv3 (RFC 3931 5.4.1).
-    digest: wire::l2tp::digest::Key,
-}
-
 /// Numbers of tunnels by phase, updated at each change.
 #[derive(Clone, Copy, Default)]
 struct Tally {
@@ -142,13 +136,8 @@ impl Endpoint {
     pub fn new(config: Config, seed: [u8; 32]) -> Self {
         config.validate().expect("the configuration was validated");
         let mut random = Random::new(seed);
-        let keys = config.secret.as_ref().map(|secret| Keys {
-            secret: secret.reveal().clone(),
-            hiding: wire::l2tp::hidden::shared_key(secret.reveal()),
-            digest: wire::l2tp::digest::shared_key(secret.reveal()),
-        });
         Self {
-            keys,
+            keys: Keyring::new(config.secret.as_ref()),
             hasher: FixedState::with_seed(random.u64()),
             tunnels: Slab::new(),
             sessions: Slab::new(),

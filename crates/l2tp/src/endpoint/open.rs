@@ -76,7 +76,7 @@ impl Endpoint {
             .add_tunnel_evicting(open.route, open.version, now)
             .ok_or(OpenError::TunnelLimit)?;
         let setup = self.new_setup(open.version, self.config.tie_breaker);
-        let auth = (open.version == Version::V3 && self.keys.is_some()).then(|| {
+        let auth = (open.version == Version::V3 && self.keys.current().is_some()).then(|| {
             Box::new(Auth {
                 local_nonce: self.random.bytes(),
                 told: true,

@@ -203,7 +203,7 @@ impl Endpoint {
             return Ok(());
         }
         let tunnel = self.tunnel_at(index);
-        let good = match (&self.keys, &tunnel.auth) {
+        let good = match (self.keys.of(tunnel.keys), &tunnel.auth) {
             (Some(keys), Some(auth)) => match message.kind() {
                 // A retransmitted SCCRQ is signed without nonces.
                 MessageType::Sccrq => digest::verify(control.whole, &keys.digest, &[], &[]),
@@ -298,9 +298,9 @@ impl Endpoint {
         if tunnel.ending == Ending::Held {
             return;
         }
-        let version = tunnel.version;
+        let (version, keys) = (tunnel.version, tunnel.keys);
         if message.has_hidden()
-            && let Some(keys) = &self.keys
+            && let Some(keys) = self.keys.of(keys)
         {
             let key: &[u8] = match version {
                 Version::V2 => &keys.secret,

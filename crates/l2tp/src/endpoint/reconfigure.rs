@@ -14,8 +14,9 @@ const SLICE: u32 = 512;
 
 impl Endpoint {
     /// Replaces the configuration. What tables and the other end rely on stays: whether SCCRQs are accepted, the timer
-    /// store, the lookup of peers, config ids, the secret, our receive window, the length of cookies and the digest.
+    /// store, the lookup of peers, config ids, our receive window, the length of cookies and the digest.
     ///
+    /// A new secret applies to new tunnels; each open tunnel keeps its own.
     /// HELLO intervals and the time without sessions apply to open tunnels too, once [`base::Machine::handle_timeout`]
     /// has come to them.
     ///
@@ -25,7 +26,6 @@ impl Endpoint {
         let old = &self.config;
         let config = Config {
             accept: old.accept,
-            secret: old.secret.clone(),
             receive_window: old.receive_window,
             timers: old.timers,
             tick: old.tick,
@@ -33,10 +33,10 @@ impl Endpoint {
             config_ids: old.config_ids,
             cookie_len: old.cookie_len,
             digest: old.digest,
-            hide: config.hide && old.secret.is_some(),
             ..config
         };
         config.validate().expect("the configuration was validated");
+        self.keys.renew(config.secret.as_ref());
         self.config = config;
         self.retiming = Some((now, 0));
     }

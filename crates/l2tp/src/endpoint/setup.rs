@@ -37,7 +37,7 @@ impl Endpoint {
         if !message.has_hidden() {
             return self.receive_first(datagram, control, &message, now);
         }
-        let Some(keys) = &self.keys else {
+        let Some(keys) = self.keys.current() else {
             return self.receive_first(datagram, control, &message, now);
         };
         let key: &[u8] = match control.version {
@@ -110,7 +110,9 @@ impl Endpoint {
         let request_hash = self.hasher.hash_one(control.body) as u32;
         let earlier = self.find_request(peer, remote_id, version);
         // A refused request must not affect existing tunnels.
-        let acceptable = credentials.check().and_then(|()| self.check_start(message));
+        let has_secret = self.keys.current().is_some();
+        let acceptable = credentials.check();
+        let acceptable = acceptable.and_then(|()| check_start(message, has_secret));
         if let Some(index) = earlier {
             let same = self.tunnel_at(index).request_hash == request_hash;
             if same && !self.has_outlived_request(index, now) {
@@ -223,7 +225,7 @@ impl Endpoint {
         }
         let nonce = message.get(Attribute::ControlMessageAuthenticationNonce);
         let signed = digest::present(control.whole);
-        let good = match &self.keys {
+        let good = match self.keys.current() {
             Some(keys) => !signed || digest::verify(control.whole, &keys.digest, &[], &[]),
             None if nonce.is_some() => true,
             None => !signed || digest::verify(control.whole, &digest::shared_key(&[]), &[], &[]),
@@ -231,7 +233,7 @@ impl Endpoint {
         if !good {
             return Err(Discard::BadDigest);
         }
-        Ok(match (self.keys.is_some(), nonce) {
+        Ok(match (self.keys.current().is_some(), nonce) {
             (true, Some(nonce)) if signed => Credentials::Signed(Box::new(Auth {
                 local_nonce: self.random.bytes(),
                 told: false,
@@ -241,44 +243,6 @@ impl Endpoint {
             (false, Some(_)) => Credentials::Refused("no shared secret here"),
             (false, None) => Credentials::Plain,
         })
-    }
-
-    /// Why an SCCRQ or SCCRP must be refused, if it must.
-    fn check_start(&self, message: &Message<'_>) -> Result<(), TunnelEnd> {
-        let version = message.version();
-        if version == Version::V2 {
-            match message.u16(Attribute::ProtocolVersion) {
-                Some(PROTOCOL_VERSION) => {}
-                Some(other) => return Err(TunnelEnd::ProtocolVersion(other)),
-                None if message.fault().is_none() => {
-                    return Err(TunnelEnd::MissingAvp(Attribute::ProtocolVersion));
-                }
-                None => {}
-            }
-        }
-        unreadable(message)?;
-        if !message.has(Attribute::HostName) {
-            return Err(TunnelEnd::MissingAvp(Attribute::HostName));
-        }
-        let id_attribute = match version {
-            Version::V2 => Attribute::AssignedTunnelId,
-            Version::V3 => Attribute::AssignedControlConnectionId,
-        };
-        if !message.has(id_attribute) {
-            return Err(TunnelEnd::MissingAvp(id_attribute));
-        }
-        if assigned_id(message) == 0 {
-            return Err(TunnelEnd::BadValue(id_attribute.name()));
-        }
-        if version == Version::V2 && self.keys.is_none() && message.has(Attribute::Challenge) {
-            return Err(TunnelEnd::NotAuthorized(
-                "a challenge, but no shared secret here",
-            ));
-        }
-        if message.u16(Attribute::ReceiveWindowSize) == Some(0) {
-            return Err(TunnelEnd::BadValue(Attribute::ReceiveWindowSize.name()));
-        }
-        Ok(())
     }
 
     /// Stores the peer's values from an acceptable SCCRQ or SCCRP.
@@ -353,8 +317,8 @@ impl Endpoint {
         if let (Some(auth), Some(nonce)) = (&mut tunnel.auth, nonce) {
             auth.remote_nonce = nonce.into();
         }
-        let accepted = self
-            .check_start(message)
+        let has_secret = self.keys.of(self.tunnel_at(index).keys).is_some();
+        let accepted = check_start(message, has_secret)
             .and_then(|()| self.check_reply_authentication(index, message));
         match accepted {
             Ok(()) => {
@@ -395,8 +359,9 @@ impl Endpoint {
         message: &Message<'_>,
         carrier: MessageType,
     ) -> Result<(), TunnelEnd> {
-        let setup = self.tunnel_at(index).setup.as_ref();
-        let (Some(challenge), Some(keys)) = (setup.and_then(|s| s.challenge), &self.keys) else {
+        let tunnel = self.tunnel_at(index);
+        let challenge = tunnel.setup.as_ref().and_then(|setup| setup.challenge);
+        let (Some(challenge), Some(keys)) = (challenge, self.keys.of(tunnel.keys)) else {
             return Ok(());
         };
         let response = message
@@ -473,14 +438,52 @@ impl Endpoint {
     }
 
     pub(super) fn new_setup(&mut self, version: Version, tie_breaker: bool) -> Box<Setup> {
-        let challenge =
-            (version == Version::V2 && self.keys.is_some()).then(|| self.random.bytes::<16>());
+        let challenge = (version == Version::V2 && self.keys.current().is_some())
+            .then(|| self.random.bytes::<16>());
         let tie_breaker = tie_breaker.then(|| self.random.u64());
         Box::new(Setup {
             challenge,
             tie_breaker,
         })
     }
+}
+
+/// Why an SCCRQ or SCCRP must be refused, if it must.
+fn check_start(message: &Message<'_>, has_secret: bool) -> Result<(), TunnelEnd> {
+    let version = message.version();
+    if version == Version::V2 {
+        match message.u16(Attribute::ProtocolVersion) {
+            Some(PROTOCOL_VERSION) => {}
+            Some(other) => return Err(TunnelEnd::ProtocolVersion(other)),
+            None if message.fault().is_none() => {
+                return Err(TunnelEnd::MissingAvp(Attribute::ProtocolVersion));
+            }
+            None => {}
+        }
+    }
+    unreadable(message)?;
+    if !message.has(Attribute::HostName) {
+        return Err(TunnelEnd::MissingAvp(Attribute::HostName));
+    }
+    let id_attribute = match version {
+        Version::V2 => Attribute::AssignedTunnelId,
+        Version::V3 => Attribute::AssignedControlConnectionId,
+    };
+    if !message.has(id_attribute) {
+        return Err(TunnelEnd::MissingAvp(id_attribute));
+    }
+    if assigned_id(message) == 0 {
+        return Err(TunnelEnd::BadValue(id_attribute.name()));
+    }
+    if version == Version::V2 && !has_secret && message.has(Attribute::Challenge) {
+        return Err(TunnelEnd::NotAuthorized(
+            "a challenge, but no shared secret here",
+        ));
+    }
+    if message.u16(Attribute::ReceiveWindowSize) == Some(0) {
+        return Err(TunnelEnd::BadValue(Attribute::ReceiveWindowSize.name()));
+    }
+    Ok(())
 }
 
 /// The authentication of an SCCRQ.

@@ -56,9 +56,10 @@ impl Endpoint {
         if self.tunnels.len() >= ids::MAX_TUNNELS as usize {
             return None;
         }
+        let keys = self.keys.number();
         let key = self
             .tunnels
-            .insert_with(|key| Tunnel::new(key, route, version, now));
+            .insert_with(|key| Tunnel::new(key, route, version, keys, now));
         let id = match version {
             Version::V3 => Some(ids::wide_id(key.index, &mut self.random)),
             Version::V2 => self.take_narrow_id(key.index, route.peer).map(u32::from),

@@ -5,7 +5,8 @@
 use base::{Instant, Route};
 use wire::l2tp::{self, DigestType, MessageType, Version, Writer, digest};
 
-use super::{Endpoint, Keys};
+use super::Endpoint;
+use super::keys::Keys;
 use crate::tunnel::Tunnel;
 
 /// The offset of the message type in a body: the Message Type AVP is first.
@@ -41,6 +42,7 @@ impl Endpoint {
                 continue;
             };
             let start = out.len();
+            let keys = keys.of(tunnel.keys);
             if let Some((ns, at, again)) =
                 tunnel.reliable.next_to_send(pool, &config.retransmit, now)
             {
@@ -56,13 +58,7 @@ impl Endpoint {
                 }
                 let connects = message.connects.filter(|_| !again);
                 let is_request = kind == MessageType::Sccrq.number();
-                sign(
-                    tunnel,
-                    &mut out[start..],
-                    config.digest,
-                    keys.as_ref(),
-                    is_request,
-                );
+                sign(tunnel, &mut out[start..], config.digest, keys, is_request);
                 let route = tunnel.route;
                 if let Some(session) = connects {
                     self.session_connected(session, now);
@@ -70,7 +66,7 @@ impl Endpoint {
                 return Some(route);
             }
             if core::mem::take(&mut tunnel.reliable.ack_owed) {
-                emit_acknowledgement(tunnel, config.digest, keys.as_ref(), out);
+                emit_acknowledgement(tunnel, config.digest, keys, out);
                 counters.zlb_sent += 1;
                 return Some(tunnel.route);
             }

@@ -57,6 +57,14 @@ impl Endpoint {
         &self.config
     }
 
+    /// How many tunnels use one of the owner's sockets, with those that are closing or held.
+    pub fn tunnels_on(&self, socket: u32) -> usize {
+        let tunnels = self.tunnels.iter();
+        tunnels
+            .filter(|(_, tunnel)| tunnel.route.socket == socket)
+            .count()
+    }
+
     /// The live tunnel with this id of ours; the first one if several share a 16-bit id.
     pub fn find_tunnel(&self, local_id: u32, version: Option<Version>) -> Option<TunnelKey> {
         let live = |index: u32| {

@@ -61,6 +61,8 @@ pub(crate) struct Tunnel {
     pub(crate) retransmissions: u32,
     pub(crate) duplicates: u32,
     pub(crate) version: Version,
+    /// The number of its secret.
+    pub(crate) keys: u16,
     pub(crate) state: TunnelState,
     pub(crate) ending: Ending,
     pub(crate) originated: bool,
@@ -108,9 +110,11 @@ impl Auth {
 }
 
 impl Tunnel {
-    pub(crate) fn new(key: Key, route: Route, version: Version, now: Instant) -> Self {
+    /// A tunnel with the secret that has the number `keys`.
+    pub(crate) fn new(key: Key, route: Route, version: Version, keys: u16, now: Instant) -> Self {
         Self {
             key,
+            keys,
             route,
             reliable: Reliable::new(),
             timer: None,

@@ -99,6 +99,23 @@ impl Chaos {
             .collect()
     }
 
+    /// Other intervals, while tunnels are in any state.
+    fn reconfigure(&mut self, n: usize) {
+        let mut one_of =
+            |seconds: [u64; 4]| Duration::from_secs(seconds[self.rng.below(4) as usize]);
+        // Without HELLOs, no end would notice that the other has crashed.
+        let hello_interval = one_of([1, 3, 10, 20]);
+        let idle_tunnel = one_of([0, 3, 20, 60]);
+        self.world.with(self.nodes[n], |endpoint, now| {
+            let config = Config {
+                hello_interval,
+                idle_tunnel,
+                ..endpoint.config().clone()
+            };
+            endpoint.set_config(config, now);
+        });
+    }
+
     fn command(&mut self) {
         let n = self.rng.below(3) as usize;
         let node = self.nodes[n];
@@ -131,11 +148,12 @@ impl Chaos {
                     });
                 }
             }
-            90..93 => {
+            90..92 => {
                 if let Some(tunnel) = tunnel {
                     self.world.with(node, |e, _| e.send_hello(tunnel));
                 }
             }
+            92 => self.reconfigure(n),
             93..96 => self.world.cut(node, self.nodes[(n + 1) % 3]),
             96..99 => self.world.heal(node, self.nodes[(n + 1) % 3]),
             _ => self.crash(n),

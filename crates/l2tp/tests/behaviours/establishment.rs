@@ -120,3 +120,70 @@ fn every_tunnel_comes_up_over_a_rough_link_and_every_end_is_told_once() {
         assert_eq!(downs(pair.events_b()), 10);
     });
 }
+
+fn with_secret(config: &Config, secret: &str) -> Config {
+    Config {
+        secret: Some(base::Redacted::new(secret.as_bytes().to_vec())),
+        hide: true,
+        ..config.clone()
+    }
+}
+
+/// A tunnel goes on with the secret that opened it; every message of it is authenticated or hidden with that one. A new
+/// tunnel needs the new secret at both ends.
+#[test]
+fn a_new_secret_applies_to_new_tunnels_only() {
+    for version in [Version::V2, Version::V3] {
+        let configs = [lac(), lns()].map(|end| with_secret(end.config(), "old"));
+        let [one, other] = configs.clone().map(|config| Endpoint::new(config, [3; 32]));
+        let mut pair = Pair::new(1, Link::CLEAN, one, other);
+        let first = pair.with_a(|lac, now| open(lac, version, now));
+        pair.run_for(Duration::from_secs(1));
+        let [for_lac, for_lns] = configs.map(|config| with_secret(&config, "new"));
+        pair.with_b(|lns, now| lns.set_config(for_lns, now));
+        pair.with_a(|lac, now| {
+            lac.open_session(first, Call::default(), now).unwrap();
+            open(lac, version, now);
+        });
+        pair.run_for(Duration::from_secs(100));
+        let counts = pair.a().counts();
+        assert_eq!(
+            (counts.established, counts.sessions_established),
+            (1, 1),
+            "{version:?}"
+        );
+        assert_eq!(pair.b().counts().established, 1, "{version:?}");
+
+        pair.with_a(|lac, now| {
+            lac.set_config(for_lac.clone(), now);
+            open(lac, version, now);
+        });
+        pair.run_for(Duration::from_secs(100));
+        assert_eq!(pair.a().counts().established, 2, "{version:?}");
+        // HELLOs of the first tunnel have passed meanwhile; its end is understood too.
+        pair.with_a(|lac, now| assert!(lac.close_tunnel(first, now)));
+        pair.run_for(Duration::from_secs(1));
+        assert_eq!(pair.b().counts().established, 1, "{version:?}");
+
+        // Without a secret, a new tunnel is neither authenticated nor hidden.
+        pair.with_b(|lns, now| {
+            let none = Config {
+                secret: None,
+                hide: false,
+                ..lns.config().clone()
+            };
+            lns.set_config(none, now);
+        });
+        pair.with_a(|lac, now| {
+            let none = Config {
+                secret: None,
+                hide: false,
+                ..for_lac
+            };
+            lac.set_config(none, now);
+            open(lac, version, now);
+        });
+        pair.run_for(Duration::from_secs(100));
+        assert_eq!(pair.a().counts().established, 2, "{version:?}");
+    }
+}

@@ -254,7 +254,7 @@ fn a_new_interval_applies_to_open_tunnels() {
             let heard = stage.world.now();
             hello_after(&mut stage, &mut lac, heard);
         } else {
-            // The wait that had begun ends; the next one is the new one.
+            // The wait that had started ends; the next one is as long as the new interval.
             stage.run_secs(3_000);
             assert!(stage.world.now().since(heard) >= Duration::from_secs(3_000));
             assert!(lac.hear(&mut stage).len() <= 1);

@@ -153,7 +153,7 @@ fn new_intervals_apply_to_a_link_that_is_up() {
     assert_eq!(last, Some(Event::Ended(LinkEnd::EchoTimeout)));
 }
 
-/// An echo that was due under the old configuration is not repeated at once for ever.
+/// An echo that was due under the old configuration does not repeat itself at once.
 #[test]
 fn echoes_stop_when_their_interval_becomes_none() {
     let mut pair = pair(&[Authentication::ChapMd5], SECRET);

@@ -1,9 +1,10 @@
-//! `headend tunnel`, `session`, `show`, `bgp` and `capture`: commands to a running daemon over its control socket.
+//! `headend tunnel`, `session`, `show`, `bgp`, `capture`, `reload` and `confirm`: commands to a running daemon over its control socket.
 //!
 //! | file | verb |
 //! |---|---|
 //! | `bgp` | `headend bgp`, and the verbs of `show bgp` |
 //! | `capture` | `headend capture` |
+//! | `reload` | `headend reload` and `headend confirm` |
 //! | `session` | `headend session` |
 //! | `show` | `headend show` |
 //! | `subscriber` | `headend show subscriber`: one subscriber as a page |
@@ -12,6 +13,7 @@
 
 pub mod bgp;
 pub mod capture;
+pub mod reload;
 pub mod session;
 pub mod show;
 mod subscriber;

@@ -188,13 +188,13 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
 
 /// The tables of an output: rows of one schema make a table, and another schema starts the next.
 #[derive(Default)]
-struct Tables {
+pub(crate) struct Tables {
     open: Option<(String, Table)>,
     parts: usize,
 }
 
 impl Tables {
-    fn push(&mut self, row: &Value, out: &mut impl Write) -> Result<()> {
+    pub(crate) fn push(&mut self, row: &Value, out: &mut impl Write) -> Result<()> {
         let schema = row["schema"].as_str().unwrap_or_default();
         if let Some((open, table)) = &mut self.open
             && open == schema
@@ -221,7 +221,7 @@ impl Tables {
         Ok(())
     }
 
-    fn finish(mut self, schema: &str, out: &mut impl Write) -> Result<()> {
+    pub(crate) fn finish(mut self, schema: &str, out: &mut impl Write) -> Result<()> {
         if let Some((_, table)) = self.open.take() {
             table.finish(out)?;
         } else if self.parts == 0

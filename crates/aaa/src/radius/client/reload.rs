@@ -72,10 +72,10 @@ impl Client {
         if let Some(request) = self.requests.get_mut(key) {
             request.written_for = written_for.flatten();
             let tried =
-                (0..continued.len() as u8).filter(|server| request.tried & 1 << server != 0);
+                (0..continued.len() as u8).filter(|server| request.tried & (1 << server) != 0);
             request.tried = tried
                 .filter_map(new)
-                .fold(0, |all, server| all | 1 << server);
+                .fold(0, |all, server| all | (1 << server));
         }
         let Some(place) = place else { return };
         if let Some(server) = new(place.server) {

@@ -216,6 +216,7 @@ fn roas(table: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Roas {
             return Roas::default();
         }
     };
+    notes.content("bgp", "roas", text.as_bytes());
     let mut roas = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         match roa(line) {

@@ -1,0 +1,352 @@
+//! What a reload does with each key of the configuration file.
+//!
+//! One table has every key. A key applies at once, or to tunnels and sessions that start after the reload, or only at
+//! the next start of the daemon. A key of a section that appears or disappears applies no sooner than the section
+//! itself does. Start reading at [`of`].
+
+use settings::{Difference, Key};
+
+/// When a new value of a key applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effect {
+    /// At once.
+    Now,
+    /// To tunnels and sessions that start after the reload.
+    New,
+    /// At the next start of the daemon.
+    Restart,
+}
+
+use Effect::{New, Now, Restart};
+
+/// Keys of these sections, and when they apply. The section "" has the sections themselves as its keys.
+type Row = (&'static [&'static str], Effect, &'static [&'static str]);
+
+const PEER: &[&str] = &["l2tp", "lns", "lac"];
+const BGP_PEER: &[&str] = &["bgp", "bgp.neighbor", "bgp.dynamic"];
+const TERM: &[&str] = &["bgp.policy.term"];
+
+const TABLE: &[Row] = &[
+    (
+        &[""],
+        Now,
+        &["pool", "users", "filter", "l2tp", "event", "limits", "log"],
+    ),
+    (
+        &[""],
+        Restart,
+        &[
+            "control", "lns", "lac", "bgp", "ppp", "radius", "client", "tun",
+        ],
+    ),
+    (&["control"], Now, &["clients"]),
+    (&["control"], Restart, &["socket"]),
+    (&["lns", "lac"], Now, &["listen"]),
+    (&["lns", "lac"], Restart, &["sockets"]),
+    (PEER, Now, &["hello_interval_s", "idle_tunnel_s", "hide"]),
+    (
+        PEER,
+        New,
+        &["host_name", "versions", "secret", "secret_file"],
+    ),
+    (PEER, Restart, &["receive_window"]),
+    (
+        &["l2tp"],
+        Now,
+        &[
+            "retransmit_first_s",
+            "retransmit_cap_s",
+            "retransmit_tries",
+            "hold_s",
+            "shutdown_wait_s",
+            "outgoing_calls",
+        ],
+    ),
+    (
+        &["l2tp"],
+        New,
+        &[
+            "vendor_name",
+            "router_id",
+            "setup_timeout_s",
+            "tie_breaker",
+            "pseudowires",
+        ],
+    ),
+    (
+        &["l2tp"],
+        Restart,
+        &["config_ids", "peer_lookup", "digest", "cookie_bytes"],
+    ),
+    (
+        &["event"],
+        Restart,
+        &[
+            "poller",
+            "descriptors",
+            "timers",
+            "tick_ms",
+            "receive_buffer_bytes",
+            "send_buffer_bytes",
+            "batch",
+            "shards",
+            "steer",
+        ],
+    ),
+    (
+        &["limits"],
+        Now,
+        &[
+            "half_open_flood",
+            "tunnels",
+            "half_open",
+            "half_open_per_source",
+            "sessions",
+            "sessions_per_tunnel",
+            "held",
+            "history",
+        ],
+    ),
+    (&["log"], Now, &["level"]),
+    (&["log"], Restart, &["to", "format"]),
+    (
+        &["ppp"],
+        Now,
+        &[
+            "restart_s",
+            "configure_tries",
+            "terminate_tries",
+            "failure_tries",
+            "echo_interval_s",
+            "echo_tries",
+            "rechallenge_interval_s",
+            "idle_timeout_s",
+            "interim_interval_s",
+        ],
+    ),
+    (
+        &["ppp"],
+        New,
+        &[
+            "authenticate",
+            "name",
+            "mru",
+            "compress_headers",
+            "ipv6",
+            "dns",
+            "path_mtu",
+            "authentication_timeout_s",
+            "setup_timeout_s",
+            "session_timeout_s",
+        ],
+    ),
+    (
+        &["ppp"],
+        Restart,
+        &["address", "address_v6", "clamp_mss", "subscribers"],
+    ),
+    (
+        &["pool"],
+        Now,
+        &["name", "ranges", "excluded", "skip_ends", "sticky"],
+    ),
+    (&["users", "filter"], Now, &["file"]),
+    (&["filter"], New, &["default"]),
+    (
+        &["radius"],
+        Now,
+        &["acct_delay_time", "disconnect", "server", "client"],
+    ),
+    (
+        &["radius"],
+        Restart,
+        &["nas_identifier", "nas_address", "accounting_store"],
+    ),
+    (
+        &["radius.server"],
+        Now,
+        &[
+            "authentication",
+            "accounting",
+            "name",
+            "timeout_s",
+            "transmissions",
+            "dead_after",
+            "dead_time_s",
+            "require_message_authenticator",
+            "sockets",
+        ],
+    ),
+    (
+        &["radius.server", "radius.client"],
+        Now,
+        &["secret", "secret_file"],
+    ),
+    (&["radius.client"], Now, &["address"]),
+    (
+        &["client"],
+        New,
+        &["name", "secret", "secret_file", "networks"],
+    ),
+    (
+        &["client"],
+        Restart,
+        &["addresses", "default_route", "default_route_metric"],
+    ),
+    (&["tun"], Restart, &["name", "mtu", "routes", "offloads"]),
+    (
+        &["bgp"],
+        Now,
+        &[
+            "asn",
+            "router_id",
+            "cluster_id",
+            "dynamic_max",
+            "events_max",
+            "shutdown_wait_s",
+            "networks",
+            "announce",
+            "aggregates",
+            "roas",
+            "neighbor",
+            "dynamic",
+            "policy",
+        ],
+    ),
+    (
+        &["bgp"],
+        Restart,
+        &[
+            "listen",
+            "restarted",
+            "install",
+            "install_table",
+            "install_metric",
+        ],
+    ),
+    (
+        BGP_PEER,
+        Now,
+        &[
+            "hold_time_s",
+            "keepalive_s",
+            "send_hold_s",
+            "connect_retry_s",
+            "idle_hold_s",
+            "idle_hold_max_s",
+            "advertisement_interval_s",
+            "delay_open_s",
+            "passive",
+            "enabled",
+            "refresh",
+            "extended_messages",
+            "role",
+            "role_strict",
+            "enforce_first_as",
+            "collision_detect_established",
+            "route_reflector_client",
+            "damp_oscillations",
+            "local_asn",
+            "allow_own_asn",
+            "families",
+            "add_path_receive",
+            "add_path_send",
+            "add_path_count",
+            "next_hop_self",
+            "next_hop_unchanged",
+            "import",
+            "export",
+            "graceful_restart",
+            "restart_time_s",
+            "stale_time_s",
+            "preserve_forwarding",
+            "secret",
+            "secret_file",
+            "ttl",
+            "ttl_security_hops",
+            "prefixes_max",
+            "prefixes_restart_s",
+        ],
+    ),
+    (
+        &["bgp.neighbor"],
+        Now,
+        &["address", "local_address", "remote_asn", "port", "name"],
+    ),
+    (
+        &["bgp.dynamic"],
+        Now,
+        &["prefix", "remote_asn", "peers_max"],
+    ),
+    (&["bgp.policy"], Now, &["name", "term"]),
+    (
+        TERM,
+        Now,
+        &[
+            "prefix",
+            "as_path",
+            "community",
+            "ext_community",
+            "large_community",
+            "neighbour",
+            "as_path_contains",
+            "origin_as",
+            "neighbour_as",
+            "origin",
+            "rpki",
+            "family",
+            "as_path_length",
+        ],
+    ),
+    (
+        TERM,
+        Now,
+        &[
+            "set_local_pref",
+            "set_med",
+            "remove_med",
+            "set_origin",
+            "set_next_hop",
+            "prepend",
+            "set_community",
+            "set_ext_community",
+            "set_large_community",
+            "add_community",
+            "remove_community",
+            "add_ext_community",
+            "remove_ext_community",
+            "add_large_community",
+            "remove_large_community",
+            "then",
+        ],
+    ),
+];
+
+/// When a difference applies. `all` are the differences of the same two readings.
+pub(crate) fn of(difference: &Difference, all: &[Difference]) -> Effect {
+    let own = of_key(&difference.key.section(), &difference.key.key);
+    let sections = all.iter().filter(|one| {
+        let appears = one.old.is_none() || one.new.is_none();
+        one.key.place.is_empty() && appears && is_within(&difference.key, &one.key.key)
+    });
+    let of_section = |one: &Difference| of_key("", &one.key.key);
+    sections.map(of_section).max().unwrap_or(Now).max(own)
+}
+
+/// Whether a key is in the section `name` or in one below it.
+fn is_within(key: &Key, name: &str) -> bool {
+    let section = key.section();
+    let rest = section.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// When a key applies. A key that the table misses needs a restart; a test finds it.
+fn of_key(section: &str, key: &str) -> Effect {
+    let rows = TABLE.iter();
+    let mut found =
+        rows.filter(|(sections, _, keys)| sections.contains(&section) && keys.contains(&key));
+    found.next().map_or(Restart, |(_, effect, _)| *effect)
+}
+
+#[cfg(test)]
+mod tests;

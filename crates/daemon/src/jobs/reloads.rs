@@ -1,0 +1,63 @@
+//! Reloads that a client asks for.
+
+use base::Duration;
+
+use super::{Context, Work};
+use crate::reload::{self, Report};
+use control::reply::{self, Code, Refusal};
+use control::request::Reload;
+
+/// The longest time that a reload waits for its confirmation.
+const TIMEOUT_S_MAX: f64 = 86_400.0;
+
+/// The rows about a reload, and how many of them are written.
+pub(super) struct Reloaded {
+    report: Report,
+    written: usize,
+}
+
+impl Context<'_> {
+    /// Reads the configuration again.
+    pub(super) fn reload(&mut self, asked: Reload) -> Result<Work, Refusal> {
+        let timeout = match asked.timeout_s {
+            None => None,
+            Some(seconds) if (1.0..=TIMEOUT_S_MAX).contains(&seconds) => {
+                Some(Duration::from_nanos((seconds * 1e9) as u64))
+            }
+            Some(seconds) => {
+                let message = format!("timeout_s is {seconds}; it must be 1 to {TIMEOUT_S_MAX}");
+                return Err(Refusal::new(Code::BadRequest, message));
+            }
+        };
+        let report = reload::on_request(self.core, timeout)?;
+        let written = 0;
+        Ok(Work::Reloaded(Box::new(Reloaded { report, written })))
+    }
+
+    /// Keeps what a reload applied.
+    pub(super) fn confirm(&mut self, id: u64) -> Result<Option<Work>, Refusal> {
+        reload::confirm(self.core)?;
+        reply::done(self.client.out(), id, None);
+        Ok(None)
+    }
+
+    /// Writes the rows about a reload: one for each key, then the sums.
+    pub(super) fn reloaded(
+        &mut self,
+        id: u64,
+        mut rows: Box<Reloaded>,
+        steps: &mut usize,
+    ) -> Option<Work> {
+        while *steps > 0 && !self.client.is_full() {
+            *steps -= 1;
+            let Some(change) = rows.report.changes.get(rows.written) else {
+                reply::row(self.client.out(), id, &rows.report.summary);
+                reply::end(self.client.out(), id, rows.written as u64 + 1);
+                return None;
+            };
+            reply::row(self.client.out(), id, change);
+            rows.written += 1;
+        }
+        Some(Work::Reloaded(rows))
+    }
+}

@@ -1,0 +1,67 @@
+//! Keys derived from shared secrets. Each tunnel keeps the secret that was in force when it was opened.
+
+use base::Redacted;
+use wire::l2tp::{digest, hidden};
+
+/// The keys of one secret.
+pub(super) struct Keys {
+    /// The secret itself, for L2TPv2.
+    pub(super) secret: Vec<u8>,
+    /// For hidden AVPs in L2TPv3 (RFC 3931 5.3).
+    pub(super) hiding: [u8; 16],
+    /// For message digests in L2TPv3 (RFC 3931 5.4.1).
+    pub(super) digest: digest::Key,
+}
+
+/// All secrets since the start, each once. A tunnel names its own by a number.
+pub(super) struct Keyring {
+    all: Vec<Option<Keys>>,
+    current: u16,
+}
+
+impl Keyring {
+    pub(super) fn new(secret: Option<&Redacted<Vec<u8>>>) -> Self {
+        Self {
+            all: vec![secret.map(Keys::new)],
+            current: 0,
+        }
+    }
+
+    /// The keys for new tunnels; `None` without a secret.
+    pub(super) fn current(&self) -> Option<&Keys> {
+        self.of(self.current)
+    }
+
+    /// The number of the current secret, for a new tunnel.
+    pub(super) fn number(&self) -> u16 {
+        self.current
+    }
+
+    /// The keys of the secret with that number.
+    pub(super) fn of(&self, number: u16) -> Option<&Keys> {
+        self.all.get(usize::from(number))?.as_ref()
+    }
+
+    /// Makes a secret the current one. After 65,535 different secrets, a further one takes the place of the last.
+    pub(super) fn renew(&mut self, secret: Option<&Redacted<Vec<u8>>>) {
+        let wanted = secret.map(|secret| secret.reveal());
+        let is_it = |keys: &Option<Keys>| keys.as_ref().map(|keys| &keys.secret) == wanted;
+        let place = self.all.iter().position(is_it).unwrap_or_else(|| {
+            self.all.truncate(usize::from(u16::MAX));
+            self.all.push(secret.map(Keys::new));
+            self.all.len() - 1
+        });
+        self.current = place as u16;
+    }
+}
+
+impl Keys {
+    fn new(secret: &Redacted<Vec<u8>>) -> Self {
+        let secret = secret.reveal();
+        Self {
+            secret: secret.clone(),
+            hiding: hidden::shared_key(secret),
+            digest: digest::shared_key(secret),
+        }
+    }
+}
