@@ -60,8 +60,10 @@ pub struct Direction {
     pub idle_max: i64,
     /// Packets with only an ACK (pure acks sent).
     pub pure_acks: u64,
-    /// Fingerprints of its last packets.
+    /// Fingerprints of its last packets; 0 for none.
     pub(crate) remembered: [u32; REMEMBERED],
+    /// When they were sent.
+    pub(crate) remembered_ticks: [u16; REMEMBERED],
     /// Packets with SYN (SYN pkts sent).
     pub syns: u32,
     /// Packets with FIN (FIN pkts sent).
@@ -72,6 +74,8 @@ pub struct Direction {
     pub mss: u16,
     /// It repeated a SYN or FIN with another sequence number.
     pub bad_behaviour: bool,
+    /// Its packets have different IP identifications, so that equal ones mean a copy.
+    pub(crate) counts_ids: bool,
 
     // Changed by a packet with payload.
     /// Bytes of payload (actual data bytes).
@@ -350,11 +354,13 @@ impl Direction {
             idle_max,
             pure_acks,
             remembered,
+            remembered_ticks,
             syns,
             fins,
             resets,
             mss,
             bad_behaviour,
+            counts_ids,
             data_bytes,
             data_packets,
             unique_bytes,
@@ -431,6 +437,7 @@ impl Direction {
             asked_timestamps,
             asked_sack,
             bad_behaviour,
+            counts_ids,
         ] {
             *flag = false;
         }
@@ -441,6 +448,7 @@ impl Direction {
         (*owin, *windows) = (Owin::default(), Windows::default());
         (*rtt, *rtt_full) = (Times::NONE, Times::NONE);
         (*scale, *remembered) = (0, [0; REMEMBERED]);
+        *remembered_ticks = [0; REMEMBERED];
     }
 
     /// Whether it has rare statistics.

@@ -7,6 +7,7 @@
 mod codec;
 
 use crate::connection::Connection;
+use crate::copies::TICK;
 use crate::direction::{Direction, Episodes, Owin, Rare, Windows};
 use crate::key::FlowKey;
 use crate::rtt::{Percentiles, Times};
@@ -156,8 +157,18 @@ impl Direction {
         codec.maybe_time(&mut self.first_data_time);
         codec.maybe_time(&mut self.last_data_time);
         codec.unsigned(&mut self.cumulative_acks);
-        for fingerprint in &mut self.remembered {
-            codec.small(fingerprint);
+        let tick = (self.last_time.unwrap_or(0) >> TICK) as u16;
+        for (print, at) in self.remembered.iter_mut().zip(&mut self.remembered_ticks) {
+            codec.small(print);
+            let mut age = if *print == 0 {
+                0
+            } else {
+                u64::from(tick.wrapping_sub(*at))
+            };
+            codec.unsigned(&mut age);
+            if C::READS && *print != 0 {
+                *at = tick.wrapping_sub(age as u16);
+            }
         }
         short(codec, &mut self.top_id);
     }
@@ -177,6 +188,7 @@ impl Direction {
             &mut self.asked_sack,
             &mut self.data_acked,
             &mut self.bad_behaviour,
+            &mut self.counts_ids,
         ]);
         octet(codec, &mut self.scale);
         short(codec, &mut self.mss);

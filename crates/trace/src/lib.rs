@@ -47,6 +47,7 @@ pub mod capture;
 mod clock;
 pub mod columns;
 mod connection;
+mod copies;
 mod direction;
 mod frozen;
 pub mod graph;

@@ -3,7 +3,7 @@
 //! RFC 9293, RFC 7323, RFC 2018, RFC 2883, RFC 3168. Start reading at `Connection::receive`.
 
 use crate::connection::Connection;
-use crate::direction::{Direction, REMEMBERED};
+use crate::direction::Direction;
 use crate::segment::Segment;
 use crate::segments::{Acknowledged, Insertion};
 use crate::verdict::{AckKind, Sample, Verdict};
@@ -80,7 +80,7 @@ impl Connection {
             ..Verdict::default()
         };
         arrive(this, segment, layers);
-        verdict.hardware_duplicate = this.is_copy(segment);
+        verdict.hardware_duplicate = this.is_copy(other, segment);
         let flags = SYN_FIN_RST & segment.flags;
         if flags != 0 {
             this.flagged(segment);
@@ -153,7 +153,11 @@ fn stalled(this: &mut Direction, other: &mut Direction, gap: i64) {
 /// The updates that every packet makes.
 fn arrive(this: &mut Direction, segment: &Segment, layers: &[Layer]) {
     match this.last_time {
-        Some(last) => this.idle_max = this.idle_max.max(segment.time.saturating_sub(last)),
+        Some(last) => {
+            let silence = segment.time.saturating_sub(last);
+            this.idle_max = this.idle_max.max(silence);
+            this.forget_after(silence);
+        }
         None => {
             this.first_sequence = Some(segment.sequence);
             if !layers.is_empty() {
@@ -210,36 +214,6 @@ fn printed(layers: &[Layer]) -> String {
 }
 
 impl Direction {
-    /// Whether the packet is a copy of one of the last few: the same IP identification, sequence and acknowledgement
-    /// numbers, length, window, flags and checksum. Without an identification, a copy cannot be distinguished from a
-    /// retransmission.
-    #[inline]
-    fn is_copy(&mut self, segment: &Segment) -> bool {
-        if segment.id == 0 {
-            return false;
-        }
-        let mix = |hash: u32, word: u32| (hash ^ word).wrapping_mul(0x9e37_79b1).rotate_left(13);
-        let mut print = mix(
-            u32::from(segment.id) << 16 | u32::from(segment.checksum),
-            segment.sequence,
-        );
-        print = mix(print, segment.acknowledgment);
-        print = mix(
-            print,
-            segment.payload << 8 ^ u32::from(segment.flags) << 16 ^ u32::from(segment.window),
-        )
-        .max(1 << 4)
-            >> 4;
-        // A copy has no new data, so a packet with new data is none.
-        let brings = segment.payload > 0 && self.offset(segment.end()) > self.segments.top()
-            || segment.ack() && self.ack != Some(segment.acknowledgment);
-        if !brings && self.remembered.contains(&print) {
-            return true;
-        }
-        self.remembered[self.packets as usize % REMEMBERED] = print;
-        false
-    }
-
     /// SYN, FIN, RST.
     #[inline(never)]
     fn flagged(&mut self, segment: &Segment) {
@@ -339,6 +313,7 @@ impl Direction {
         let found = self.segments.insert(first, length, segment.time);
         if found.overlap == 0 && !found.fills {
             self.unique_bytes += u64::from(segment.payload);
+            self.counts_ids &= segment.id != self.top_id;
             self.top_id = segment.id;
             return Sending::default();
         }

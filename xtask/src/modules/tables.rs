@@ -258,6 +258,7 @@ pub(super) const TABLES: &[Inside] = &[
             "connection",
             "verdict",
             "direction",
+            "copies",
             "frozen",
             "columns",
             "segments",

@@ -72,7 +72,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("out_of_order_packets", "packets", "outoforder pkts", Count(|row| row.this.out_of_order_packets),
         "Packets that are out of order in the capture and are not retransmissions."),
     column("hardware_duplicates", "packets", "hardware dups", Count(|row| row.this.hardware_duplicates),
-        "Exact copies of a packet in the capture, for example from a mirror port."),
+        "Exact copies of a packet that the capture contains within 20 ms, for example from a mirror port."),
     column("truncated_bytes", "bytes", "truncated data", Count(|row| row.this.truncated_bytes),
         "Payload bytes that the capture cut off."),
     column("truncated_packets", "packets", "truncated packets", Count(|row| row.this.truncated_packets),

@@ -40,6 +40,13 @@ impl Flight {
         self.tree.as_ref().map_or(0, |tree| tree.len)
     }
 
+    /// The lowest segment.
+    pub(super) fn lowest(&self) -> Option<&Sent> {
+        let tree = self.tree.as_ref();
+        let older = tree.and_then(|tree| tree.chunks.first_key_value());
+        older.map_or(&self.ring, |(_, chunk)| chunk).front()
+    }
+
     /// Adds a segment above all others.
     pub(super) fn push(&mut self, sent: Sent) {
         if self.ring.len() >= 2 * CHUNK {

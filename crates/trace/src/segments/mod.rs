@@ -124,6 +124,11 @@ impl Segments {
         self.flight.len()
     }
 
+    /// The lowest segment in flight.
+    pub(crate) fn lowest(&self) -> Option<&Sent> {
+        self.flight.lowest()
+    }
+
     /// Segments and gaps that were forgotten because there were too many. Their retransmissions are still counted, but
     /// not timed.
     #[must_use]

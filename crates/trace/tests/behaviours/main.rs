@@ -3,6 +3,7 @@
 
 mod acknowledgments;
 mod bounds;
+mod copies;
 mod encapsulations;
 mod loss;
 mod memory;
