@@ -42,7 +42,7 @@ pub struct Direction {
     pub window: u32,
     /// Acknowledgement number plus window of the last ACK.
     pub window_end: u32,
-    /// Sum, count and bounds of the bytes in flight, taken at each segment that leaves some in flight.
+    /// Sum, count and bounds of the bytes in flight, taken at each segment that leaves some in flight. Their integral.
     pub owin: Owin,
     /// Windows advertised.
     pub windows: Windows,
@@ -271,12 +271,34 @@ pub struct Owin {
     pub total: u64,
     /// How many samples (avg owin).
     pub count: u64,
-    /// Sum of bytes times nanoseconds (wavg owin, over the connection's time).
+    /// The integral of the bytes in flight over time, until they last changed, in bytes times nanoseconds.
     pub byte_nanoseconds: u128,
-    /// Last sample.
+    /// Bytes in flight since then.
     pub last: u64,
-    /// Its time.
-    pub last_time: Option<i64>,
+    /// When they last changed; 0 if none are in flight.
+    pub last_time: i64,
+}
+
+impl Owin {
+    /// From `time` on, `in_flight` bytes are in flight.
+    #[inline]
+    pub(crate) fn weigh(&mut self, time: i64, in_flight: u64) {
+        // Time stamps that run backwards must not make an interval count twice.
+        let time = time.max(self.last_time);
+        let lasted = time.wrapping_sub(self.last_time) as u64;
+        let area = u128::from(self.last) * u128::from(lasted);
+        self.byte_nanoseconds = self.byte_nanoseconds.wrapping_add(area);
+        self.last = in_flight;
+        self.last_time = if in_flight > 0 { time } else { 0 };
+    }
+
+    /// The integral of the bytes in flight over time until `end` (wavg owin, over the connection's time).
+    #[must_use]
+    pub fn byte_nanoseconds_until(&self, end: i64) -> u128 {
+        let mut owin = *self;
+        owin.weigh(end, 0);
+        owin.byte_nanoseconds
+    }
 }
 
 /// Durations of a condition.

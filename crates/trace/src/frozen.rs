@@ -294,7 +294,7 @@ impl Owin {
             self.byte_nanoseconds = u128::from(halves[1]) << 64 | u128::from(halves[0]);
         }
         codec.unsigned(&mut self.last);
-        codec.maybe_time(&mut self.last_time);
+        codec.time(&mut self.last_time);
     }
 }
 

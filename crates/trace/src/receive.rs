@@ -115,6 +115,9 @@ impl Connection {
             if segment.ack() {
                 other.acknowledged_by_reset(segment, verdict);
             }
+            // Neither end waits for its data any more.
+            this.owin.weigh(segment.time, 0);
+            other.owin.weigh(segment.time, 0);
             return;
         }
         if segment.ack() {
@@ -131,6 +134,9 @@ impl Connection {
             && !verdict.keep_alive
         {
             verdict.in_flight = Some(this.sample_in_flight(segment));
+        }
+        if segment.payload > 0 && !segment.syn() {
+            this.weigh_sent(segment);
         }
     }
 }
@@ -429,8 +435,10 @@ impl Direction {
         if plain {
             self.pure_acks += 1;
         }
-        if ack > other.segments.acked() {
+        let acked = other.segments.acked();
+        if ack > acked {
             let covered = other.segments.acknowledge(ack);
+            other.weigh_acknowledged(acked, segment.time);
             if covered.segments > 0 {
                 other.acknowledged(segment, &covered, verdict);
             }
@@ -468,6 +476,20 @@ impl Direction {
         }
         self.ack = Some(segment.acknowledgment);
         self.ack_time = Some(segment.time);
+    }
+
+    /// Its data was acknowledged, beyond `acked`, the highest acknowledgement before: less is in flight from now on.
+    #[inline]
+    fn weigh_acknowledged(&mut self, acked: u64, time: i64) {
+        let now = self.segments.acked();
+        let in_flight = if now == acked {
+            self.owin.last
+        } else if acked == 0 {
+            self.segments.top().saturating_sub(now)
+        } else {
+            self.owin.last.saturating_sub(now - acked)
+        };
+        self.owin.weigh(time, in_flight);
     }
 
     /// The other end refused or aborted the connection. Its reset acknowledges this end's data if it is acceptable
@@ -611,12 +633,19 @@ impl Direction {
             owin.total += in_flight;
             owin.count += 1;
         }
-        if let Some(last) = owin.last_time {
-            let lasted = segment.time.saturating_sub(last).max(0);
-            owin.byte_nanoseconds += u128::from(owin.last) * lasted as u128;
-        }
-        owin.last = in_flight;
-        owin.last_time = Some(segment.time);
         in_flight
+    }
+
+    /// Payload was sent: from now on, so much is in flight.
+    fn weigh_sent(&mut self, segment: &Segment) {
+        let acked = self.segments.acked();
+        let in_flight = if acked == 0 {
+            u64::from(segment.payload)
+        } else {
+            // The FIN is no byte.
+            let end = acked + u64::from(segment.fin());
+            self.segments.top().saturating_sub(end)
+        };
+        self.owin.weigh(segment.time, in_flight);
     }
 }

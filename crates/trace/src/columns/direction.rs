@@ -128,7 +128,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("owin_avg", "bytes", "avg owin", Real(owin_avg),
         "Mean number of bytes in flight, sampled after each packet from the sender; samples of 0 are not counted."),
     column("owin_weighted_avg", "bytes", "wavg owin", Real(owin_weighted),
-        "Time-weighted mean of the bytes in flight over the whole connection, including the times with 0 bytes in flight."),
+        "Integral of the bytes in flight over time, divided by the length of the connection. The bytes in flight change with each segment of the sending end and with each ACK of the receiving end."),
     column("owin_max", "bytes", "max owin", Maybe(|row| known(row.this.owin.max)),
         "Largest number of bytes in flight."),
     column("initial_window_bytes", "bytes", "initial window", Count(|row| row.this.initial_bytes),
@@ -270,7 +270,7 @@ fn owin_avg(row: &Row<'_>) -> Option<f64> {
 /// exceeds the total time.
 fn owin_weighted(row: &Row<'_>) -> Option<f64> {
     let (owin, elapsed) = (&row.this.owin, row.connection.elapsed());
-    let weighted = owin.byte_nanoseconds as f64 / elapsed as f64;
+    let weighted = owin.byte_nanoseconds_until(row.connection.last_time) as f64 / elapsed as f64;
     (elapsed > 0 && owin.count > 0).then(|| weighted.min(owin.max as f64))
 }
 

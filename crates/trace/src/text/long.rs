@@ -68,7 +68,7 @@ pub(super) fn statistics(
     handshake(sheet, both)?;
     sizes(sheet, both)?;
     if options.owin {
-        owin(sheet, both, connection.elapsed())?;
+        owin(sheet, both, connection)?;
     }
     stream(sheet, both)?;
     timing(sheet, connection, end)?;
@@ -145,7 +145,7 @@ fn sizes(sheet: &mut Sheet<'_>, both: Both<'_>) -> fmt::Result {
     sheet.counts("avg win adv", "bytes", average)
 }
 
-fn owin(sheet: &mut Sheet<'_>, both: Both<'_>, elapsed: i64) -> fmt::Result {
+fn owin(sheet: &mut Sheet<'_>, both: Both<'_>, connection: &Connection) -> fmt::Result {
     sheet.counts("max owin", "bytes", both.map(|d| d.owin.max))?;
     sheet.counts("min non-zero owin", "bytes", both.map(|d| d.owin.min))?;
     let average = both.map(|d| {
@@ -156,11 +156,15 @@ fn owin(sheet: &mut Sheet<'_>, both: Both<'_>, elapsed: i64) -> fmt::Result {
             .unwrap_or(0)
     });
     sheet.counts("avg owin", "bytes", average)?;
+    let elapsed = connection.elapsed();
     if elapsed <= 0 {
         return sheet.texts("wavg owin", "", [format_args!("NA"), format_args!("NA")]);
     }
     let elapsed = elapsed as u128;
-    let weighted = both.map(|d| ((d.owin.byte_nanoseconds + elapsed / 2) / elapsed) as u64);
+    let weighted = both.map(|d| {
+        let sum = d.owin.byte_nanoseconds_until(connection.last_time);
+        ((sum + elapsed / 2) / elapsed) as u64
+    });
     sheet.counts("wavg owin", "bytes", weighted)
 }
 

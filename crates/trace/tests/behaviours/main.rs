@@ -5,6 +5,7 @@ mod acknowledgments;
 mod bounds;
 mod copies;
 mod encapsulations;
+mod flight;
 mod loss;
 mod memory;
 mod partitions;
