@@ -98,7 +98,7 @@ pub struct Direction {
     pub initial_packets: u64,
     /// Time of the first packet with payload.
     pub first_data_time: Option<i64>,
-    /// Its initial sequence number, as sequence offset; `None` before its SYN.
+    /// Its initial sequence number, as sequence offset; `None` before its SYN. Of several, the acknowledged one.
     pub syn: Option<u64>,
     /// Offset of the byte in the last zero-window probe, until it is acknowledged; 0 if there is none.
     pub(crate) probed: u64,

@@ -228,9 +228,13 @@ impl Direction {
         }
         if segment.syn() {
             let offset = self.offset(segment.sequence);
-            self.bad_behaviour |= self.syn.is_some_and(|syn| syn != offset);
             self.syns = self.syns.saturating_add(1);
-            self.syn = Some(offset);
+            if self.syn.is_some_and(|syn| syn != offset) {
+                self.bad_behaviour = true;
+                self.renumber(segment.sequence);
+            } else {
+                self.syn = Some(offset);
+            }
         }
         if segment.fin() {
             let offset = self.offset(segment.sequence) + u64::from(segment.payload);
@@ -238,6 +242,15 @@ impl Direction {
             self.fins = self.fins.saturating_add(1);
             // The first one counts, unless the second is above it.
             self.fin = Some(self.fin.map_or(offset, |fin| fin.max(offset)));
+        }
+    }
+
+    /// It has sent a SYN with another number than before, which counts unless one is acknowledged or data was sent.
+    #[cold]
+    fn renumber(&mut self, sequence: u32) {
+        if self.segments.acked() == 0 && self.unique_bytes == 0 {
+            self.segments.clear();
+            self.syn = Some(self.offset(sequence));
         }
     }
 
@@ -301,6 +314,10 @@ impl Direction {
         let flags = u32::from(segment.syn()) + u32::from(segment.fin());
         let length = segment.payload + flags;
         self.keep_alive_pending = false;
+        if segment.syn() && self.syn != Some(first) {
+            // A SYN with another number than the acknowledged one is not part of the stream.
+            return Sending::default();
+        }
         if length == 1 && segment.payload == 1 {
             if self.is_keep_alive(first) {
                 self.keep_alive_pending = true;
@@ -430,7 +447,10 @@ impl Direction {
 
     /// An ACK that this end sent for the data of `other`.
     fn acknowledge(&mut self, other: &mut Direction, segment: &Segment, verdict: &mut Verdict) {
-        let ack = other.offset(segment.acknowledgment);
+        let mut ack = other.offset(segment.acknowledgment);
+        if other.segments.acked() == 0 && other.bad_behaviour {
+            ack = other.settle_number(segment.acknowledgment);
+        }
         let plain = segment.payload == 0 && segment.flags & SYN_FIN_RST == 0;
         if plain {
             self.pure_acks += 1;
@@ -476,6 +496,17 @@ impl Direction {
         }
         self.ack = Some(segment.acknowledgment);
         self.ack_time = Some(segment.time);
+    }
+
+    /// It has sent SYNs with two numbers, and now the first of them may be acknowledged, which then counts. Returns the
+    /// acknowledgement as offset.
+    #[cold]
+    fn settle_number(&mut self, acknowledgment: u32) -> u64 {
+        let first = acknowledgment.wrapping_sub(1);
+        if self.first_sequence == Some(first) && self.syn.is_some_and(|syn| syn as u32 != first) {
+            self.renumber(first);
+        }
+        self.offset(acknowledgment)
     }
 
     /// Its data was acknowledged, beyond `acked`, the highest acknowledgement before: less is in flight from now on.

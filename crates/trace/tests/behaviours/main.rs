@@ -6,6 +6,7 @@ mod bounds;
 mod copies;
 mod encapsulations;
 mod flight;
+mod handshakes;
 mod loss;
 mod memory;
 mod partitions;
