@@ -301,8 +301,8 @@ impl Direction {
         self.keep_alive_pending = segment.ack()
             && !segment.rst()
             && self.segments.acked() > 0
-            && self.segments.acked() == self.segments.top()
-            && segment.sequence.wrapping_add(1) == self.segments.top() as u32;
+            && self.segments.acked() >= self.segments.top()
+            && segment.sequence.wrapping_add(1) == self.segments.acked() as u32;
         if self.keep_alive_pending {
             self.keep_alives += 1;
         }
@@ -346,7 +346,9 @@ impl Direction {
     /// The byte just below the acknowledged edge, sent again.
     fn is_keep_alive(&self, first: u64) -> bool {
         let segments = &self.segments;
-        segments.acked() > 0 && segments.acked() == segments.top() && first + 1 == segments.top()
+        // In a capture that begins in the middle, the end may not have sent any data yet.
+        let idle = segments.top() == 0 || segments.acked() == segments.top();
+        segments.acked() > 0 && idle && first + 1 == segments.acked()
     }
 
     /// One byte into a zero window, which the receiver may accept or not (RFC 9293 3.8.6.1). It does not count as sent

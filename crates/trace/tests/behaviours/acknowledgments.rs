@@ -83,6 +83,21 @@ fn keep_alives_have_their_own_counter_and_their_answers_are_no_duplicates() {
 }
 
 #[test]
+fn keep_alives_are_seen_in_a_capture_that_begins_in_the_middle() {
+    for length in [0, 1] {
+        let mut script = kept_alive(length);
+        // Without the handshake and the data: only keep-alives and answers.
+        script.segments.drain(..5);
+        let connection = script.connection();
+        // The first one says nothing about itself: nothing is acknowledged yet.
+        let (end, other) = (&connection.a, &connection.b);
+        assert_eq!(end.keep_alives, 5, "of {length} octets");
+        assert_eq!((end.retransmitted_packets, end.probe_packets), (0, 0));
+        assert_eq!((end.duplicate_acks, other.duplicate_acks), (0, 0));
+    }
+}
+
+#[test]
 fn an_octet_that_is_not_acknowledged_is_sent_again_and_no_keep_alive() {
     let mut script = Script::begun();
     script.data(A, 1);
