@@ -1,6 +1,14 @@
 //! Handshakes that are repeated, crossed, or begin again.
 
-use crate::support::{ACK, End::*, RST, SYN, Script, options};
+use crate::support::{ACK, End::*, RST, SYN, Script, connections, options};
+
+/// Continues with new initial sequence numbers on the same ports.
+fn restarted(script: Script, a: u32, b: u32) -> Script {
+    let mut next = Script::starting_at(a, b);
+    next.time = script.time;
+    next.segments = script.segments;
+    next
+}
 
 /// SYN, SYN-ACK with 9,000, SYN-ACK with `second`, and then the handshake and 10,000 bytes with `used`.
 fn two_syn_acks(second: u32, used: u32, before: bool) -> Script {
@@ -45,6 +53,52 @@ fn a_syn_ack_with_another_number_leaves_the_stream_as_it_was() {
             assert_eq!(b.owin.max, 10_000, "{which}");
         }
     }
+}
+
+#[test]
+fn a_new_handshake_on_the_same_ports_is_a_new_connection() {
+    for (a, b) in [
+        (1_500, 5_000_500),
+        (4_000_000_000, 77),
+        (1_000_000, 6_000_000),
+    ] {
+        let mut script = Script::begun();
+        script.data(A, 1_000);
+        script.ack(B);
+        script.data(A, 1_000);
+        script.wait(30_000);
+        let mut script = restarted(script, a, b);
+        script.handshake();
+        script.data(A, 500);
+        script.ack(B);
+        let connections = connections(&script.segments);
+        assert_eq!(connections.len(), 2);
+        let [old, new] = &connections[..] else {
+            unreachable!()
+        };
+        assert_eq!((old.packets, old.a.unique_bytes, old.a.syns), (6, 2_000, 1));
+        assert_eq!((new.packets, new.a.unique_bytes, new.b.syns), (5, 500, 1));
+        assert_eq!(new.a.rtt_handshake, 20_000_000);
+        assert!(!new.a.bad_behaviour && !new.b.bad_behaviour);
+    }
+}
+
+#[test]
+fn a_handshake_after_the_middle_of_a_connection_is_a_new_one_and_a_late_syn_is_not() {
+    let mut script = Script::begun();
+    script.data(A, 1_000);
+    script.ack(B);
+    let whole = script.segments.clone();
+    script.segments.drain(..3);
+    let mut script = restarted(script, 70_000, 90_000);
+    script.handshake();
+    assert_eq!(connections(&script.segments).len(), 2);
+    // The capture has the SYN after its answer.
+    let mut late = whole;
+    late.swap(0, 1);
+    late.swap(1, 2);
+    assert_eq!(late[2].flags, SYN);
+    assert_eq!(connections(&late).len(), 1);
 }
 
 #[test]
