@@ -186,7 +186,7 @@ pub struct Rare {
     pub ce_packets: u64,
     /// Packets with ECE outside the handshake.
     pub ece_packets: u64,
-    /// Packets with CWR.
+    /// Packets with CWR outside the handshake.
     pub cwr_packets: u64,
     /// Times when it advertised a zero window.
     pub zero_windows: Episodes,

@@ -274,9 +274,10 @@ impl Direction {
         if !agreed && !segment.syn() && (self.syns > 0 || !other.asked_scale) {
             (self.scale, other.scale) = (0, 0);
         }
-        if segment.flags & 0xc0 != 0 {
+        // In a SYN, these flags offer ECN (RFC 3168 6.1.1).
+        if segment.flags & 0xc0 != 0 && !segment.syn() {
             self.cwr_packets += u64::from(segment.cwr());
-            self.ece_packets += u64::from(segment.ece() && !segment.syn());
+            self.ece_packets += u64::from(segment.ece());
         }
         if !options.sack().is_empty() {
             self.sacks_sent += 1;

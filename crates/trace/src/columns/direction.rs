@@ -218,7 +218,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("ece_packets", "packets", "", Count(|row| row.this.ece_packets),
         "Packets with the ECE flag, not counting SYNs."),
     column("cwr_packets", "packets", "", Count(|row| row.this.cwr_packets),
-        "Packets with the CWR flag."),
+        "Packets with the CWR flag, not counting SYNs."),
 ];
 
 /// A number that is absent if it is 0.

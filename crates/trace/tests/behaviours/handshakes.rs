@@ -1,6 +1,6 @@
 //! Handshakes that are repeated, crossed, or begin again.
 
-use crate::support::{ACK, End::*, RST, SYN, Script, connections, options};
+use crate::support::{ACK, End, End::*, RST, SYN, Script, connections, options};
 
 /// Continues with new initial sequence numbers on the same ports.
 fn restarted(script: Script, a: u32, b: u32) -> Script {
@@ -99,6 +99,28 @@ fn a_handshake_after_the_middle_of_a_connection_is_a_new_one_and_a_late_syn_is_n
     late.swap(1, 2);
     assert_eq!(late[2].flags, SYN);
     assert_eq!(connections(&late).len(), 1);
+}
+
+#[test]
+fn ecn_flags_of_a_handshake_count_neither_as_ece_nor_as_cwr() {
+    const ECE: u16 = 0x40;
+    const CWR: u16 = 0x80;
+    let mut script = Script::new();
+    script.flags(A, SYN | ECE | CWR);
+    script.flags(B, SYN | ACK | ECE);
+    script.ack(A);
+    script.data(A, 100).flags |= CWR;
+    script.ack(B).flags |= ECE;
+    let connection = script.connection();
+    let counts = |end: End| {
+        let direction = if end == A {
+            &connection.a
+        } else {
+            &connection.b
+        };
+        (direction.ece_packets, direction.cwr_packets)
+    };
+    assert_eq!((counts(A), counts(B)), ((0, 1), (1, 0)));
 }
 
 #[test]
