@@ -48,7 +48,7 @@ pub struct Direction {
     pub windows: Windows,
     /// The sequence number after the last byte of the last packet.
     pub latest: u32,
-    /// Shift of its windows (adv wind scale); 0 if either SYN lacks the option.
+    /// Shift of its windows (adv wind scale); 0 if either SYN lacks the option. In use only if both SYNs are known.
     pub scale: u8,
     /// Its SYN has the window scale option, RFC 7323.
     pub asked_scale: bool,

@@ -254,7 +254,8 @@ impl Direction {
         }
     }
 
-    /// TCP options and ECN. True if the packet's window is scaled: it is no SYN, and neither SYN lacks the option.
+    /// TCP options and ECN. True if the packet's window is scaled: it is no SYN, and both SYNs are known to have the
+    /// option.
     fn options(&mut self, other: &mut Direction, segment: &Segment) -> bool {
         let options = &segment.options;
         if let Some(mss) = options.mss {
@@ -269,9 +270,9 @@ impl Direction {
         }
         self.asked_timestamps |= options.timestamps;
         self.asked_sack |= options.sack_permitted;
-        // If an end's SYN is not in the capture, the other end's decides.
-        let agreed = self.asked_scale && (other.asked_scale || other.syns == 0);
-        if !agreed && !segment.syn() && (self.syns > 0 || !other.asked_scale) {
+        // If an end's SYN is not in the capture, nobody knows whether it has the option (RFC 7323 2.2).
+        let agreed = self.asked_scale && other.asked_scale;
+        if !agreed && !segment.syn() && self.syns > 0 && other.syns > 0 {
             (self.scale, other.scale) = (0, 0);
         }
         // In a SYN, these flags offer ECN (RFC 3168 6.1.1).

@@ -88,8 +88,8 @@ pub(super) const COLUMNS: &[Column] = &[
 
     column("asked_window_scale", "", "req 1323 ws/ts", Flag(|row| row.this.asked_scale),
         "True if the sending end's SYN offered window scaling (RFC 7323)."),
-    column("window_scale", "bits", "adv wind scale", Maybe(|row| row.this.asked_scale.then_some(row.this.scale.into())),
-        "Window scale in use; absent if the sending end did not offer window scaling. If only the sending end offered window scaling, the window scale is 0."),
+    column("window_scale", "bits", "adv wind scale", Maybe(window_scale),
+        "Window scale in use. If only the sending end offered window scaling, the window scale is 0. The window scale is absent if the sending end did not offer window scaling, or if one of the two SYNs is not in the capture. Without a window scale, headend reports windows as they were sent."),
     column("asked_timestamps", "", "req 1323 ws/ts", Flag(|row| row.this.asked_timestamps),
         "True if the sending end sent the time stamp option (RFC 7323)."),
     column("asked_sack", "", "req sack", Flag(|row| row.this.asked_sack),
@@ -241,6 +241,12 @@ fn segment_avg(row: &Row<'_>) -> Option<f64> {
     } = *row.this;
     let bounds = (segment_min.into(), segment_max.into());
     mean(data_bytes as f64, data_packets, bounds)
+}
+
+/// Unknown if one of the SYNs is.
+fn window_scale(row: &Row<'_>) -> Option<u64> {
+    let known = row.connection.syns() == 2 && row.this.asked_scale;
+    known.then_some(row.this.scale.into())
 }
 
 /// Some windows were zero if ACKs with zero windows were counted, or if the mean of all windows is

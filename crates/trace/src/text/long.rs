@@ -120,7 +120,9 @@ fn handshake(sheet: &mut Sheet<'_>, both: Both<'_>) -> fmt::Result {
         sheet.texts("req 1323 ws/ts", "", pair)?;
     }
     if scale {
-        sheet.counts("adv wind scale", "", both.map(|d| d.scale))?;
+        let agreed = a.asked_scale && b.asked_scale;
+        let scales = both.map(|d| if agreed { d.scale } else { 0 });
+        sheet.counts("adv wind scale", "", scales)?;
     }
     if a.asked_sack || b.asked_sack || sheet.is_separated() {
         let [a, b] = both.map(|d| letter(d.asked_sack));

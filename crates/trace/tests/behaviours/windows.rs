@@ -91,14 +91,21 @@ fn windows_are_scaled_when_both_ends_asked_and_never_by_more_than_fourteen() {
 }
 
 #[test]
-fn windows_of_an_end_whose_peers_syn_was_not_captured_are_scaled() {
-    let mut script = Script::begun();
-    script.segments[0].options = options(&[3, 3, 5]);
-    script.data(A, 10);
-    script.ack(B);
-    script.segments.remove(1);
-    let connection = script.connection();
-    assert_eq!((connection.a.window, connection.b.window), (256_000, 8_000));
+fn windows_are_as_sent_if_one_of_the_syns_was_not_captured() {
+    for missing in [0, 1] {
+        let mut script = Script::begun();
+        for segment in [0, 1] {
+            script.segments[segment].options = options(&[3, 3, 5]);
+        }
+        script.data(A, 10);
+        script.ack(B);
+        script.segments.remove(missing);
+        let connection = script.connection();
+        // End `a` sent the first packet that the capture has.
+        let scales = (connection.a.scale, connection.b.scale);
+        assert_eq!((connection.a.window, connection.b.window), (8_000, 8_000));
+        assert_eq!(scales, (5, 0), "the shift that one end announced");
+    }
 }
 
 #[test]
