@@ -334,6 +334,10 @@ impl Direction {
             // Data in a reset is for people to read (RFC 9293 3.10.7), and its sequence number may be anything.
             return Sending::default();
         }
+        if segment.syn() && segment.ack() && self.ack.is_none() && self.syns > 1 && length == 1 {
+            // Both ends opened at once: the SYN-ACK answers the other's SYN and repeats the own one (RFC 9293 3.5).
+            return Sending::default();
+        }
         let above = self.segments.top();
         let found = self.segments.insert(first, length, segment.time);
         if found.overlap == 0 && !found.fills {

@@ -102,6 +102,32 @@ fn a_handshake_after_the_middle_of_a_connection_is_a_new_one_and_a_late_syn_is_n
 }
 
 #[test]
+fn both_syn_acks_of_a_simultaneous_open_are_no_retransmissions() {
+    let mut script = Script::new();
+    script.flags(A, SYN);
+    script.flags(B, SYN);
+    script.wait(18);
+    script.flags(A, SYN | ACK).sequence -= 1;
+    script.flags(B, SYN | ACK).sequence -= 1;
+    let syn_acks = &mut script.segments[2..];
+    (syn_acks[0].acknowledgment, syn_acks[1].acknowledgment) = (5_000_001, 1_001);
+    for end in [A, B] {
+        script.octets(end, 1, 101);
+    }
+    let connection = script.connection();
+    for (direction, answered) in [(&connection.a, 21_000_000), (&connection.b, 19_000_000)] {
+        assert_eq!(direction.retransmitted_packets, 0);
+        assert_eq!(
+            (direction.retransmitted_bytes, direction.unique_bytes),
+            (0, 100)
+        );
+        assert_eq!((direction.syns, direction.bad_behaviour), (2, false));
+        assert_eq!(direction.rtt.max, answered);
+        assert_eq!(direction.rtt_ambiguous.count, 0);
+    }
+}
+
+#[test]
 fn ecn_flags_of_a_handshake_count_neither_as_ece_nor_as_cwr() {
     const ECE: u16 = 0x40;
     const CWR: u16 = 0x80;
