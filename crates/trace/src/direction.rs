@@ -92,7 +92,7 @@ pub struct Direction {
     pub segment_max: u32,
     /// Smallest payload that is not empty (min segm size); 0 if there is none.
     pub segment_min: u32,
-    /// Payload bytes before the first ACK for payload (initial window).
+    /// Payload bytes sent for the first time before the first ACK for payload (initial window).
     pub initial_bytes: u64,
     /// Packets with these bytes.
     pub initial_packets: u64,

@@ -48,6 +48,8 @@ struct Sending {
     retransmitted: u32,
     out_of_order: bool,
     probe: bool,
+    /// Bytes that the capture has for the first time count as retransmitted.
+    late: bool,
 }
 
 impl Connection {
@@ -124,7 +126,7 @@ impl Connection {
             this.acknowledge(other, segment, verdict);
         }
         this.advertise(segment, verdict.window, scaled);
-        if segment.payload > 0 && !this.data_acked && sending.retransmitted == 0 {
+        if segment.payload > 0 && !this.data_acked && (sending.retransmitted == 0 || sending.late) {
             this.initial_bytes += u64::from(segment.payload);
             this.initial_packets += 1;
         }
@@ -418,6 +420,7 @@ impl Direction {
             }
             // Data lost before the point of capture is retransmitted, though the capture has it for the first time.
             self.segments.mark_again(first);
+            sending.late = true;
         }
         sending.retransmitted = if fills { length } else { found.overlap };
         self.retransmitted_packets += 1;

@@ -132,7 +132,7 @@ pub(super) const COLUMNS: &[Column] = &[
     column("owin_max", "bytes", "max owin", Maybe(|row| known(row.this.owin.max)),
         "Largest number of bytes in flight."),
     column("initial_window_bytes", "bytes", "initial window", Count(|row| row.this.initial_bytes),
-        "Payload bytes that the sending end sent before the receiving end acknowledged any payload."),
+        "Payload bytes that the sending end sent for the first time before the receiving end acknowledged any payload."),
     column("initial_window_packets", "packets", "initial window", Count(|row| row.this.initial_packets),
         "Packets with payload that the sending end sent before the receiving end acknowledged any payload."),
 

@@ -128,6 +128,19 @@ fn both_syn_acks_of_a_simultaneous_open_are_no_retransmissions() {
 }
 
 #[test]
+fn first_data_that_the_capture_has_late_is_in_the_initial_window() {
+    let mut script = Script::begun();
+    script.octets(B, 1_001, 2_001);
+    script.wait(300);
+    script.octets(B, 1, 1_001);
+    script.octets(B, 1, 1_001);
+    script.ack_of(A, 2_001);
+    let b = script.connection().b;
+    assert_eq!((b.initial_bytes, b.initial_packets), (2_000, 2));
+    assert_eq!(b.retransmitted_packets, 2);
+}
+
+#[test]
 fn ecn_flags_of_a_handshake_count_neither_as_ece_nor_as_cwr() {
     const ECE: u16 = 0x40;
     const CWR: u16 = 0x80;
