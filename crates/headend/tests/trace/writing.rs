@@ -27,7 +27,6 @@ fn graphs_are_written_for_the_chosen_connections() {
 #[test]
 fn pictures_take_the_place_of_xplot_files() {
     let home = Home::new("pictures").with("fast_reuse.dmp.gz");
-    std::fs::create_dir(home.0.join("out")).unwrap();
     home.good("--svg --html -o2 --output_dir=out fast_reuse.dmp.gz");
     assert!(home.text("out/c2d_tsg.svg").contains("<svg"));
     assert!(home.text("out/c2d.html").contains("<html"));
@@ -39,10 +38,22 @@ fn pictures_take_the_place_of_xplot_files() {
 }
 
 #[test]
+fn the_directory_of_the_graphs_is_made_with_those_above_it() {
+    let home = Home::new("directory").with("fast_reuse.dmp.gz");
+    home.good("-S -o1 --output_dir=new/graphs fast_reuse.dmp.gz");
+    assert!(home.has("new/graphs/a2b_tsg.xpl"));
+    // A second run finds the directory.
+    home.good("-R -o1 --output_dir=new/graphs fast_reuse.dmp.gz");
+    assert!(home.has("new/graphs/a2b_rtt.xpl"));
+}
+
+#[test]
 fn a_file_that_cannot_be_written_fails() {
     let home = Home::new("unwritable").with("fast_reuse.dmp.gz");
+    // A file has the name of the directory.
+    std::fs::write(home.0.join("nowhere"), "").unwrap();
     for flags in [
-        "-S --output_dir=nowhere",
+        "-S --output_dir=nowhere/x",
         "-Onowhere/x",
         "--parquet nowhere/x",
     ] {

@@ -10,6 +10,7 @@ mod warn;
 
 use std::io::Write as _;
 
+use anyhow::Context as _;
 use trace::text::letters;
 use trace::udp::{Datagram, FLOWS_MAX, Flows};
 use trace::xplot::{FileId, Plots, Sink as _};
@@ -122,17 +123,29 @@ impl<'a> Watchers<'a> {
             live: live.then(Live::default),
             args,
         };
+        let names_files = watchers.names_files();
+        if let Some(directory) = &low.output_dir
+            && names_files
+        {
+            std::fs::create_dir_all(directory)
+                .with_context(|| format!("cannot write {}", directory.display()))?;
+        }
         let wanted = watchers.flows.is_some()
             || watchers.warn.is_some()
             || watchers.print.is_some()
             || watchers.save.is_some()
-            || watchers.contents.is_some()
-            || watchers.rtt.is_some()
-            || watchers.plots.is_some()
-            || watchers.pictures.is_some()
+            || names_files
             || watchers.live.is_some()
             || low.checksum;
         Ok(wanted.then_some(watchers))
+    }
+
+    /// Whether any of them writes files whose names headend chooses.
+    fn names_files(&self) -> bool {
+        self.contents.is_some()
+            || self.rtt.is_some()
+            || self.plots.is_some()
+            || self.pictures.is_some()
     }
 
     /// The text printed since the last call.
