@@ -283,9 +283,11 @@ impl Analyzer {
         let connection = &mut hot.connection;
         let many = connection.a.segments.many() + connection.b.segments.many();
         let mut verdict = Verdict::default();
-        connection.receive(segment, layers, &mut verdict);
         if O::WANTED {
+            connection.receive::<true>(segment, layers, &mut verdict);
             observer.observe(connection, segment, &verdict);
+        } else {
+            connection.receive::<false>(segment, layers, &mut verdict);
         }
         let now = connection.a.segments.many() + connection.b.segments.many();
         if now != many {

@@ -1,11 +1,9 @@
 //! One direction of a connection: the data one end sent, and the other end's acknowledgements of it.
 
+use crate::prints::Prints;
 use crate::rtt::{Percentiles, Times};
 use crate::segments::Segments;
 use core::ops::{Deref, DerefMut};
-
-/// Number of packets whose fingerprints are kept, to distinguish copies of a packet from retransmissions.
-pub(crate) const REMEMBERED: usize = 8;
 
 /// Statistics of one direction: the data that one end sent.
 ///
@@ -60,10 +58,8 @@ pub struct Direction {
     pub idle_max: i64,
     /// Packets with only an ACK (pure acks sent).
     pub pure_acks: u64,
-    /// Fingerprints of its last packets; 0 for none.
-    pub(crate) remembered: [u32; REMEMBERED],
-    /// When they were sent.
-    pub(crate) remembered_ticks: [u16; REMEMBERED],
+    /// Its last packets, to recognize copies of them.
+    pub(crate) prints: Prints,
     /// Packets with SYN (SYN pkts sent).
     pub syns: u32,
     /// Packets with FIN (FIN pkts sent).
@@ -74,8 +70,6 @@ pub struct Direction {
     pub mss: u16,
     /// It repeated a SYN or FIN with another sequence number.
     pub bad_behaviour: bool,
-    /// Its packets have different IP identifications, so that equal ones mean a copy.
-    pub(crate) counts_ids: bool,
 
     // Changed by a packet with payload.
     /// Bytes of payload (actual data bytes).
@@ -271,33 +265,37 @@ pub struct Owin {
     pub total: u64,
     /// How many samples (avg owin).
     pub count: u64,
-    /// The integral of the bytes in flight over time, until they last changed, in bytes times nanoseconds.
-    pub byte_nanoseconds: u128,
-    /// Bytes in flight since then.
+    /// Bytes in flight now.
     pub last: u64,
-    /// When they last changed; 0 if none are in flight.
-    pub last_time: i64,
+    /// The sum over all changes of the bytes in flight: by how many bytes there were fewer, times when, in nanoseconds.
+    /// With no bytes in flight, this is their integral over time.
+    pub(crate) byte_nanoseconds: i128,
 }
 
 impl Owin {
     /// From `time` on, `in_flight` bytes are in flight.
     #[inline]
     pub(crate) fn weigh(&mut self, time: i64, in_flight: u64) {
-        // Time stamps that run backwards must not make an interval count twice.
-        let time = time.max(self.last_time);
-        let lasted = time.wrapping_sub(self.last_time) as u64;
-        let area = u128::from(self.last) * u128::from(lasted);
-        self.byte_nanoseconds = self.byte_nanoseconds.wrapping_add(area);
+        let fewer = self.last.wrapping_sub(in_flight) as i64;
+        let product = i128::from(fewer) * i128::from(time);
+        self.byte_nanoseconds = self.byte_nanoseconds.wrapping_add(product);
         self.last = in_flight;
-        self.last_time = if in_flight > 0 { time } else { 0 };
     }
 
-    /// The integral of the bytes in flight over time until `end` (wavg owin, over the connection's time).
+    /// The integral of the bytes in flight over time until `end`, in nanoseconds (wavg owin, over the connection's
+    /// time). Time stamps may run backwards; what they add to the integral, they take away again.
     #[must_use]
     pub fn byte_nanoseconds_until(&self, end: i64) -> u128 {
         let mut owin = *self;
         owin.weigh(end, 0);
-        owin.byte_nanoseconds
+        owin.byte_nanoseconds.try_into().unwrap_or(0)
+    }
+
+    /// The opposite: the integral until `end` is that.
+    pub(crate) fn set_until(&mut self, end: i64, byte_nanoseconds: i128) {
+        let in_flight = core::mem::take(&mut self.last);
+        self.byte_nanoseconds = byte_nanoseconds;
+        self.weigh(end, in_flight);
     }
 }
 
@@ -375,14 +373,12 @@ impl Direction {
             asked_sack,
             idle_max,
             pure_acks,
-            remembered,
-            remembered_ticks,
+            prints,
             syns,
             fins,
             resets,
             mss,
             bad_behaviour,
-            counts_ids,
             data_bytes,
             data_packets,
             unique_bytes,
@@ -459,7 +455,6 @@ impl Direction {
             asked_timestamps,
             asked_sack,
             bad_behaviour,
-            counts_ids,
         ] {
             *flag = false;
         }
@@ -469,8 +464,7 @@ impl Direction {
         (*ack, *first_sequence, *syn, *fin) = (None, None, None, None);
         (*owin, *windows) = (Owin::default(), Windows::default());
         (*rtt, *rtt_full) = (Times::NONE, Times::NONE);
-        (*scale, *remembered) = (0, [0; REMEMBERED]);
-        *remembered_ticks = [0; REMEMBERED];
+        (*scale, *prints) = (0, Prints::default());
     }
 
     /// Whether it has rare statistics.

@@ -7,9 +7,9 @@
 mod codec;
 
 use crate::connection::Connection;
-use crate::copies::TICK;
 use crate::direction::{Direction, Episodes, Owin, Rare, Windows};
 use crate::key::FlowKey;
+use crate::prints::{MARK_BITS, Prints, TICK};
 use crate::rtt::{Percentiles, Times};
 use codec::Reader;
 pub(crate) use codec::{Codec, Room};
@@ -157,19 +157,7 @@ impl Direction {
         codec.maybe_time(&mut self.first_data_time);
         codec.maybe_time(&mut self.last_data_time);
         codec.unsigned(&mut self.cumulative_acks);
-        let tick = (self.last_time.unwrap_or(0) >> TICK) as u16;
-        for (print, at) in self.remembered.iter_mut().zip(&mut self.remembered_ticks) {
-            codec.small(print);
-            let mut age = if *print == 0 {
-                0
-            } else {
-                u64::from(tick.wrapping_sub(*at))
-            };
-            codec.unsigned(&mut age);
-            if C::READS && *print != 0 {
-                *at = tick.wrapping_sub(age as u16);
-            }
-        }
+        self.prints.exchange(codec, self.last_time.unwrap_or(0));
         short(codec, &mut self.top_id);
     }
 
@@ -188,7 +176,6 @@ impl Direction {
             &mut self.asked_sack,
             &mut self.data_acked,
             &mut self.bad_behaviour,
-            &mut self.counts_ids,
         ]);
         octet(codec, &mut self.scale);
         short(codec, &mut self.mss);
@@ -277,6 +264,25 @@ impl Windows {
     }
 }
 
+impl Prints {
+    /// `time` is that of the last packet.
+    #[inline(always)]
+    fn exchange<C: Codec>(&mut self, codec: &mut C, time: i64) {
+        let now = u64::from((time >> TICK) as u16) << (16 + MARK_BITS);
+        for word in self.words() {
+            // What is mostly small comes on top: how the time differs from that of the last packet.
+            let mut number = match *word {
+                0 => 0,
+                word => word.rotate_left(MARK_BITS) ^ now,
+            };
+            codec.unsigned(&mut number);
+            if C::READS && number != 0 {
+                *word = (number ^ now).rotate_right(MARK_BITS);
+            }
+        }
+    }
+}
+
 impl Owin {
     #[inline(always)]
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
@@ -284,17 +290,20 @@ impl Owin {
         codec.guessed(&mut self.min, self.max);
         codec.unsigned(&mut self.count);
         codec.guessed(&mut self.total, self.max.wrapping_mul(self.count));
-        let mut halves = [
-            self.byte_nanoseconds as u64,
-            (self.byte_nanoseconds >> 64) as u64,
-        ];
+        codec.unsigned(&mut self.last);
+        // With data in flight, the sum is far from zero, and the integral until now is not.
+        let now = codec.base().time;
+        let mut sum = *self;
+        sum.weigh(now, 0);
+        let sum = sum.byte_nanoseconds;
+        let sum = (sum << 1 ^ sum >> 127) as u128;
+        let mut halves = [sum as u64, (sum >> 64) as u64];
         codec.unsigned(&mut halves[0]);
         codec.unsigned(&mut halves[1]);
         if C::READS {
-            self.byte_nanoseconds = u128::from(halves[1]) << 64 | u128::from(halves[0]);
+            let sum = u128::from(halves[1]) << 64 | u128::from(halves[0]);
+            self.set_until(now, (sum >> 1) as i128 ^ -((sum & 1) as i128));
         }
-        codec.unsigned(&mut self.last);
-        codec.time(&mut self.last_time);
     }
 }
 

@@ -53,6 +53,7 @@ mod frozen;
 pub mod graph;
 mod key;
 pub mod part;
+mod prints;
 mod receive;
 mod records;
 mod rtt;

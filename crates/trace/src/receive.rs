@@ -4,7 +4,7 @@
 
 use crate::connection::Connection;
 use crate::direction::Direction;
-use crate::segment::Segment;
+use crate::segment::{FIN, RST, SYN, Segment};
 use crate::segments::{Acknowledged, Insertion};
 use crate::verdict::{AckKind, Sample, Verdict};
 use wire::packet::Layer;
@@ -53,10 +53,15 @@ struct Sending {
 }
 
 impl Connection {
-    /// Adds one of its packets to the statistics and writes the result to `verdict`. The caller
-    /// supplies the verdict's memory, because most callers do not read it.
+    /// Adds one of its packets to the statistics. If there is an observer (`WANTED`), it writes the result to `verdict`.
     // long: the path of every packet; each step needs what the steps before it left in both directions
-    pub(crate) fn receive(&mut self, segment: &Segment, layers: &[Layer], verdict: &mut Verdict) {
+    #[inline(never)]
+    pub(crate) fn receive<const WANTED: bool>(
+        &mut self,
+        segment: &Segment,
+        layers: &[Layer],
+        verdict: &mut Verdict,
+    ) {
         let from_a = segment.from_low == self.a_is_low;
         let first = self.packets == 0;
         let gap = segment.time.saturating_sub(self.last_time);
@@ -73,24 +78,29 @@ impl Connection {
         self.last_time = segment.time;
         self.last_clock = self.last_clock.max(segment.now());
 
-        *verdict = Verdict {
-            from_a,
-            first,
-            ack_before: this.ack,
-            ack_time_before: this.ack_time,
-            window_end_before: this.window_end,
-            ..Verdict::default()
-        };
+        if WANTED {
+            *verdict = Verdict {
+                from_a,
+                first,
+                ack_before: this.ack,
+                ack_time_before: this.ack_time,
+                window_end_before: this.window_end,
+                ..Verdict::default()
+            };
+        }
         arrive(this, segment, layers);
-        verdict.hardware_duplicate = this.is_copy(other, segment);
+        let copy = this.is_copy(other, segment);
         let flags = SYN_FIN_RST & segment.flags;
         if flags != 0 {
             this.flagged(segment);
         }
         let scaled = this.options(other, segment);
-        verdict.window = this.window_of(segment, scaled);
-
-        if verdict.hardware_duplicate {
+        let window = this.window_of(segment, scaled);
+        if WANTED {
+            verdict.hardware_duplicate = copy;
+            verdict.window = window;
+        }
+        if copy {
             this.hardware_duplicates += 1;
             if segment.ack() {
                 this.ack_packets += 1;
@@ -106,16 +116,19 @@ impl Connection {
         } else {
             this.seek_keep_alive(segment);
         }
-        verdict.keep_alive = this.keep_alive_pending;
-        verdict.retransmitted = sending.retransmitted;
-        verdict.out_of_order = sending.out_of_order;
-        verdict.probe = sending.probe;
+        if WANTED {
+            verdict.keep_alive = this.keep_alive_pending;
+            verdict.retransmitted = sending.retransmitted;
+            verdict.out_of_order = sending.out_of_order;
+            verdict.probe = sending.probe;
+        }
+        let keep_alive = this.keep_alive_pending;
         if segment.ack() {
             this.ack_packets += 1;
         }
         if segment.rst() {
             if segment.ack() {
-                other.acknowledged_by_reset(segment, verdict);
+                other.acknowledged_by_reset::<WANTED>(segment, verdict);
             }
             // Neither end waits for its data any more.
             this.owin.weigh(segment.time, 0);
@@ -123,29 +136,23 @@ impl Connection {
             return;
         }
         if segment.ack() {
-            this.acknowledge(other, segment, verdict);
+            this.acknowledge::<WANTED>(other, segment, window, verdict);
         }
-        this.advertise(segment, verdict.window, scaled);
+        this.advertise(segment, window, scaled);
         if segment.payload > 0 && !this.data_acked && (sending.retransmitted == 0 || sending.late) {
             this.initial_bytes += u64::from(segment.payload);
             this.initial_packets += 1;
         }
-        if !segment.syn()
-            && !sending.out_of_order
-            && sending.retransmitted == 0
-            && !verdict.keep_alive
-        {
-            verdict.in_flight = Some(this.sample_in_flight(segment));
-        }
-        if segment.payload > 0 && !segment.syn() {
-            this.weigh_sent(segment);
+        if !segment.syn() && !sending.out_of_order && sending.retransmitted == 0 && !keep_alive {
+            let in_flight = this.sample_in_flight(segment);
+            if WANTED {
+                verdict.in_flight = Some(in_flight);
+            }
         }
     }
 }
 
-const FIN: u16 = 1;
-const SYN: u16 = 2;
-const SYN_FIN_RST: u16 = 7;
+const SYN_FIN_RST: u16 = SYN | FIN | RST;
 
 /// There was no packet of the connection for `gap` although data was in flight.
 #[cold]
@@ -159,12 +166,13 @@ fn stalled(this: &mut Direction, other: &mut Direction, gap: i64) {
 }
 
 /// The updates that every packet makes.
+#[inline(always)]
 fn arrive(this: &mut Direction, segment: &Segment, layers: &[Layer]) {
     match this.last_time {
         Some(last) => {
             let silence = segment.time.saturating_sub(last);
             this.idle_max = this.idle_max.max(silence);
-            this.forget_after(silence);
+            this.prints.after(silence, this.packets);
         }
         None => {
             this.first_sequence = Some(segment.sequence);
@@ -258,6 +266,7 @@ impl Direction {
 
     /// TCP options and ECN. True if the packet's window is scaled: it is no SYN, and both SYNs are known to have the
     /// option.
+    #[inline(always)]
     fn options(&mut self, other: &mut Direction, segment: &Segment) -> bool {
         let options = &segment.options;
         if let Some(mss) = options.mss {
@@ -289,6 +298,7 @@ impl Direction {
     }
 
     /// The window in bytes.
+    #[inline(always)]
     fn window_of(&mut self, segment: &Segment, scaled: bool) -> u32 {
         if !segment.ack() && !segment.syn() {
             return 0;
@@ -301,6 +311,7 @@ impl Direction {
     }
 
     /// A segment without payload, SYN and FIN just below the acknowledged edge is a keep-alive (RFC 9293 3.8.4).
+    #[inline(always)]
     fn seek_keep_alive(&mut self, segment: &Segment) {
         self.keep_alive_pending = segment.ack()
             && !segment.rst()
@@ -313,15 +324,12 @@ impl Direction {
     }
 
     /// Payload, SYN or FIN.
+    #[inline(always)]
     fn send(&mut self, other: &Direction, segment: &Segment, handshake: i64) -> Sending {
         let first = self.offset(segment.sequence);
         let flags = u32::from(segment.syn()) + u32::from(segment.fin());
         let length = segment.payload + flags;
         self.keep_alive_pending = false;
-        if segment.syn() && self.syn != Some(first) {
-            // A SYN with another number than the acknowledged one is not part of the stream.
-            return Sending::default();
-        }
         if length == 1 && segment.payload == 1 {
             if self.is_keep_alive(first) {
                 self.keep_alive_pending = true;
@@ -332,23 +340,33 @@ impl Direction {
                 return self.probe(first);
             }
         }
-        if segment.rst() {
-            // Data in a reset is for people to read (RFC 9293 3.10.7), and its sequence number may be anything.
-            return Sending::default();
-        }
-        if segment.syn() && segment.ack() && self.ack.is_none() && self.syns > 1 && length == 1 {
-            // Both ends opened at once: the SYN-ACK answers the other's SYN and repeats the own one (RFC 9293 3.5).
+        if segment.flags & (SYN | RST) != 0 && self.is_apart(segment, first) {
             return Sending::default();
         }
         let above = self.segments.top();
         let found = self.segments.insert(first, length, segment.time);
         if found.overlap == 0 && !found.fills {
             self.unique_bytes += u64::from(segment.payload);
-            self.counts_ids &= segment.id != self.top_id;
             self.top_id = segment.id;
+            self.weigh_sent(segment);
             return Sending::default();
         }
         self.sent_again(segment, first, length, above, handshake, &found)
+    }
+
+    /// Whether a SYN or a reset is not part of the stream.
+    #[cold]
+    fn is_apart(&self, segment: &Segment, first: u64) -> bool {
+        // Data in a reset is for people to read (RFC 9293 3.10.7), and its sequence number may be anything.
+        segment.rst()
+            // A SYN with another number than the acknowledged one.
+            || self.syn != Some(first)
+            // Both ends opened at once: the SYN-ACK answers the other's SYN and repeats the own one (RFC 9293 3.5).
+            || segment.ack()
+                && self.ack.is_none()
+                && self.syns > 1
+                && segment.payload == 0
+                && !segment.fin()
     }
 
     /// The byte just below the acknowledged edge, sent again.
@@ -439,6 +457,7 @@ impl Direction {
         }
         if first + u64::from(length) > above {
             self.top_id = segment.id;
+            self.weigh_sent(segment);
         }
         sending
     }
@@ -457,9 +476,16 @@ impl Direction {
     }
 
     /// An ACK that this end sent for the data of `other`.
-    fn acknowledge(&mut self, other: &mut Direction, segment: &Segment, verdict: &mut Verdict) {
+    #[inline(always)]
+    fn acknowledge<const WANTED: bool>(
+        &mut self,
+        other: &mut Direction,
+        segment: &Segment,
+        window: u32,
+        verdict: &mut Verdict,
+    ) {
         let mut ack = other.offset(segment.acknowledgment);
-        if other.segments.acked() == 0 && other.bad_behaviour {
+        if other.bad_behaviour {
             ack = other.settle_number(segment.acknowledgment);
         }
         let plain = segment.payload == 0 && segment.flags & SYN_FIN_RST == 0;
@@ -471,7 +497,7 @@ impl Direction {
             let covered = other.segments.acknowledge(ack);
             other.weigh_acknowledged(acked, segment.time);
             if covered.segments > 0 {
-                other.acknowledged(segment, &covered, verdict);
+                other.acknowledged::<WANTED>(segment, &covered, verdict);
             }
             if other.probed > 0 {
                 other.settle_probe(ack, segment.time);
@@ -481,7 +507,7 @@ impl Direction {
             let duplicate = plain
                 && self.ack == Some(segment.acknowledgment)
                 && ack == other.segments.acked()
-                && verdict.window == self.window
+                && window == self.window
                 && other.owin.count > 0
                 && !self.keep_alive_pending
                 && !other.keep_alive_pending
@@ -489,10 +515,13 @@ impl Direction {
             if duplicate {
                 other.duplicate_acks += 1;
                 other.duplicates_in_row = other.duplicates_in_row.saturating_add(1);
-                verdict.ack = AckKind::Cumulative;
-                if other.duplicates_in_row == 4 {
-                    other.triple_duplicate_acks += 1;
-                    verdict.ack = AckKind::Triple;
+                let triple = other.duplicates_in_row == 4;
+                other.triple_duplicate_acks += u64::from(triple);
+                if WANTED {
+                    verdict.ack = match triple {
+                        true => AckKind::Triple,
+                        false => AckKind::Cumulative,
+                    };
                 }
             } else if !other.keep_alive_pending {
                 other.duplicates_in_row = 1;
@@ -514,19 +543,20 @@ impl Direction {
     #[cold]
     fn settle_number(&mut self, acknowledgment: u32) -> u64 {
         let first = acknowledgment.wrapping_sub(1);
-        if self.first_sequence == Some(first) && self.syn.is_some_and(|syn| syn as u32 != first) {
+        if self.segments.acked() == 0
+            && self.first_sequence == Some(first)
+            && self.syn.is_some_and(|syn| syn as u32 != first)
+        {
             self.renumber(first);
         }
         self.offset(acknowledgment)
     }
 
     /// Its data was acknowledged, beyond `acked`, the highest acknowledgement before: less is in flight from now on.
-    #[inline]
+    #[inline(always)]
     fn weigh_acknowledged(&mut self, acked: u64, time: i64) {
         let now = self.segments.acked();
-        let in_flight = if now == acked {
-            self.owin.last
-        } else if acked == 0 {
+        let in_flight = if acked == 0 && now > 0 {
             self.segments.top().saturating_sub(now)
         } else {
             self.owin.last.saturating_sub(now - acked)
@@ -537,19 +567,30 @@ impl Direction {
     /// The other end refused or aborted the connection. Its reset acknowledges this end's data if it is acceptable
     /// (RFC 9293 3.10.7.3).
     #[cold]
-    fn acknowledged_by_reset(&mut self, segment: &Segment, verdict: &mut Verdict) {
+    fn acknowledged_by_reset<const WANTED: bool>(
+        &mut self,
+        segment: &Segment,
+        verdict: &mut Verdict,
+    ) {
         let ack = self.offset(segment.acknowledgment);
         if ack > self.segments.acked() && ack <= self.segments.top() {
             let covered = self.segments.acknowledge(ack);
             if covered.segments > 0 {
-                self.acknowledged(segment, &covered, verdict);
+                self.acknowledged::<WANTED>(segment, &covered, verdict);
             }
         }
     }
 
     /// Data of this end was acknowledged.
     #[inline]
-    fn acknowledged(&mut self, segment: &Segment, covered: &Acknowledged, verdict: &mut Verdict) {
+    fn acknowledged<const WANTED: bool>(
+        &mut self,
+        segment: &Segment,
+        covered: &Acknowledged,
+        verdict: &mut Verdict,
+    ) {
+        let mut ignored = Verdict::default();
+        let verdict = if WANTED { verdict } else { &mut ignored };
         let Some(sent) = covered.exact else {
             self.cumulative_acks += covered.segments;
             verdict.ack = AckKind::Cumulative;
@@ -623,6 +664,7 @@ impl Direction {
     }
 
     /// The window of a packet that is no reset.
+    #[inline(always)]
     fn advertise(&mut self, segment: &Segment, window: u32, scaled: bool) {
         if !segment.ack() && !segment.syn() {
             return;
@@ -659,6 +701,7 @@ impl Direction {
 
     /// Bytes in flight after the packet. If there are none, there is no sample, so that the average is between the
     /// bounds.
+    #[inline(always)]
     fn sample_in_flight(&mut self, segment: &Segment) -> u64 {
         let acked = self.segments.acked();
         let in_flight = if acked == 0 {
@@ -678,10 +721,13 @@ impl Direction {
         in_flight
     }
 
-    /// Payload was sent: from now on, so much is in flight.
+    /// New payload was sent: from now on, so much is in flight.
+    #[inline(always)]
     fn weigh_sent(&mut self, segment: &Segment) {
         let acked = self.segments.acked();
-        let in_flight = if acked == 0 {
+        let in_flight = if acked == 0 && segment.payload == 0 {
+            self.owin.last
+        } else if acked == 0 {
             u64::from(segment.payload)
         } else {
             // The FIN is no byte.

@@ -31,10 +31,10 @@ pub struct Segment {
     pub acknowledgment: u32,
     /// Window as sent, not scaled.
     pub window: u16,
-    /// Urgent pointer.
-    pub urgent: u16,
     /// Checksum as sent.
     pub checksum: u16,
+    /// Urgent pointer.
+    pub urgent: u16,
     /// Bytes of payload as sent.
     pub payload: u32,
     /// Bytes of payload in the capture.

@@ -254,6 +254,7 @@ pub(super) const TABLES: &[Inside] = &[
             "segment",
             "rtt",
             "clock",
+            "prints",
             "udp",
             "connection",
             "verdict",

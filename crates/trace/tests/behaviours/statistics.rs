@@ -110,7 +110,10 @@ fn counts(d: &Direction) -> Vec<(&'static str, i128)> {
         stalls.total,
         stalls.longest,
     ];
-    all.push(("owin.weight", d.owin.byte_nanoseconds as i128));
+    all.push((
+        "owin.weight",
+        d.owin.byte_nanoseconds_until(i64::MAX) as i128,
+    ));
     all.push(("in_flight", d.segments.in_flight() as i128));
     all.push(("stream", d.stream_length().map_or(-1, i128::from)));
     all.push(("missed", d.missed().map_or(-1, i128::from)));
