@@ -510,4 +510,14 @@ impl Direction {
     pub fn missed(&self) -> Option<u64> {
         Some(self.stream_length()?.saturating_sub(self.unique_bytes))
     }
+
+    /// Bytes of sequence space that the other end acknowledged and the capture lacks: the capture lost packets. Data
+    /// that this end sent before its first packet in the capture does not count.
+    #[must_use]
+    pub fn unseen_bytes(&self) -> u64 {
+        let Some(first) = self.first_sequence else {
+            return 0;
+        };
+        self.segments.unseen_above(self.offset(first))
+    }
 }

@@ -20,6 +20,25 @@ fn the_brief_report_is_tcptraces() {
 }
 
 #[test]
+fn a_loss_of_the_capture_is_reported_once_however_often_the_report_reads_it() {
+    let home = Home::new("lost").with("urgent.dmp.gz");
+    for flags in [
+        "",
+        "-b ",
+        "-lr ",
+        "--csv ",
+        "--json ",
+        "--json -c ",
+        "--json --parquet=x.parquet ",
+    ] {
+        let said = home.run(&format!("{flags}urgent.dmp.gz"));
+        let expected = "headend: the capture lost packets: 16206 bytes in 1 connections were acknowledged and are \
+                        not in the capture (unseen_bytes of --json)\n";
+        assert_eq!((said.status, said.err.as_str()), (0, expected), "{flags}");
+    }
+}
+
+#[test]
 fn the_long_report_has_the_blocks_that_are_asked_for() {
     let home = Home::new("long").with("fast_reuse.dmp.gz");
     let plain = home.good("-l fast_reuse.dmp.gz");

@@ -41,6 +41,7 @@ mod temporary;
 mod values;
 mod watch;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -106,6 +107,7 @@ fn trace(args: &HiArgs) -> Result<ExitCode> {
         args,
         names: &names,
         zone: &zone,
+        loss: Cell::default(),
     };
     let mut paper = Paper::new(io::stdout().lock());
     if low.merge {

@@ -1,5 +1,6 @@
 //! The report at the end: connections in the order of their first packets, one at a time.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
@@ -80,6 +81,40 @@ pub(super) struct Style<'a> {
     pub(super) args: &'a HiArgs,
     pub(super) names: &'a dyn Names,
     pub(super) zone: &'a TimeZone,
+    /// Losses of the capture in the connections printed so far.
+    pub(super) loss: Cell<Loss>,
+}
+
+/// Connections with acknowledged data that the capture lacks.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Loss {
+    connections: u64,
+    bytes: u64,
+    /// Number of the last connection that was looked at. A report may read the connections several times.
+    last: u64,
+}
+
+impl Loss {
+    fn add(mut self, connection: &Connection) -> Loss {
+        if connection.number <= self.last {
+            return self;
+        }
+        self.last = connection.number;
+        let bytes = connection.a.unseen_bytes() + connection.b.unseen_bytes();
+        self.connections += u64::from(bytes > 0);
+        self.bytes += bytes;
+        self
+    }
+
+    fn tell(self) {
+        if self.connections > 0 {
+            eprintln!(
+                "headend: the capture lost packets: {} bytes in {} connections were acknowledged and are not in the \
+                 capture (unseen_bytes of --json)",
+                self.bytes, self.connections
+            );
+        }
+    }
 }
 
 impl Style<'_> {
@@ -107,7 +142,7 @@ impl Style<'_> {
             Report::Nothing => {
                 let _ = self.head().totals(paper.text(), &counts);
             }
-            Report::Json => return self.json(results, &chosen, paper),
+            Report::Json => self.json(results, &chosen, paper)?,
             report => {
                 // Formatting into a String cannot fail.
                 let _ = self.head().write(paper.text(), &counts);
@@ -121,7 +156,9 @@ impl Style<'_> {
                 }
             }
         }
-        Ok(paper.flush()?)
+        paper.flush()?;
+        self.loss.get().tell();
+        Ok(())
     }
 
     /// Prints a single connection, for `--continuous`. Its number is its rank in the order of finishing.
@@ -244,7 +281,10 @@ impl Style<'_> {
         let udp = self.args.low.udp;
         let wanted = |number| self.prints(chosen, number);
         results.source.each(udp, wanted, |entry| match entry.what {
-            What::Connection(connection) => take(connection, entry),
+            What::Connection(connection) => {
+                self.loss.set(self.loss.get().add(connection));
+                take(connection, entry)
+            }
             What::Flow(_) => Ok(()),
         })
     }
@@ -287,6 +327,7 @@ impl Style<'_> {
         let udp = self.args.low.udp;
         results.source.each(udp, wanted, |entry| {
             if let What::Connection(connection) = entry.what {
+                self.loss.set(self.loss.get().add(connection));
                 name.clear();
                 let _ = text::brief_name(&mut name, connection, self.names, entry.pair);
                 lines.width = lines.width.max(name.len());
@@ -356,7 +397,10 @@ impl Style<'_> {
         let udp = self.args.low.udp;
         let wanted = |number| self.prints(chosen, number);
         results.source.each(udp, wanted, |entry| match entry.what {
-            What::Connection(connection) => writer.connection(connection),
+            What::Connection(connection) => {
+                self.loss.set(self.loss.get().add(connection));
+                writer.connection(connection)
+            }
             What::Flow(flow) if udp && self.args.chosen_flow(flow.number) => writer.flow(flow),
             What::Flow(_) => Ok(()),
         })?;

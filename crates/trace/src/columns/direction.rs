@@ -81,6 +81,8 @@ pub(super) const COLUMNS: &[Column] = &[
         "Length of the stream from SYN to FIN; absent if the SYN or the FIN is not in the capture."),
     column("missed_bytes", "bytes", "missed data", Maybe(|row| row.this.missed()),
         "Bytes of the stream that are not in the capture; absent if `stream_bytes` is absent."),
+    column("unseen_bytes", "bytes", "", Count(|row| row.this.unseen_bytes()),
+        "Bytes of sequence space that the receiving end acknowledged and that are not in the capture: the capture lost packets. Data from before the sending end's first packet in the capture does not count."),
     column("unacked_segments", "segments", "", Count(|row| row.this.segments.in_flight() as u64),
         "Segments that no ACK in the capture acknowledges."),
     column("forgotten_segments", "segments", "", Count(|row| row.this.segments.forgotten()),

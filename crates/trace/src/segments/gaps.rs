@@ -11,9 +11,25 @@ pub(super) struct Gaps {
     /// The other gaps: first byte and end.
     inner: BTreeMap<u64, u64>,
     forgotten: u64,
+    /// Bytes in the forgotten ones.
+    forgotten_bytes: u64,
 }
 
 impl Gaps {
+    /// Bytes at or above `first` that the capture lacks, except those below the floor.
+    pub(super) fn bytes_above(&self, first: u64) -> u64 {
+        let inner = self.inner.iter();
+        let bytes = inner.map(|(start, end)| end.saturating_sub(first.max(*start)));
+        self.forgotten_bytes.saturating_add(bytes.sum())
+    }
+
+    fn pop_first(&mut self) {
+        if let Some((first, end)) = self.inner.pop_first() {
+            self.forgotten += 1;
+            self.forgotten_bytes = self.forgotten_bytes.saturating_add(end - first);
+        }
+    }
+
     pub(super) fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -27,14 +43,13 @@ impl Gaps {
     /// Forgets the lower half of them, as if their data had been seen.
     pub(super) fn forget(&mut self) {
         for _ in 0..self.inner.len() / 2 {
-            self.inner.pop_first();
-            self.forgotten += 1;
+            self.pop_first();
         }
     }
 
     /// Removes all gaps.
     pub(super) fn clear(&mut self) {
-        (self.floor, self.forgotten) = (0, 0);
+        (self.floor, self.forgotten, self.forgotten_bytes) = (0, 0, 0);
         if !self.inner.is_empty() {
             self.inner.clear();
         }
@@ -53,8 +68,7 @@ impl Gaps {
     fn insert(&mut self, first: u64, end: u64) {
         self.inner.insert(first, end);
         if self.inner.len() > GAPS_MAX {
-            self.inner.pop_first();
-            self.forgotten += 1;
+            self.pop_first();
         }
     }
 
@@ -114,6 +128,9 @@ impl Gaps {
     pub(super) fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.offset(&mut self.floor);
         codec.unsigned(&mut self.forgotten);
+        if self.forgotten > 0 {
+            codec.unsigned(&mut self.forgotten_bytes);
+        }
         let mut count = self.inner.len() as u64;
         codec.unsigned(&mut count);
         if C::READS {

@@ -129,6 +129,12 @@ impl Segments {
         self.flight.lowest()
     }
 
+    /// Bytes at or above `first` that were acknowledged and are not among the segments seen.
+    #[must_use]
+    pub fn unseen_above(&self, first: u64) -> u64 {
+        self.gaps.bytes_above(first)
+    }
+
     /// Segments and gaps that were forgotten because there were too many. Their retransmissions are still counted, but
     /// not timed.
     #[must_use]

@@ -170,3 +170,42 @@ fn a_capture_of_one_direction_is_analysed_as_far_as_it_goes() {
     assert_eq!(receiver.a.pure_acks, whole.b.pure_acks);
     assert_eq!((receiver.b.packets, receiver.b.missed()), (0, None));
 }
+
+#[test]
+fn acknowledged_data_that_the_capture_lacks_is_a_loss_of_the_capture() {
+    let mut script = Script::begun();
+    script.octets(A, 1, 1_001);
+    script.octets(A, 2_501, 3_001);
+    script.ack_of(B, 3_001);
+    let connection = script.connection();
+    assert_eq!(
+        (connection.a.unseen_bytes(), connection.b.unseen_bytes()),
+        (1_500, 0)
+    );
+    // Sent again, the rest of the data is in the capture, though late.
+    script.wait(300);
+    script.octets(A, 1_001, 2_001);
+    assert_eq!(script.connection().a.unseen_bytes(), 500);
+    script.octets(A, 2_001, 2_501);
+    assert_eq!(script.connection().a.unseen_bytes(), 0);
+    // Data that the capture lacks and nobody acknowledged may have been lost on its way.
+    script.octets(A, 4_001, 5_001);
+    assert_eq!(script.connection().a.unseen_bytes(), 0);
+}
+
+#[test]
+fn data_from_before_the_capture_is_no_loss_of_the_capture() {
+    let mut script = Script::begun();
+    script.data(A, 1_000);
+    script.data(A, 1_000);
+    script.data(A, 1_000);
+    script.ack_of(B, 1_001);
+    script.ack_of(B, 2_001);
+    script.octets(A, 3_001, 4_001);
+    script.ack_of(B, 4_001);
+    // The capture begins after the first three segments, at an ACK of the first.
+    script.segments.drain(..6);
+    let sender = script.connection().b;
+    let bytes = (sender.unique_bytes, sender.unseen_bytes());
+    assert_eq!(bytes, (1_000, 0));
+}
