@@ -213,7 +213,7 @@ impl Captures {
                 break;
             }
         }
-        machine.analyzer.finish();
+        machine.finish();
         kept.take(&mut machine)?;
         let counts = RunCounts {
             limits: machine.analyzer.limits(),

@@ -19,6 +19,7 @@ use wire::packet::Packet;
 use crate::analyzer::{Analyzer, Config, Finished, Limits};
 use crate::clock::Clock;
 use crate::records::decoder::{Decoded, Decoder};
+use crate::records::fragments::Fragments;
 use crate::records::machine;
 use crate::records::plan::Plan;
 use crate::records::tally::Tally;
@@ -57,6 +58,14 @@ struct Turn {
     passed: Condvar,
 }
 
+/// The packets whose fragments are arriving.
+#[derive(Default)]
+struct Join {
+    /// The block that is next.
+    next: u64,
+    fragments: Fragments,
+}
+
 struct Shard {
     analyzer: Analyzer,
     /// IP packets in the blocks so far, including those of other shards.
@@ -70,6 +79,10 @@ struct Shared<'a, F> {
     plan: &'a Plan,
     source: Mutex<Source<F>>,
     turns: Vec<Turn>,
+    /// Puts fragments together, block by block, before the shards take the block.
+    join: Mutex<Join>,
+    /// Wakes the threads that wait for the block before theirs.
+    joined: Condvar,
     /// Number of shards that are finished or that a thread is finishing.
     finished: AtomicUsize,
     /// A thread has panicked.
@@ -118,6 +131,8 @@ pub(super) fn run(
             ended: false,
         }),
         turns: (0..shards).map(|_| Turn::new(config)).collect(),
+        join: Mutex::default(),
+        joined: Condvar::new(),
         finished: AtomicUsize::new(0),
         failed: AtomicBool::new(false),
     };
@@ -134,7 +149,11 @@ pub(super) fn run(
         }
         lots
     });
-    gather(&lots, shared.turns)
+    let mut outcome = gather(&lots, shared.turns);
+    let join = shared.join.into_inner();
+    let join = join.unwrap_or_else(PoisonError::into_inner);
+    outcome.tally.incomplete += join.fragments.incomplete();
+    outcome
 }
 
 /// Collects the results of all threads and shards.
@@ -174,6 +193,7 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
         let mut lot = Lot::new(self.plan, self.turns.len());
         while self.read(&mut lot) {
             lot.decode();
+            self.join(&mut lot);
             self.analyse(&mut lot);
         }
         let blocks = lock(&self.source).blocks;
@@ -205,6 +225,23 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
             source.last = record.time_ns;
         }
         true
+    }
+
+    /// Puts the block's fragments together with those of the blocks before it.
+    fn join(&self, lot: &mut Lot) {
+        let mut join = lock(&self.join);
+        while join.next != lot.sequence {
+            assert!(!self.failed.load(Ordering::Relaxed), "a thread panicked");
+            join = self
+                .joined
+                .wait(join)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if !lot.decoder.parts.is_empty() {
+            lot.decoder.join(&mut join.fragments, &mut lot.decoded);
+        }
+        join.next += 1;
+        self.joined.notify_all();
     }
 
     /// Analyses the decoded segments, each shard's as soon as it is the block's turn there.
@@ -253,6 +290,10 @@ struct Alarm<'a, 'p, F>(&'a Shared<'p, F>);
 impl<F> Drop for Alarm<'_, '_, F> {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            let join = lock(&self.0.join);
+            self.0.failed.store(true, Ordering::Relaxed);
+            self.0.joined.notify_all();
+            drop(join);
             for turn in &self.0.turns {
                 let _shard = lock(&turn.shard);
                 self.0.failed.store(true, Ordering::Relaxed);
@@ -313,11 +354,13 @@ impl Shard {
 
 impl Lot {
     fn new(plan: &Plan, shards: usize) -> Lot {
+        let mut decoder = Decoder::new(*plan);
+        decoder.fragments = None;
         Lot {
             block: Block::new(),
             sequence: 0,
             file: 0,
-            decoder: Decoder::new(*plan),
+            decoder,
             decoded: (0..shards).map(|_| Decoded::default()).collect(),
             first: None,
             last: None,

@@ -6,6 +6,7 @@ use wire::link::LinkType;
 use wire::packet::{self, Fragment, Layers, Packet};
 use wire::tcp::Tcp;
 
+use super::fragments::{Fragments, Part, Whole};
 use super::machine::AHEAD;
 use super::plan::Plan;
 use super::tally::Tally;
@@ -64,6 +65,34 @@ impl Decoded {
         self.segments.resize(room, Default::default());
     }
 
+    /// Adds the segments of another, in the order of their numbers.
+    fn merge(&mut self, other: Decoded) {
+        if other.len == 0 {
+            return;
+        }
+        let layers = core::mem::take(&mut self.layers).into_iter();
+        let late = other
+            .layers
+            .into_iter()
+            .map(|(at, layers)| (self.len + at, layers));
+        let mut layers: Vec<(usize, Layers)> = layers.chain(late).collect();
+        self.segments.truncate(self.len);
+        self.segments
+            .extend_from_slice(&other.segments[..other.len]);
+        let mut order: Vec<usize> = (0..self.segments.len()).collect();
+        order.sort_by_key(|&at| self.segments[at].1.number);
+        self.segments = order.iter().map(|&at| self.segments[at]).collect();
+        let mut places = vec![0; order.len()];
+        for (place, at) in order.into_iter().enumerate() {
+            places[at] = place;
+        }
+        for (at, _) in &mut layers {
+            *at = places[*at];
+        }
+        layers.sort_by_key(|(at, _)| *at);
+        (self.layers, self.len) = (layers, self.segments.len());
+    }
+
     #[inline(always)]
     fn add(&mut self, packet: &Packet<'_>) {
         if !packet.layers.is_empty() {
@@ -83,6 +112,10 @@ pub(crate) struct Decoder {
     pub(crate) clock: Clock,
     /// Time stamp of the last record.
     pub(crate) last: i64,
+    /// The packets whose fragments are arriving. `None` if several threads decode: then `parts` has the fragments of
+    /// the block, to be put together in the order of the capture.
+    pub(crate) fragments: Option<Fragments>,
+    pub(crate) parts: Vec<Part>,
 }
 
 impl Decoder {
@@ -93,6 +126,8 @@ impl Decoder {
             number: 0,
             clock: Clock::default(),
             last: i64::MIN,
+            fragments: Some(Fragments::default()),
+            parts: Vec::new(),
         }
     }
 
@@ -133,6 +168,18 @@ impl Decoder {
         if step != Step::Packet {
             return step;
         }
+        if packet.fragment != Fragment::Whole
+            && let Some(part) = self.part(packet)
+        {
+            match &mut self.fragments {
+                Some(fragments) => {
+                    let whole = fragments.add(part, &mut self.tally);
+                    self.joined(whole, to);
+                }
+                None => self.parts.push(part),
+            }
+            return step;
+        }
         if let Some(tcp) = Tcp::plain(packet) {
             self.segment(packet, &tcp, to);
             return step;
@@ -144,6 +191,53 @@ impl Decoder {
             Err(error) => self.tally.not_tcp(packet, error),
         }
         step
+    }
+
+    /// The last packet as a fragment of a TCP segment.
+    #[cold]
+    pub(crate) fn part(&self, packet: &Packet<'_>) -> Option<Part> {
+        let realm = self.plan.realm_of(packet.layers.as_slice());
+        let mut part = Part::of(packet, realm)?;
+        (part.number, part.time, part.clock) = (self.number, self.last, self.clock.now());
+        Some(part)
+    }
+
+    /// Adds a segment that was put together, if there is one.
+    #[cold]
+    fn joined(&mut self, whole: Option<Whole>, to: &mut [Decoded]) {
+        let Some(whole) = whole else {
+            return;
+        };
+        let packet = whole.packet();
+        match Tcp::parse(&packet) {
+            Ok(ref tcp) => {
+                self.segment(&packet, tcp, to);
+            }
+            Err(error) => self.tally.not_tcp(&packet, error),
+        }
+    }
+
+    /// Puts the fragments of a block together, and adds the segments to their flows' shards.
+    #[cold]
+    pub(crate) fn join(&mut self, fragments: &mut Fragments, to: &mut [Decoded]) {
+        let (number, last) = (self.number, self.last);
+        let mut late: Vec<Decoded> = to.iter().map(|_| Decoded::default()).collect();
+        for part in core::mem::take(&mut self.parts) {
+            (self.number, self.last) = (part.number, part.time);
+            let clock = part.clock;
+            let whole = fragments.add(part, &mut self.tally);
+            let before: Vec<usize> = late.iter().map(|late| late.len).collect();
+            self.joined(whole, &mut late);
+            for (late, before) in late.iter_mut().zip(before) {
+                for (_, segment) in &mut late.segments[before..late.len] {
+                    segment.clock = clock;
+                }
+            }
+        }
+        (self.number, self.last) = (number, last);
+        for (to, late) in to.iter_mut().zip(late) {
+            to.merge(late);
+        }
     }
 
     /// Finds the IP packet of a record.

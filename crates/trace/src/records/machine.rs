@@ -5,10 +5,11 @@
 
 use capfile::Block;
 use wire::checksum;
-use wire::packet::Packet;
+use wire::packet::{Fragment, Packet};
 use wire::tcp::Tcp;
 
 use super::decoder::{Decoded, Decoder, Step};
+use super::fragments::Part;
 use super::plan::Plan;
 use super::watch::{Checksum, Seen, Watch};
 use crate::analyzer::Analyzer;
@@ -82,26 +83,68 @@ impl<W: Watch> Machine<W> {
                 packet: &packet,
             };
             self.watch.packet(&seen);
-            if self.checksums
-                && let Some(which) = bad_checksum(&packet)
+            if packet.fragment != Fragment::Whole
+                && let Some(part) = self.decoder.part(&packet)
             {
-                self.decoder.tally.bad_checksums[which as usize] += 1;
-                self.watch.bad_checksum(&seen, which);
-                continue;
-            }
-            if let Some(tcp) = Tcp::plain(&packet) {
-                self.look(&seen, &tcp);
-                continue;
-            }
-            match Tcp::parse(&packet) {
-                Ok(ref tcp) => self.look(&seen, tcp),
-                Err(error) => {
-                    self.decoder.tally.not_tcp(&packet, error);
-                    self.watch.other(&seen);
+                match self.checksums.then(|| bad_checksum(&packet)).flatten() {
+                    Some(which) => self.bad_checksum(&seen, which),
+                    None => self.joined(&seen, part),
                 }
+                continue;
             }
+            self.seen(&seen);
         }
         true
+    }
+
+    /// A fragment, which may be the last one that its packet lacks.
+    #[cold]
+    fn joined(&mut self, seen: &Seen<'_, '_>, part: Part) {
+        let decoder = &mut self.decoder;
+        let fragments = decoder.fragments.get_or_insert_default();
+        let Some(whole) = fragments.add(part, &mut decoder.tally) else {
+            return;
+        };
+        self.seen(&Seen {
+            number: seen.number,
+            record: seen.record,
+            frame: seen.frame,
+            packet: &whole.packet(),
+        });
+    }
+
+    /// A packet that is no fragment, or was put together.
+    #[inline]
+    fn seen(&mut self, seen: &Seen<'_, '_>) {
+        if self.checksums
+            && let Some(which) = bad_checksum(seen.packet)
+        {
+            self.bad_checksum(seen, which);
+            return;
+        }
+        if let Some(tcp) = Tcp::plain(seen.packet) {
+            self.look(seen, &tcp);
+            return;
+        }
+        match Tcp::parse(seen.packet) {
+            Ok(ref tcp) => self.look(seen, tcp),
+            Err(error) => {
+                self.decoder.tally.not_tcp(seen.packet, error);
+                self.watch.other(seen);
+            }
+        }
+    }
+
+    fn bad_checksum(&mut self, seen: &Seen<'_, '_>, which: Checksum) {
+        self.decoder.tally.bad_checksums[which as usize] += 1;
+        self.watch.bad_checksum(seen, which);
+    }
+
+    /// The analysis has ended.
+    pub(crate) fn finish(&mut self) {
+        self.analyzer.finish();
+        let left = self.decoder.fragments.take();
+        self.decoder.tally.incomplete += left.map_or(0, |left| left.incomplete());
     }
 
     #[inline]

@@ -24,6 +24,12 @@ pub(crate) struct Tally {
     pub(crate) other: u64,
     /// IP fragments: the first ones, and later ones.
     pub(crate) fragments: [u64; 2],
+    /// TCP segments put together from fragments, incomplete ones, and those with overlapping fragments.
+    pub(crate) joined: u64,
+    pub(crate) incomplete: u64,
+    pub(crate) overlapping: u64,
+    /// Fragments of a length or at an offset that the RFCs do not allow.
+    pub(crate) invalid: u64,
     /// Packets too short for their TCP or UDP header, or for their TCP options.
     pub(crate) too_short: u64,
     /// TCP headers that contradict themselves.
@@ -52,6 +58,10 @@ impl Tally {
         self.tcp += other.tcp;
         self.udp += other.udp;
         self.other += other.other;
+        self.joined += other.joined;
+        self.incomplete += other.incomplete;
+        self.overlapping += other.overlapping;
+        self.invalid += other.invalid;
         self.too_short += other.too_short;
         self.bad_tcp += other.bad_tcp;
         self.backwards += other.backwards;
@@ -111,6 +121,13 @@ impl Tally {
             ("packets of other protocols".into(), self.other),
             ("first fragments".into(), self.fragments[0]),
             ("later fragments".into(), self.fragments[1]),
+            ("TCP segments put together".into(), self.joined),
+            ("incomplete TCP segments".into(), self.incomplete),
+            (
+                "TCP segments with overlapping fragments".into(),
+                self.overlapping,
+            ),
+            ("invalid fragments".into(), self.invalid),
             ("packets too short for their headers".into(), self.too_short),
             ("bad TCP headers".into(), self.bad_tcp),
             ("bad IP checksums".into(), self.bad_checksums[0]),

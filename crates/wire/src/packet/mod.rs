@@ -13,10 +13,11 @@
 //! Lengths are those of the innermost IP header, since a link pads frames, and a capture on a sending host
 //! contains frames longer than any link allows.
 //!
-//! Left out: reassembly, IEEE 802.11, frame relay, ERSPAN,
+//! Left out: reassembly ([`Packet::piece`] says where a fragment belongs), IEEE 802.11, frame relay, ERSPAN,
 //! Teredo, PPP multilink and Van Jacobson compression, and anything encrypted.
 
 mod ethernet;
+mod fragment;
 mod guess;
 mod ip;
 mod l2tp;
@@ -27,6 +28,7 @@ mod ppp;
 mod skip;
 mod tunnel;
 
+pub use fragment::Piece;
 pub use layers::{LAYERS_MAX, Layer, Layers};
 pub use skip::Skip;
 
