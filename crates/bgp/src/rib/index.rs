@@ -96,7 +96,10 @@ mod tests {
         }
         assert_eq!(index.len(), 200_000);
         for entry in 0..200_000 {
-            assert_eq!(index.find(hash_of(&entry), |&other| other == entry), Some(&entry));
+            assert_eq!(
+                index.find(hash_of(&entry), |&other| other == entry),
+                Some(&entry)
+            );
         }
         let most = index.parts.iter().map(HashTable::len).max().unwrap();
         assert!(most < 200_000 / PARTS * 11 / 10, "{most}");

@@ -497,6 +497,8 @@ mod tests {
         let mut sockets = Sockets::new(None, None);
         sockets.shared.push(Shared {
             end: End::Lns,
+            listen: address,
+            stage: Stage::Open,
             socket,
             token: Some(token),
             out: SendBatch::new(8),

@@ -211,7 +211,9 @@ impl Groups {
         while left > 0
             && let Some(&number) = self.active.get(at)
         {
-            let has_to_wait = self.group(number).is_some_and(|group| self.has_to_wait(group));
+            let has_to_wait = self
+                .group(number)
+                .is_some_and(|group| self.has_to_wait(group));
             let group = self.list[number as usize].as_deref_mut();
             if let Some(group) = group
                 && (has_to_wait || !group.may_detach(now))

@@ -1,7 +1,6 @@
 //! Paths: the peer that a route came from, and its attributes. Prefixes that were announced alike share one path, so a
 //! route in the table is the number of a path.
 
-
 use super::attrs::AttributeStore;
 use crate::rib::chunked::Chunked;
 use crate::rib::hash;

@@ -509,7 +509,10 @@ fn a_group_marks_a_large_table_in_slices_and_ends_its_dump_after_the_last() {
     let traits = Net::traits(2, ASN);
     net.open_with(2, traits);
     net.read(2, usize::MAX);
-    assert!(!net.ear(2).ends.contains(&FamilyId::ALL[0]), "not before the last route");
+    assert!(
+        !net.ear(2).ends.contains(&FamilyId::ALL[0]),
+        "not before the last route"
+    );
     net.settle();
     assert_eq!(net.ear(2).routes.len(), routes.len());
     assert_eq!(net.ear(2).ends.len(), FamilyId::ALL.len());
@@ -593,7 +596,10 @@ fn joiners_wait_for_the_slowest_of_them_for_three_seconds_and_no_longer() {
     net.now += Duration::from_millis(100);
     read(&mut net);
     let early = net.ear(3).routes.len();
-    assert!((1_000..100_000).contains(&early), "{early}: as far as the queue is long");
+    assert!(
+        (1_000..100_000).contains(&early),
+        "{early}: as far as the queue is long"
+    );
     let (until, _) = net.rib.poll_timeout().expect("a timer");
     assert_eq!(until, net.now + Duration::from_secs(3));
     net.now = until;
@@ -620,7 +626,10 @@ fn peers_that_come_one_by_one_gather_while_others_are_sent_their_dump() {
         }
         net.now += Duration::from_millis(200);
     }
-    assert!(net.rib.memory().group_count <= groups + 3, "two that are sent, one that gathers");
+    assert!(
+        net.rib.memory().group_count <= groups + 3,
+        "two that are sent, one that gathers"
+    );
     for _ in 0..10 {
         net.settle();
         net.now += Duration::from_secs(1);
