@@ -1,7 +1,7 @@
 //! Reading: a share for each peer, as long as the slice lasts.
 //!
-//! A connection whose turn does not come waits in a queue, in the order of arrival. The speaker is told of each that
-//! waits, so that no hold timer expires for input that has arrived and was not read yet.
+//! A connection whose turn does not come waits in a queue, in the order of arrival. Each that waits is reported to the
+//! speaker, so that no hold timer expires although input has arrived and was not read yet.
 
 use base::Instant;
 use bgp::Speaker;

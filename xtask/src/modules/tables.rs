@@ -155,6 +155,7 @@ pub(super) const TABLES: &[Inside] = &[
             "descriptors",
             "limits",
             "stats",
+            "slices",
             "waker",
             "capabilities",
             "unix",

@@ -39,6 +39,8 @@ pub(super) struct Phase {
     /// The longest call of a handler, if one took more than 5 ms.
     pub(super) longest: Option<Overrun>,
     pub(super) overruns: usize,
+    /// The most CPU time of a call, in milliseconds.
+    pub(super) longest_cpu: f64,
     /// What came of the phase's work, such as subscribers connected.
     pub(super) outcome: String,
 }
@@ -130,6 +132,7 @@ impl Run<'_> {
             gaps: self.few.as_ref().map(Few::take),
             answers: self.asker.as_ref().map(Asker::take),
             overruns: recent.len(),
+            longest_cpu: recent.iter().map(|one| one.cpu_ms).fold(0.0, f64::max),
             longest: recent.into_iter().next(),
             outcome,
         });

@@ -101,75 +101,83 @@ fn answers(phases: &[Phase]) -> Table {
     table
 }
 
-/// Each goal beside our result.
-fn goals(plan: &Plan, phases: &[Phase]) -> Table {
-    let mut table = Table::new(
-        "What is to be reached",
-        &[
-            ("what", ""),
-            ("goal", ""),
-            ("measured", ""),
-            ("in phase", ""),
-            ("reached", ""),
-        ],
-    );
-    let ours = || phases.iter().filter(|phase| phase.program == "headend");
-    let mut row = |what: &str, goal: String, measured: String, phase: &str, met: bool| {
+/// A row for each goal.
+struct Goals<'a> {
+    table: Table,
+    /// The phases of our daemon.
+    ours: Vec<&'a Phase>,
+}
+
+impl Goals<'_> {
+    fn row(&mut self, what: &str, [goal, measured]: [String; 2], phase: &str, met: bool) {
         let met = if met { "yes" } else { "no" };
-        table.row([
+        let cells = [
             what.into(),
             goal.into(),
             measured.into(),
             phase.into(),
             met.into(),
-        ]);
-    };
-    let lost = ours()
-        .map(|phase| phase.peers.lost + phase.joined.map_or(0, |joined| joined.lost))
-        .max();
-    if let Some(lost) = lost {
-        let what = format!("BGP sessions lost, of {}", plan.peers + plan.joiners);
-        row(&what, "0".into(), lost.to_string(), "all", lost == 0);
+        ];
+        self.table.row(cells);
     }
-    let gaps: [(&str, fn(&Phase) -> Option<f64>); 3] = [
-        ("longest time without a KEEPALIVE", |phase| {
-            Some(phase.peers.gap.as_secs_f64())
-        }),
-        ("longest time without a HELLO", |phase| {
-            Some(phase.gaps?.hello.as_secs_f64())
-        }),
-        ("longest time without an LCP echo", |phase| {
-            Some(phase.gaps?.echo.as_secs_f64())
-        }),
-    ];
-    let mut worst = |what: &str, goal: f64, unit: &str, of: &dyn Fn(&Phase) -> Option<f64>| {
-        let all = ours().filter_map(|phase| Some((of(phase)?, phase.name)));
+
+    /// The phase with the largest value, beside the goal.
+    fn worst(&mut self, what: &str, (goal, unit): (f64, &str), of: impl Fn(&Phase) -> Option<f64>) {
+        let all = self
+            .ours
+            .iter()
+            .filter_map(|phase| Some((of(phase)?, phase.name)));
         if let Some((value, phase)) = all.max_by(|a, b| a.0.total_cmp(&b.0)) {
-            row(
-                what,
-                format!("{goal} {unit}"),
-                format!("{value:.2} {unit}"),
-                phase,
-                value <= goal,
-            );
+            let text = [format!("{goal} {unit}"), format!("{value:.2} {unit}")];
+            self.row(what, text, phase, value <= goal);
         }
-    };
-    for (what, of) in gaps {
-        worst(what, GAP_S, "s", &of);
     }
-    let wall = |phase: &Phase| {
+}
+
+/// Each goal beside our result.
+fn goals(plan: &Plan, phases: &[Phase]) -> Table {
+    let columns = [
+        ("what", ""),
+        ("goal", ""),
+        ("measured", ""),
+        ("in phase", ""),
+        ("reached", ""),
+    ];
+    let mut goals = Goals {
+        table: Table::new("What is to be reached", &columns),
+        ours: phases
+            .iter()
+            .filter(|phase| phase.program == "headend")
+            .collect(),
+    };
+    let lost = |phase: &&Phase| phase.peers.lost + phase.joined.map_or(0, |joined| joined.lost);
+    if let Some(lost) = goals.ours.iter().map(lost).max() {
+        let what = format!("BGP sessions lost, of {}", plan.peers + plan.joiners);
+        goals.row(&what, ["0".into(), lost.to_string()], "all", lost == 0);
+    }
+    goals.worst("longest time without a KEEPALIVE", (GAP_S, "s"), |phase| {
+        Some(phase.peers.gap.as_secs_f64())
+    });
+    goals.worst("longest time without a HELLO", (GAP_S, "s"), |phase| {
+        Some(phase.gaps?.hello.as_secs_f64())
+    });
+    goals.worst("longest time without an LCP echo", (GAP_S, "s"), |phase| {
+        Some(phase.gaps?.echo.as_secs_f64())
+    });
+    goals.worst("longest handler, wall time", (HANDLER_MS, "ms"), |phase| {
+        // Shorter calls are not listed.
         Some(
             phase
                 .longest
                 .as_ref()
                 .map_or(5.0, |longest| longest.wall_ms),
         )
-    };
-    worst("longest handler, wall time", HANDLER_MS, "ms", &wall);
-    let cpu = |phase: &Phase| Some(phase.longest.as_ref()?.cpu_ms);
-    worst("longest handler, CPU time", HANDLER_MS, "ms", &cpu);
-    worst("show event, p99", ANSWER_MS, "ms", &|phase| {
+    });
+    goals.worst("longest handler, CPU time", (HANDLER_MS, "ms"), |phase| {
+        Some(phase.longest_cpu)
+    });
+    goals.worst("show event, p99", (ANSWER_MS, "ms"), |phase| {
         Some(phase.answers?.p99)
     });
-    table
+    goals.table
 }

@@ -64,7 +64,7 @@ pub(super) struct BgpService {
     /// How long one kind of work may take in a turn.
     span: Duration,
     has_work: bool,
-    /// Whether more routes may have changed that the kernel is to be told of.
+    /// Whether more changed routes may wait for the kernel.
     has_changes: bool,
     was_read: bool,
     ending: bool,

@@ -201,6 +201,11 @@ impl Access for Wire {
         None
     }
 
+    fn handle_timeouts(&mut self, now: Instant, _: usize) -> usize {
+        Machine::handle_timeout(self, now);
+        1
+    }
+
     fn heard(&mut self, _: Session, _: Instant) {}
 
     fn header(&mut self, _: Session) -> Option<([u8; HEADER], Socket)> {

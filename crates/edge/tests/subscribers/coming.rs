@@ -465,3 +465,30 @@ fn networks_are_reported_from_the_moment_that_the_owner_wants_them() {
         ]
     );
 }
+
+#[test]
+fn the_subscribers_of_a_large_tunnel_leave_some_at_a_time() {
+    let mut stage = Stage::with_pools(lns_config(), crate::stage::pools("10.0.0.1", "10.0.1.200"));
+    for n in 0..200 {
+        stage.dial(&format!("user{n}"), "sesame");
+    }
+    assert_eq!(stage.lac.counts().subscribers, 200);
+    let (tunnel, now) = (stage.tunnel, stage.now);
+    stage.lac.endpoint_mut().close_tunnel(tunnel, now);
+    stage.lac.heed(now);
+    let left = stage.lac.counts().subscribers;
+    assert!(
+        (100..200).contains(&left),
+        "{left}: the others wait for the next turn"
+    );
+    let (at, name) = stage.lac.poll_timeout().expect("something is due");
+    assert!(at <= now, "{name}");
+    let mut turns = 0;
+    while stage.lac.handle_timeouts(now, 64) {
+        turns += 1;
+    }
+    assert!((2..10).contains(&turns), "{turns}");
+    assert_eq!(stage.lac.counts().subscribers, 0);
+    stage.settle();
+    assert_eq!(stage.ended.len(), 200);
+}

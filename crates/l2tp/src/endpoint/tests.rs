@@ -131,3 +131,36 @@ fn a_peer_that_asks_and_gives_up_over_and_over_leaves_no_trail() {
     assert!(lns.half_open_order.len() < 3_000);
     assert_eq!(lns.tunnels.len(), 1);
 }
+
+#[test]
+fn timers_that_are_due_together_fire_as_many_at_a_time_as_the_caller_asks_for() {
+    let mut endpoint = endpoint(false);
+    let now = Instant::ZERO + Duration::from_secs(1);
+    for n in 0..100 {
+        let peer = std::net::SocketAddr::from(([192, 0, 2, n], 1701));
+        let route = Route {
+            peer,
+            local: None,
+            socket: 0,
+        };
+        let version = Version::V2;
+        endpoint
+            .open_tunnel(OpenTunnel { route, version }, now)
+            .expect("there is room");
+    }
+    let mut out = Vec::new();
+    while endpoint.poll_transmit(now, &mut out).is_some() {
+        out.clear();
+    }
+    // Every SCCRQ is due again.
+    let later = now + Duration::from_secs(2);
+    assert_eq!(endpoint.handle_timeouts(later, 10), 10);
+    assert!(endpoint.poll_timeout().is_some_and(|(at, _)| at <= later));
+    assert_eq!(endpoint.handle_timeouts(later, usize::MAX), 90);
+    assert!(endpoint.poll_timeout().is_none_or(|(at, _)| at > later));
+    let mut sent = 0;
+    while endpoint.poll_transmit(later, &mut out).is_some() {
+        sent += 1;
+    }
+    assert_eq!(sent, 100, "each retransmits once");
+}
