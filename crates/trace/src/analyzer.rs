@@ -54,8 +54,10 @@ impl Default for Config {
 /// How often memory limits took effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections finished early because memory ran out. Their later packets count as other connections.
+    /// Open connections finished early because memory ran out. Their later packets count as other connections.
     pub finished_early: u64,
+    /// The same for closed connections, which leave first. Few of them have later packets.
+    pub closed_early: u64,
     /// How often segments in flight were forgotten because memory ran out: their retransmissions are counted, but not
     /// timed. The number of forgotten segments is in [`crate::segments::Segments::forgotten`].
     pub flights_cut: u64,
@@ -157,14 +159,20 @@ pub struct Analyzer {
 /// are frozen, and their places reused, while both are in the processor's caches.
 const LINGER: usize = 16;
 
+/// Entries of finished connections that the queues may have beyond two for each connection in memory.
+const STALE: usize = 1024;
+
 /// FIN or RST.
 const FIN_RST: u16 = 5;
 
 /// Bytes of a hot connection, its lists included.
 const HOT_SIZE: u64 = core::mem::size_of::<Hot>() as u64 + 1024;
 
-/// Further bytes of each connection: its slot, and its entries in the table and the queue.
-const SLOT_SIZE: u64 = core::mem::size_of::<Slot>() as u64 + 32;
+/// Bytes of a slot, and of its entry in a table.
+const SLOT_SIZE: u64 = core::mem::size_of::<Slot>() as u64 + 8;
+
+/// Bytes that an allocation takes beyond those asked for.
+const OVERHEAD: u64 = 16;
 
 impl Analyzer {
     /// An analyser without connections.
@@ -216,8 +224,9 @@ impl Analyzer {
     #[must_use]
     pub fn memory(&self) -> u64 {
         self.frozen
-            + self.warm.len() as u64 * HOT_SIZE
-            + self.held() as u64 * SLOT_SIZE
+            + self.hot.len() as u64 * HOT_SIZE
+            + self.slots.len() as u64 * SLOT_SIZE
+            + (self.open.len() + self.closed.len()) as u64 * core::mem::size_of::<Due>() as u64
             + self.many * core::mem::size_of::<crate::segments::Sent>() as u64
     }
 
@@ -319,6 +328,9 @@ impl Analyzer {
             self.end(self.hot[at as usize].slot);
         }
         self.reclaim(segment.clock);
+        if self.open.len() + self.closed.len() > 3 * self.held() + STALE {
+            self.forget_stale();
+        }
         let at = self.room();
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
@@ -363,7 +375,7 @@ impl Analyzer {
         let Place::Frozen(octets) = &self.slots[slot as usize].place else {
             return None;
         };
-        self.frozen -= octets.len() as u64;
+        self.frozen -= octets.len() as u64 + OVERHEAD;
         let connection = &mut self.hot[at as usize].connection;
         connection.thaw(octets).expect("what was frozen here thaws");
         let many = connection.a.segments.many() + connection.b.segments.many();
@@ -419,7 +431,7 @@ impl Analyzer {
     /// Freezes the hot connection at `at` and frees its place.
     fn freeze(&mut self, at: u32) {
         let (slot, octets) = self.take(at);
-        self.frozen += octets.len() as u64;
+        self.frozen += octets.len() as u64 + OVERHEAD;
         self.slots[slot as usize].place = Place::Frozen(octets);
         let slots = &self.slots;
         self.cold
@@ -455,7 +467,7 @@ impl Analyzer {
                 if let Ok(entry) = self.cold.find_entry(entry.hash, |&other| other == slot) {
                     entry.remove();
                 }
-                self.frozen -= octets.len() as u64;
+                self.frozen -= octets.len() as u64 + OVERHEAD;
                 octets
             }
         };
@@ -535,10 +547,27 @@ impl Analyzer {
         }
     }
 
-    /// Memory is short: finishes the oldest connections.
+    /// Removes the queues' entries of connections that have finished.
+    #[cold]
+    fn forget_stale(&mut self) {
+        let slots = &self.slots;
+        let current = |due: &Due| slots[due.slot as usize].generation == due.generation;
+        self.open.retain(current);
+        self.closed.retain(current);
+    }
+
+    /// Memory is short: finishes the connections that closed first, then the oldest of those that are open.
     #[cold]
     fn shed(&mut self) {
         let target = self.config.memory - self.config.memory / 16;
+        while self.memory() > target
+            && let Some(due) = self.closed.pop_front()
+        {
+            if self.slots[due.slot as usize].generation == due.generation {
+                self.end(due.slot);
+                self.limits.closed_early += 1;
+            }
+        }
         // Two rounds: a connection with packets since the last round is spared once.
         let mut rounds = 2 * self.open.len();
         while self.memory() > target && rounds > 0 {

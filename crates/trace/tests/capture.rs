@@ -89,13 +89,15 @@ fn little_memory_for_finished_connections_changes_no_connection() {
     };
     let little = Captures::open([capture(MANY)], little).read().unwrap();
     assert_eq!(frozen(&plenty), frozen(&little));
-    let none = Options {
-        memory: 0,
-        ..threads(1)
-    };
-    let none = Captures::open([capture(MANY)], none).read().unwrap();
-    assert!(none.spilled() > 0);
-    assert!(none.connections().all(|connection| connection.is_ok()));
+    for count in [1, 3] {
+        let none = Options {
+            memory: 0,
+            ..threads(count)
+        };
+        let none = Captures::open([capture(MANY)], none).read().unwrap();
+        assert!(none.spilled() > 0, "{count} threads");
+        assert!(none.connections().all(|connection| connection.is_ok()));
+    }
 }
 
 #[test]

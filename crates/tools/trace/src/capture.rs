@@ -313,11 +313,11 @@ fn tell_incomplete(style: &Style<'_>, found: &Findings) -> Result<()> {
 
 /// Warns if a limit of memory changed the results.
 fn tell_limits(summary: &Summary, found: &Findings) {
-    if summary.finished_early > 0 {
+    if summary.finished_early + summary.closed_early > 0 {
         eprintln!(
-            "headend: memory ran out: {} connections were ended early, and packets that came later for them count as \
-             other connections (see --memory)",
-            summary.finished_early
+            "headend: memory ran out: {} open and {} closed connections were ended early; later packets of these \
+             count as other connections (see --memory)",
+            summary.finished_early, summary.closed_early
         );
     }
     if summary.flights_cut > 0 {

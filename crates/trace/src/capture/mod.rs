@@ -172,9 +172,10 @@ impl Captures {
         match self.options.threads(self.is_live()) {
             1 => self.read_with(()).map(|(findings, ())| findings),
             threads => {
-                let outcome = threads::run(&self.plan, threads, |block| self.feed.next(block));
-                let mut store = Store::new(self.options.finished_memory());
-                store.push(outcome.finished).map_err(Error::TemporaryFile)?;
+                let store = Store::new(self.options.finished_memory());
+                let next = |block: &mut Block| self.feed.next(block);
+                let outcome = threads::run(&self.plan, threads, store, next);
+                let store = outcome.store.map_err(Error::TemporaryFile)?;
                 let counts = RunCounts {
                     tally: outcome.tally,
                     limits: outcome.limits,
@@ -285,6 +286,7 @@ impl RunCounts {
             tcp: tally.tcp,
             connections: self.connections,
             finished_early: self.limits.finished_early,
+            closed_early: self.limits.closed_early,
             flights_cut: self.limits.flights_cut,
             ..Summary::default()
         }

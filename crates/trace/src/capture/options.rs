@@ -20,8 +20,9 @@ const THREADS_MAX: usize = 16;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Memory for connections, in bytes. Beyond it, finished connections move to a temporary file, and the least recently
-    /// used connections finish early. Default: 2 GiB.
+    /// Memory in bytes. Beyond it, finished connections move to a temporary file, except for 16 bytes each. Closed
+    /// connections and then the least recently used open ones finish early. Blocks of the capture, some MiB for each
+    /// thread, are not included. Default: 2 GiB.
     pub memory: u64,
     /// An idle connection finishes after this time, in nanoseconds of the capture. Default: [`IDLE`].
     pub idle_ns: i64,
@@ -82,9 +83,14 @@ impl Options {
         self.workers()
     }
 
-    /// Bytes of finished connections to keep in memory.
+    /// Bytes of finished connections to keep in memory, and of the list of all of them.
     pub(super) fn finished_memory(&self) -> u64 {
-        self.memory / 8
+        self.memory / 4
+    }
+
+    /// Bytes for connections that have not finished. An eighth is left for the rest of the process.
+    fn analyzer_memory(&self) -> u64 {
+        self.memory / 8 * 5
     }
 
     pub(super) fn plan(&self) -> Plan {
@@ -97,7 +103,7 @@ impl Options {
                 seed,
                 idle: self.idle_ns,
                 idle_closed: self.idle_closed_ns.min(self.idle_ns),
-                memory: self.memory - self.finished_memory(),
+                memory: self.analyzer_memory(),
                 ..Config::default()
             },
             first: self.first_packet,

@@ -1,29 +1,24 @@
 //! Keeps finished connections, frozen: in memory, and beyond a limit in an unlinked temporary file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::process;
 
 use crate::analyzer::Finished;
 
-/// The place of a frozen connection.
-#[derive(Debug)]
-enum Place {
-    Memory(Box<[u8]>),
-    File { start: u64, length: u32 },
-}
-
 /// Finished connections, in the order of their first packets once they are sorted.
+///
+/// For each connection, 16 bytes stay in memory: the number of its first packet and its place.
 #[derive(Debug)]
 pub(super) struct Store {
-    /// Number of the first packet, and the rest.
-    connections: Vec<(u64, Place)>,
-    /// How many of them are in the file; these are the first ones until all are sorted.
-    spilled: usize,
-    /// Bytes in memory.
-    held: u64,
+    /// Number of the first packet, and where in the file and then the buffer its length and its bytes are.
+    connections: Vec<(u64, u64)>,
+    /// Bytes that are not in the file yet, each piece with its place in the file.
+    buffer: Vec<(u64, Vec<u8>)>,
+    /// The place after them.
+    end: u64,
     /// Limit of bytes in memory.
     limit: u64,
     file: Option<File>,
@@ -31,12 +26,24 @@ pub(super) struct Store {
     written: u64,
 }
 
+/// Bytes of a connection's length.
+const LENGTH: usize = 4;
+
+/// Bytes that most connections fit in, their length included.
+const MOST: usize = 512;
+
+/// Bytes of the buffer, at least.
+const BUFFER_MIN: u64 = 1 << 20;
+
+/// Bytes of a piece of the buffer: few enough that pieces reuse the memory of the connections before them.
+const PIECE: usize = 1 << 16;
+
 impl Store {
     pub(super) fn new(limit: u64) -> Store {
         Store {
             connections: Vec::new(),
-            spilled: 0,
-            held: 0,
+            buffer: Vec::new(),
+            end: 0,
             limit,
             file: None,
             written: 0,
@@ -59,10 +66,21 @@ impl Store {
     /// The file cannot be written.
     pub(super) fn push(&mut self, finished: Vec<Finished>) -> io::Result<()> {
         for connection in finished {
-            self.held += connection.octets.len() as u64;
-            let place = Place::Memory(connection.octets);
-            self.connections.push((connection.first_packet, place));
-            if self.held > self.limit {
+            self.connections.push((connection.first_packet, self.end));
+            let length = LENGTH + connection.octets.len();
+            let last = self.buffer.last();
+            if last.is_none_or(|(_, piece)| piece.capacity() - piece.len() < length) {
+                self.buffer
+                    .push((self.end, Vec::with_capacity(PIECE.max(length))));
+            }
+            if let Some((_, piece)) = self.buffer.last_mut() {
+                piece.extend_from_slice(&(connection.octets.len() as u32).to_le_bytes());
+                piece.extend_from_slice(&connection.octets);
+            }
+            self.end += length as u64;
+            let index = size_of_val(self.connections.as_slice()) as u64;
+            let limit = self.limit.saturating_sub(index);
+            if self.end - self.written > limit.max(self.limit.min(BUFFER_MIN)) {
                 self.spill()?;
             }
         }
@@ -71,22 +89,14 @@ impl Store {
 
     #[cold]
     fn spill(&mut self) -> io::Result<()> {
-        let file = match self.file.take() {
+        let file = match &mut self.file {
             Some(file) => file,
-            None => unnamed_file()?,
+            none => none.insert(unnamed_file()?),
         };
-        let mut out = BufWriter::with_capacity(1 << 20, file);
-        for (_, place) in &mut self.connections[self.spilled..] {
-            if let Place::Memory(octets) = place {
-                out.write_all(octets)?;
-                let (start, length) = (self.written, octets.len() as u32);
-                self.written += u64::from(length);
-                *place = Place::File { start, length };
-            }
+        for (_, piece) in self.buffer.drain(..) {
+            file.write_all(&piece)?;
         }
-        self.file = Some(out.into_inner().map_err(io::IntoInnerError::into_error)?);
-        self.spilled = self.connections.len();
-        self.held = 0;
+        self.written = self.end;
         Ok(())
     }
 
@@ -94,7 +104,6 @@ impl Store {
     pub(super) fn sort(&mut self) {
         self.connections
             .sort_unstable_by_key(|connection| connection.0);
-        self.spilled = 0;
     }
 
     /// Number of the first packet of the `at`th.
@@ -107,17 +116,33 @@ impl Store {
     /// # Errors
     /// The file cannot be read.
     pub(super) fn get<'a>(&'a self, at: usize, room: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
-        match &self.connections[at].1 {
-            Place::Memory(octets) => Ok(octets),
-            &Place::File { start, length } => {
-                room.resize(length as usize, 0);
-                if let Some(file) = &self.file {
-                    file.read_exact_at(room, start)?;
-                }
-                Ok(room)
-            }
+        let start = self.connections[at].1;
+        if start >= self.written {
+            let piece = self.buffer.partition_point(|(place, _)| *place <= start) - 1;
+            let (place, piece) = &self.buffer[piece];
+            let (length, octets) = piece[(start - place) as usize..].split_at(LENGTH);
+            return Ok(&octets[..length_of(length)]);
         }
+        let Some(file) = &self.file else {
+            return Ok(&[]);
+        };
+        // One read gets most connections.
+        room.resize(MOST.min((self.written - start) as usize), 0);
+        file.read_exact_at(room, start)?;
+        let end = LENGTH + length_of(room);
+        let there = room.len();
+        room.resize(end, 0);
+        if there < end {
+            file.read_exact_at(&mut room[there..], start + there as u64)?;
+        }
+        Ok(&room[LENGTH..])
     }
+}
+
+/// The length at the start of these bytes.
+fn length_of(octets: &[u8]) -> usize {
+    let length = octets.first_chunk().copied().unwrap_or_default();
+    u32::from_le_bytes(length) as usize
 }
 
 /// An unlinked file: only this process can use it, and it disappears when the process ends.
@@ -155,16 +180,16 @@ mod tests {
         for number in (0..50u8).rev() {
             let finished = Finished {
                 first_packet: u64::from(number),
-                octets: vec![number; 7 + usize::from(number)].into(),
+                octets: vec![number; 7 + 100 * usize::from(number)].into(),
             };
             store.push(vec![finished]).unwrap();
         }
-        assert!(store.written() > 0 && store.held > 0);
+        assert!(store.written() > 0 && !store.buffer.is_empty());
         store.sort();
         let mut room = Vec::new();
         for number in 0..50u8 {
             let octets = store.get(usize::from(number), &mut room).unwrap();
-            assert_eq!(octets, vec![number; 7 + usize::from(number)]);
+            assert_eq!(octets, vec![number; 7 + 100 * usize::from(number)]);
         }
     }
 }

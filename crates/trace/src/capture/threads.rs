@@ -10,13 +10,15 @@
 //! and analyses each. Two threads are busy even with few flows, because they alternate on each shard; with a single
 //! flow, one thread analyses while the other reads and decodes.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use capfile::Block;
 use wire::packet::Packet;
 
-use crate::analyzer::{Analyzer, Config, Finished, Limits};
+use super::store::Store;
+use crate::analyzer::{Analyzer, Config, Limits};
 use crate::clock::Clock;
 use crate::records::decoder::{Decoded, Decoder};
 use crate::records::fragments::Fragments;
@@ -33,7 +35,7 @@ const LOOKS: u32 = 500;
 /// The results of all threads.
 pub(super) struct Outcome {
     pub(super) tally: Tally,
-    pub(super) finished: Vec<Finished>,
+    pub(super) store: io::Result<Store>,
     pub(super) limits: Limits,
 }
 
@@ -70,7 +72,6 @@ struct Shard {
     analyzer: Analyzer,
     /// IP packets in the blocks so far, including those of other shards.
     packets: u64,
-    finished: Vec<Finished>,
     /// Number of threads that sleep until it is free.
     sleepers: u32,
 }
@@ -79,6 +80,8 @@ struct Shared<'a, F> {
     plan: &'a Plan,
     source: Mutex<Source<F>>,
     turns: Vec<Turn>,
+    /// The finished connections of all shards.
+    store: Mutex<io::Result<Store>>,
     /// Puts fragments together, block by block, before the shards take the block.
     join: Mutex<Join>,
     /// Wakes the threads that wait for the block before theirs.
@@ -113,6 +116,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) fn run(
     plan: &Plan,
     threads: usize,
+    store: Store,
     next: impl FnMut(&mut Block) -> Option<u32> + Send,
 ) -> Outcome {
     let shards = threads * SHARDS_PER_THREAD;
@@ -131,6 +135,7 @@ pub(super) fn run(
             ended: false,
         }),
         turns: (0..shards).map(|_| Turn::new(config)).collect(),
+        store: Mutex::new(Ok(store)),
         join: Mutex::default(),
         joined: Condvar::new(),
         finished: AtomicUsize::new(0),
@@ -149,7 +154,9 @@ pub(super) fn run(
         }
         lots
     });
-    let mut outcome = gather(&lots, shared.turns);
+    let store = shared.store.into_inner();
+    let store = store.unwrap_or_else(PoisonError::into_inner);
+    let mut outcome = gather(&lots, shared.turns, store);
     let join = shared.join.into_inner();
     let join = join.unwrap_or_else(PoisonError::into_inner);
     outcome.tally.incomplete += join.fragments.incomplete();
@@ -157,7 +164,7 @@ pub(super) fn run(
 }
 
 /// Collects the results of all threads and shards.
-fn gather(lots: &[Lot], turns: Vec<Turn>) -> Outcome {
+fn gather(lots: &[Lot], turns: Vec<Turn>, store: io::Result<Store>) -> Outcome {
     let mut tally = Tally::default();
     for lot in lots {
         tally.add(&lot.decoder.tally);
@@ -168,21 +175,17 @@ fn gather(lots: &[Lot], turns: Vec<Turn>) -> Outcome {
     tally.last_time = last.map_or(0, |(_, time)| time);
     let mut outcome = Outcome {
         tally,
-        finished: Vec::new(),
+        store,
         limits: Limits::default(),
     };
     for turn in turns {
         let shard = turn.shard.into_inner();
-        let mut shard = shard.unwrap_or_else(PoisonError::into_inner);
-        outcome.finished.append(&mut shard.finished);
+        let shard = shard.unwrap_or_else(PoisonError::into_inner);
         let limits = shard.analyzer.limits();
         outcome.limits.finished_early += limits.finished_early;
+        outcome.limits.closed_early += limits.closed_early;
         outcome.limits.flights_cut += limits.flights_cut;
     }
-    // Each shard's connections are in order, which makes a stable sort fast.
-    outcome
-        .finished
-        .sort_by_key(|finished| finished.first_packet);
     outcome
 }
 
@@ -202,7 +205,9 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
             .get(self.finished.fetch_add(1, Ordering::Relaxed))
         {
             self.wait(turn, blocks);
-            lock(&turn.shard).finish();
+            let mut shard = lock(&turn.shard);
+            shard.analyzer.finish();
+            self.keep(&mut shard);
         }
         lot
     }
@@ -253,7 +258,10 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
                 let turn = &self.turns[at];
                 let free = turn.is(lot.sequence);
                 if free {
-                    turn.take(at, lot);
+                    let mut shard = lock(&turn.shard);
+                    shard.take(at, lot);
+                    self.keep(&mut shard);
+                    turn.pass(&shard, lot.sequence);
                 }
                 !free
             });
@@ -261,6 +269,21 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
                 self.wait(&self.turns[first], lot.sequence);
             }
         }
+    }
+
+    /// Moves the connections that have finished to the store.
+    fn keep(&self, shard: &mut Shard) {
+        if !shard.analyzer.has_finished() {
+            return;
+        }
+        let mut store = lock(&self.store);
+        if let Ok(kept) = &mut *store
+            && let Err(error) = kept.push(shard.analyzer.take_finished())
+        {
+            *store = Err(error);
+        }
+        // After an error, nothing is kept.
+        drop(shard.analyzer.take_finished());
     }
 
     /// Waits until it is that block's turn.
@@ -310,7 +333,6 @@ impl Turn {
             shard: Mutex::new(Shard {
                 analyzer: Analyzer::new(config),
                 packets: 0,
-                finished: Vec::new(),
                 sleepers: 0,
             }),
             passed: Condvar::new(),
@@ -322,12 +344,9 @@ impl Turn {
         self.next.load(Ordering::Acquire) == block
     }
 
-    /// Analyses this shard's part of a block once it is that block's turn, then admits the next
-    /// block.
-    fn take(&self, at: usize, lot: &mut Lot) {
-        let mut shard = lock(&self.shard);
-        shard.take(at, lot);
-        self.next.store(lot.sequence + 1, Ordering::Release);
+    /// Admits the next block.
+    fn pass(&self, shard: &Shard, block: u64) {
+        self.next.store(block + 1, Ordering::Release);
         if shard.sleepers > 0 {
             self.passed.notify_all();
         }
@@ -339,16 +358,6 @@ impl Shard {
         self.analyzer.set_file(lot.file);
         machine::take(&mut self.analyzer, &mut lot.decoded[at], self.packets);
         self.packets += lot.decoder.number;
-        if self.analyzer.has_finished() {
-            self.finished.append(&mut self.analyzer.take_finished());
-        }
-    }
-
-    fn finish(&mut self) {
-        self.analyzer.finish();
-        self.finished.append(&mut self.analyzer.take_finished());
-        self.finished
-            .sort_unstable_by_key(|finished| finished.first_packet);
     }
 }
 

@@ -34,8 +34,10 @@ pub struct Summary {
     pub flows: u64,
     /// Packets of UDP flows beyond the limit of flows.
     pub flows_beyond: u64,
-    /// Connections finished early because memory ran out.
+    /// Open connections finished early because memory ran out.
     pub finished_early: u64,
+    /// Closed connections finished early because memory ran out.
+    pub closed_early: u64,
     /// How often segments in flight were forgotten because memory ran out.
     pub flights_cut: u64,
 }
@@ -82,7 +84,9 @@ pub const SUMMARY: &[Count] = &[
     count("udp_packets_beyond", |summary| Some(summary.flows_beyond.into()),
         "UDP packets of flows that headend does not list, because the flow table was full."),
     count("finished_early", |summary| Some(summary.finished_early.into()),
-        "Connections that headend ended early because memory ran out. headend counts all packets after the early end of a connection as a new connection."),
+        "Open connections that headend ended early because memory ran out. headend counts all packets after the early end of a connection as a new connection."),
+    count("closed_early", |summary| Some(summary.closed_early.into()),
+        "Closed connections that headend ended early because memory ran out. Closed connections leave before open ones. headend counts late packets of a connection that has left as a new connection."),
     count("flights_cut", |summary| Some(summary.flights_cut.into()),
         "How often headend stopped tracking segments in flight because memory ran out. headend does not time the retransmissions of segments that it no longer tracks."),
 ];
@@ -98,7 +102,10 @@ impl Summary {
     /// Whether a limit of memory changed the results. Parts may then differ from the whole.
     #[must_use]
     pub fn is_limited(&self) -> bool {
-        self.finished_early > 0 || self.flights_cut > 0 || self.flows_beyond > 0
+        self.finished_early > 0
+            || self.closed_early > 0
+            || self.flights_cut > 0
+            || self.flows_beyond > 0
     }
 
     /// The first count of packets in which the two differ, and both values.
@@ -157,6 +164,7 @@ impl Summary {
             (&mut self.flows, other.flows),
             (&mut self.flows_beyond, other.flows_beyond),
             (&mut self.finished_early, other.finished_early),
+            (&mut self.closed_early, other.closed_early),
             (&mut self.flights_cut, other.flights_cut),
         ] {
             *mine = mine.saturating_add(theirs);

@@ -60,6 +60,57 @@ fn short_of_memory_the_oldest_connections_end_early_and_that_is_told() {
     assert!(first.is_sorted(), "the oldest first");
 }
 
+#[test]
+fn connections_that_are_over_leave_nothing_in_memory() {
+    let mut analyzer = Analyzer::new(Config::default());
+    let mut time = Script::new().time;
+    for number in 0..20_000 {
+        // On the same ports: each ends the one before it.
+        let mut script = Script::starting_at(number * 100_000, number * 200_000);
+        script.time = time;
+        script.handshake();
+        script.close();
+        time = script.time;
+        run(&mut analyzer, &script.segments);
+        drop(analyzer.take_finished());
+    }
+    assert_eq!((analyzer.held(), analyzer.connections()), (1, 20_000));
+    assert!(analyzer.memory() < 100_000, "{}", analyzer.memory());
+}
+
+#[test]
+fn closed_connections_leave_before_open_ones() {
+    let mut script = Script::new();
+    for port in 0..3_000 {
+        script.port(port);
+        script.handshake();
+        // One in ten stays open.
+        if port % 10 > 0 {
+            script.close();
+        }
+    }
+    let memory = 500_000;
+    let mut analyzer = Analyzer::new(Config {
+        memory,
+        hot: 16,
+        ..Config::default()
+    });
+    run(&mut analyzer, &script.segments);
+    assert!(analyzer.memory() <= memory + 4_096);
+    let limits = analyzer.limits();
+    assert_eq!(
+        (limits.finished_early, limits.closed_early > 1_000),
+        (0, true)
+    );
+    let ended = analyzer.take_finished();
+    assert_eq!(ended.len() as u64, limits.closed_early);
+    let mut connection = Connection::default();
+    for one in ended {
+        connection.thaw(&one.octets).unwrap();
+        assert!(connection.is_closed());
+    }
+}
+
 /// Number of packets. If each packet caused a walk over all earlier ones, the test would not end
 /// within a day.
 const LONG: u32 = 200_000;
