@@ -3,6 +3,7 @@
 mod bzip2;
 mod gzip;
 mod input;
+mod xz;
 mod zstd;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use crate::fault::{Fault, OpenError};
 use bzip2::Bzip2;
 use gzip::Gzip;
 use input::Input;
+use xz::Xz;
 use zstd::Zstd;
 
 /// Compression of a file.
@@ -23,6 +25,8 @@ pub enum Compression {
     Zstd,
     /// bzip2, of one stream or several.
     Bzip2,
+    /// xz, of one stream or several; dictionaries of up to 128 MiB.
+    Xz,
 }
 
 impl fmt::Display for Compression {
@@ -31,6 +35,7 @@ impl fmt::Display for Compression {
             Compression::Gzip => "gzip",
             Compression::Zstd => "zstd",
             Compression::Bzip2 => "bzip2",
+            Compression::Xz => "xz",
         })
     }
 }
@@ -57,12 +62,12 @@ enum Decoder {
     Gzip(Box<Gzip>),
     Zstd(Zstd),
     Bzip2(Bzip2),
+    Xz(Box<Xz>),
 }
 
 /// The first bytes of unsupported compressions.
-const UNSUPPORTED: [(&[u8], &str); 4] = [
+const UNSUPPORTED: [(&[u8], &str); 3] = [
     (b"\x1f\x9d", "compress"),
-    (b"\xfd7zXZ\0", "xz"),
     (b"\x04\x22\x4d\x18", "lz4"),
     (b"PK\x03\x04", "zip"),
 ];
@@ -85,6 +90,7 @@ impl<R: Read> Source<R> {
                 Decoder::Zstd(Zstd::new()?)
             }
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Decoder::Bzip2(Bzip2::new()),
+            [0xfd, b'7', b'z', b'X', b'Z', 0] => Decoder::Xz(Box::new(Xz::new())),
             _ => Decoder::Plain,
         };
         Ok(Source { input, decoder })
@@ -96,6 +102,7 @@ impl<R: Read> Source<R> {
             Decoder::Gzip(_) => Some(Compression::Gzip),
             Decoder::Zstd(_) => Some(Compression::Zstd),
             Decoder::Bzip2(_) => Some(Compression::Bzip2),
+            Decoder::Xz(_) => Some(Compression::Xz),
         }
     }
 
@@ -114,6 +121,7 @@ impl<R: Read> Source<R> {
             Decoder::Gzip(decoder) => decoder.pull(&mut self.input, out),
             Decoder::Zstd(decoder) => decoder.pull(&mut self.input, out),
             Decoder::Bzip2(decoder) => decoder.pull(&mut self.input, out),
+            Decoder::Xz(decoder) => decoder.pull(&mut self.input, out),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! gzip and zstd: several members, and streams that are cut short or changed.
+//! gzip, zstd, bzip2 and xz: several members, and streams that are cut short or changed.
 
 use std::io::{Read, Write};
 
@@ -45,11 +45,21 @@ fn bzip2(octets: &[u8]) -> Vec<u8> {
     encoder.finish().expect("to memory")
 }
 
+/// In blocks, as the xz command writes with several threads.
+fn xz(octets: &[u8]) -> Vec<u8> {
+    let mut options = lzma_rust2::XzOptions::with_preset(1);
+    options.set_block_size(std::num::NonZeroU64::new(1 << 20));
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).expect("to memory");
+    encoder.write_all(octets).expect("to memory");
+    encoder.finish().expect("to memory")
+}
+
 type Compress = fn(&[u8]) -> Vec<u8>;
-const ALL: [(Compression, Compress); 3] = [
+const ALL: [(Compression, Compress); 4] = [
     (Compression::Gzip, gzip),
     (Compression::Zstd, zstd),
     (Compression::Bzip2, bzip2),
+    (Compression::Xz, xz),
 ];
 
 #[test]
@@ -94,6 +104,20 @@ fn a_gzip_header_with_every_field_is_passed_over() {
     // Zeros pad the file to the length of a tape's block.
     let padded = [packed, vec![0; 512]].concat();
     assert_eq!(read_whole(&padded), read_whole(&plain));
+}
+
+#[test]
+fn zeros_pad_a_stream_of_xz_by_fours() {
+    let plain = file(4);
+    let (one, two) = plain.split_at(500);
+    for (zeros, fault) in [(4, None), (8, None), (3, Some(Fault::CompressionCorrupt))] {
+        let packed = [xz(one), vec![0; zeros], xz(two), vec![0; zeros]].concat();
+        let whole = read_whole(&packed);
+        assert_eq!(whole.first.map(|(_, fault)| fault), fault, "{zeros} zeros");
+        if fault.is_none() {
+            assert_eq!(whole, read_whole(&plain));
+        }
+    }
 }
 
 #[test]
@@ -198,7 +222,7 @@ fn nothing_to_decompress_and_other_compressions_are_errors() {
         assert!(matches!(read(&compress(b"")[..]), Err(OpenError::Empty)));
     }
     for (magic, name) in [
-        (&b"\xfd7zXZ\0\0\x04"[..], "xz"),
+        (&b"\x04\x22\x4d\x18\x64\x40"[..], "lz4"),
         (b"\x1f\x9d\x90abc", "compress"),
     ] {
         let error = read(magic).expect_err("not supported");
