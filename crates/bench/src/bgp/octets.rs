@@ -120,12 +120,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_open_has_the_fields_of_rfc_4271_and_two_capabilities() {
+    fn an_open_has_the_fields_of_rfc_4271_and_three_capabilities() {
         let octets = open(65_001, Ipv4Addr::new(127, 0, 0, 9), 3);
         assert_eq!(frame(&octets), Ok(Some((octets.len(), KIND_OPEN))));
         assert_eq!(octets[..16], [0xff; 16]);
         let body = [
-            4, 0xfd, 0xe9, 0, 3, 127, 0, 0, 9, 14, 2, 12, 1, 4, 0, 1, 0, 1, 65, 4, 0, 0, 0xfd, 0xe9,
+            4, 0xfd, 0xe9, 0, 3, 127, 0, 0, 9, 16, 2, 14, 1, 4, 0, 1, 0, 1, 2, 0, 65, 4, 0, 0,
+            0xfd, 0xe9,
         ];
         assert_eq!(octets[HEADER_LEN..], body);
         assert_eq!(open(70_000, Ipv4Addr::LOCALHOST, 3)[20..22], [0x5b, 0xa0]);

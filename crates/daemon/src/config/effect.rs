@@ -87,6 +87,8 @@ const TABLE: &[Row] = &[
             "timers",
             "tick_ms",
             "receive_buffer_bytes",
+            "slice_ms",
+            "overrun_ms",
             "send_buffer_bytes",
             "batch",
             "shards",
