@@ -176,8 +176,8 @@ fn bird(bench: &Bench, address: SocketAddr) -> Result<Command> {
         "log stderr { warning, error, fatal, bug };\nrouter id 127.0.0.1;\nprotocol device { }\n"
             .to_owned();
     for (name, range, export) in [
-        ("idle", "127.1.0.0/16", "none"),
-        ("busy", "127.2.0.0/16", "all"),
+        ("quiet", "127.1.0.0/16", "none"),
+        ("load", "127.2.0.0/16", "all"),
     ] {
         text += &format!(
             "protocol bgp {name} {{\n local {} port {} as {ASN};\n neighbor range {range} external;\n \

@@ -187,6 +187,16 @@ impl Group {
         }
     }
 
+    /// No member of a cohort has read everything, although the slowest had their time: they have the same time again.
+    pub(crate) fn wait_again(&mut self, now: Instant) {
+        if let Some(cohort) = &mut self.cohort
+            && let Some((_, since)) = &mut cohort.stalled
+            && now >= *since + STALLED_MAX
+        {
+            *since = now;
+        }
+    }
+
     /// When the slowest members of a cohort have had their time.
     pub(crate) fn stalled_until(&self) -> Option<Instant> {
         let (_, since) = self.cohort.as_ref()?.stalled?;

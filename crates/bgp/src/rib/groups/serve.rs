@@ -230,6 +230,9 @@ impl Groups {
             } else if self.can_flush(number, now) {
                 left = left.saturating_sub(self.flush(number, store, now));
             } else {
+                if let Some(group) = &mut self.list[number as usize] {
+                    group.wait_again(now);
+                }
                 at += 1;
             }
         }
@@ -283,6 +286,9 @@ impl Groups {
         let has_written = group.queue.last() != before;
         if group.pending.is_empty() {
             group.next_flush = now + self.interval(&group, has_written);
+        } else if group.cohort.is_some() {
+            // It has gathered its members: from here on its queue decides when it is due.
+            group.next_flush = Instant::ZERO;
         }
         for at in 0..group.members.len() {
             // A member that has nothing to read costs nothing.

@@ -601,7 +601,11 @@ fn joiners_wait_for_the_slowest_of_them_for_three_seconds_and_no_longer() {
         "{early}: as far as the queue is long"
     );
     let (until, _) = net.rib.poll_timeout().expect("a timer");
-    assert_eq!(until, net.now + Duration::from_secs(3));
+    assert_eq!(
+        until,
+        net.now + Duration::from_secs(3),
+        "and nothing is due before"
+    );
     net.now = until;
     read(&mut net);
     assert_eq!(net.ear(3).routes.len(), 100_000);
