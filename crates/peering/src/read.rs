@@ -13,6 +13,8 @@ use crate::turn::Peering;
 const READ_MAX: usize = 64 << 10;
 /// The most octets of a read in a slice: the speaker handles them in about a millisecond.
 const SLICE_READ: usize = 16 << 10;
+/// How often one connection is read in a turn, at most.
+const READS: usize = 8;
 /// The octets that are read at full size in one turn, over all connections that share the buffers. After that,
 /// connections are read one message at a time, so that every peer is read.
 const TURN_READ: usize = 2 << 20;
@@ -128,27 +130,33 @@ impl Peering {
         reactor: &mut Reactor,
         now: Instant,
     ) {
-        let Some(Some(connection)) = self.connections.get(index) else {
-            return;
-        };
-        let most = match buffers.slice {
-            Some(_) => SLICE_READ,
-            None if buffers.left > 0 => READ_MAX,
-            None => SHARE,
-        };
-        let id = connection.id;
-        match connection.stream.read(&mut buffers.input[..most]) {
-            Ok(None) => {}
-            Ok(Some(count)) if count > 0 => {
-                self.counts.octets_in += count as u64;
-                buffers.left = buffers.left.saturating_sub(count);
-                if count == most {
-                    speaker.unread(id, now);
+        // With time left, a peer that has sent much is read on: then its routes share more messages.
+        for _ in 0..READS {
+            let Some(Some(connection)) = self.connections.get(index) else {
+                return;
+            };
+            let most = match buffers.slice {
+                Some(_) => SLICE_READ,
+                None if buffers.left > 0 => READ_MAX,
+                None => SHARE,
+            };
+            let id = connection.id;
+            match connection.stream.read(&mut buffers.input[..most]) {
+                Ok(None) => return,
+                Ok(Some(count)) if count > 0 => {
+                    self.counts.octets_in += count as u64;
+                    buffers.left = buffers.left.saturating_sub(count);
+                    if count == most {
+                        speaker.unread(id, now);
+                    }
+                    // If the speaker has dropped a connection meanwhile, its event closes it.
+                    let _ = speaker.receive(id, &buffers.input[..count], now);
+                    if count < most || buffers.slice.is_none() || buffers.is_over() {
+                        return;
+                    }
                 }
-                // If the speaker has dropped a connection meanwhile, its event closes it.
-                let _ = speaker.receive(id, &buffers.input[..count], now);
+                Ok(Some(_)) | Err(_) => return self.broken(id, speaker, reactor, now),
             }
-            Ok(Some(_)) | Err(_) => self.broken(id, speaker, reactor, now),
         }
     }
 
