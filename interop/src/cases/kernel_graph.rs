@@ -311,7 +311,8 @@ impl Graph {
             let id = node["id"].as_u64().context("an id")?;
             match node["kind"].as_str() {
                 Some("qdisc" | "class" | "filter") => {}
-                Some("interface" | "group" | "device") => continue,
+                // A tin is a part of cake: tc prints it with the qdisc.
+                Some("interface" | "group" | "device" | "tin") => continue,
                 _ => bail!("not understood: {node}"),
             }
             let names = [
