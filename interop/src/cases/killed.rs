@@ -135,6 +135,23 @@ fn accounts(lns: &Headend, what: &[&str]) -> Result<Accounts> {
         .collect()
 }
 
+/// What is missing of the records of one account; `has_ended`: its session ended before the kill.
+fn missing_of(own: &[&Record], name: &str, has_ended: bool) -> Vec<String> {
+    let is = |status: &str| own.iter().filter(|one| one.status() == status).count();
+    // Sessions that the kill ended get their Stop at the next start (NAS-Reboot).
+    let is_reboot = |one: &&&Record| one.get("Acct-Terminate-Cause") == "NAS-Reboot";
+    let reboots = own.iter().filter(is_reboot).count();
+    let counts = [
+        ("Start", is("Start"), 1),
+        ("Stop", is("Stop"), 1),
+        ("Stop by NAS-Reboot", reboots, usize::from(!has_ended)),
+    ];
+    let wrong = counts.iter().filter(|(_, count, wanted)| count != wanted);
+    wrong
+        .map(|(what, count, _)| format!("{count} {what} of {name}"))
+        .collect()
+}
+
 /// Compares freeradius's records with the expected ones.
 fn judge(bench: &Bench<'_>, records: &[Record], begun: &Accounts, ended: &Accounts) -> Result<()> {
     let mut by_account: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
@@ -162,19 +179,7 @@ fn judge(bench: &Bench<'_>, records: &[Record], begun: &Accounts, ended: &Accoun
         let own = by_account
             .get(account.as_str())
             .map_or(&[][..], Vec::as_slice);
-        let is = |status: &str| own.iter().filter(|one| one.status() == status).count();
-        if is("Start") != 1 {
-            missing.push(format!("{} Start of {name}", is("Start")));
-        }
-        // Sessions that the kill ended get theirs at the next start (NAS-Reboot).
-        if is("Stop") != 1 {
-            missing.push(format!("{} Stop of {name}", is("Stop")));
-        }
-        let is_reboot = |one: &&&Record| one.get("Acct-Terminate-Cause") == "NAS-Reboot";
-        let reboots = own.iter().filter(is_reboot).count();
-        if reboots != usize::from(!ended.contains_key(account)) {
-            missing.push(format!("{reboots} Stop by NAS-Reboot of {name}"));
-        }
+        missing.extend(missing_of(own, name, ended.contains_key(account)));
         // Session times grow from record to record, starting with Start and ending with Stop.
         let times: Vec<u64> = own
             .iter()
