@@ -43,6 +43,9 @@ const AT_ONCE: Instant = Instant::from_nanos(1);
 
 /// Cohorts of one family that are sent their dump at the same time. Peers that join meanwhile gather in the next one.
 const COHORTS_MAX: usize = 2;
+/// Cohorts beside one group, with those whose members do not read. Each holds its own list of what it advertised; peers
+/// that join beyond that are served apart.
+const COHORTS_KEPT: usize = 8;
 
 /// Routes that were not sent, and members that fell behind.
 #[derive(Debug, Clone, Copy, Default)]
@@ -418,7 +421,12 @@ impl Groups {
             };
         };
         let is_large = size(main) as usize > WINDOW && main.outward.add_path.is_none();
-        if is_large { Err(true) } else { Ok(number) }
+        let cohorts = same().filter(|(_, group)| group.cohort.is_some()).count();
+        if is_large && cohorts < COHORTS_KEPT {
+            Err(true)
+        } else {
+            Ok(number)
+        }
     }
 
     /// Whether a cohort has to wait until another one of its family has sent its dump. Meanwhile more peers can join it.
@@ -458,15 +466,7 @@ impl Groups {
             }
             return;
         };
-        if let Some(group) = &mut self.list[number as usize]
-            && let Some(cohort) = &mut group.cohort
-        {
-            cohort.is_done = true;
-        }
         let Some(main) = main else { return };
-        let Some(cohort) = self.group(number) else {
-            return;
-        };
         let owes = |peer: &u32| {
             let member = self.members.get(*peer, family);
             member.is_none_or(Member::owes_anything)

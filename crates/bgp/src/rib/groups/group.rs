@@ -63,11 +63,11 @@ const STALLED_MAX: Duration = Duration::from_secs(3);
 #[derive(Debug, Default)]
 pub(crate) struct Cohort {
     /// Whether its time to gather members has started.
-    pub(crate) is_timed: bool,
-    /// Whether its members have been sent the whole table once.
-    pub(crate) is_done: bool,
-    /// Its first unread block when its queue was full, and since when.
-    stalled: Option<(u64, Instant)>,
+    is_timed: bool,
+    /// Since when its queue is full, because of its slowest members.
+    full_since: Option<Instant>,
+    /// Whether none of its members has read everything in that time. No other cohort waits for it any more.
+    is_stuck: bool,
 }
 
 /// What a group needs from outside to look at its slots.
@@ -157,11 +157,11 @@ impl Group {
         self.cohort.as_ref().is_some_and(|cohort| !cohort.is_timed)
     }
 
-    /// Whether it is a cohort that is sending its first dump.
+    /// Whether it is a cohort that still has routes to write for members that read.
     pub(crate) fn is_running(&self) -> bool {
-        self.cohort
-            .as_ref()
-            .is_some_and(|cohort| cohort.is_timed && !cohort.is_done)
+        let has_more = !self.pending.is_empty() || self.unmarked.is_some();
+        let cohort = self.cohort.as_ref();
+        has_more && cohort.is_some_and(|cohort| cohort.is_timed && !cohort.is_stuck)
     }
 
     /// For a cohort: starts the time in which it gathers members, and watches whether the slowest of them reads. Returns
@@ -174,33 +174,26 @@ impl Group {
             self.next_flush = now + GATHER;
         }
         if !self.queue.is_full() {
-            cohort.stalled = None;
+            (cohort.full_since, cohort.is_stuck) = (None, false);
             return true;
         }
-        let first = self.queue.first();
-        match cohort.stalled {
-            Some((block, since)) if block == first => now >= since + STALLED_MAX,
-            _ => {
-                cohort.stalled = Some((first, now));
-                false
-            }
-        }
+        now >= *cohort.full_since.get_or_insert(now) + STALLED_MAX
     }
 
     /// No member of a cohort has read everything, although the slowest had their time: they have the same time again.
     pub(crate) fn wait_again(&mut self, now: Instant) {
         if let Some(cohort) = &mut self.cohort
-            && let Some((_, since)) = &mut cohort.stalled
+            && let Some(since) = &mut cohort.full_since
             && now >= *since + STALLED_MAX
         {
             *since = now;
+            cohort.is_stuck = true;
         }
     }
 
     /// When the slowest members of a cohort have had their time.
     pub(crate) fn stalled_until(&self) -> Option<Instant> {
-        let (_, since) = self.cohort.as_ref()?.stalled?;
-        Some(since + STALLED_MAX)
+        Some(self.cohort.as_ref()?.full_since? + STALLED_MAX)
     }
 
     /// Whether every route that it could advertise was advertised and read.

@@ -623,7 +623,7 @@ fn peers_that_come_one_by_one_gather_while_others_are_sent_their_dump() {
     let mut net = with_table(40_000);
     let groups = net.rib.memory().group_count;
     // Nobody reads, so the first cohorts do not end.
-    for n in 3..=30 {
+    for n in 3..=14 {
         net.open(n, 64_500 + n);
         for _ in 0..20 {
             net.rib.work(10_000, net.now);
@@ -638,7 +638,7 @@ fn peers_that_come_one_by_one_gather_while_others_are_sent_their_dump() {
         net.settle();
         net.now += Duration::from_secs(1);
     }
-    for n in 3..=30 {
+    for n in 3..=14 {
         assert_eq!(net.ear(n).routes.len(), 40_000, "peer {n}");
         assert_eq!(net.ear(n).ends.len(), FamilyId::ALL.len());
     }
@@ -672,4 +672,70 @@ fn peers_that_join_the_only_source_of_a_large_table_share_their_dump_too() {
     assert_eq!(net.ear(1).routes.len(), 1);
     assert_eq!(net.ear(2).routes.len(), 40_001);
     assert_eq!(net.ear(13).routes.len(), 40_000);
+}
+
+#[test]
+fn joiners_that_never_read_keep_no_later_ones_from_their_dump() {
+    let mut net = with_table(100_000);
+    let turns = |net: &mut Net, readers: &[u32]| {
+        for _ in 0..100 {
+            net.rib.work(10_000, net.now);
+            readers.iter().for_each(|&n| net.read(n, 65_536));
+        }
+    };
+    // As many cohorts as run at the same time, and nobody in them reads.
+    for n in [3, 4] {
+        net.open(n, 64_500 + n);
+        turns(&mut net, &[]);
+        net.now += Duration::from_millis(200);
+        turns(&mut net, &[]);
+    }
+    net.open(5, 64_505);
+    for _ in 0..10 {
+        net.now += Duration::from_secs(1);
+        turns(&mut net, &[2, 5]);
+    }
+    assert_eq!(net.ear(5).routes.len(), 100_000);
+    assert_eq!(net.ear(5).ends.len(), FamilyId::ALL.len());
+    assert_eq!(net.ear(3).routes.len() + net.ear(4).routes.len(), 0);
+}
+
+#[test]
+fn a_joiner_that_reads_a_little_each_second_does_not_set_the_pace() {
+    let mut net = with_table(100_000);
+    for n in [3, 4] {
+        net.open(n, 64_500 + n);
+    }
+    // Peer 3 reads a message a second; 20 seconds are more than enough for peer 4.
+    for _ in 0..20 {
+        for _ in 0..100 {
+            net.rib.work(10_000, net.now);
+            net.read(4, 65_536);
+        }
+        let mut out = Vec::new();
+        net.rib.fill(PeerId(3), &mut out, 1, net.now);
+        net.now += Duration::from_secs(1);
+    }
+    assert_eq!(net.ear(4).routes.len(), 100_000);
+}
+
+#[test]
+fn joiners_that_never_read_make_few_groups() {
+    let mut net = with_table(40_000);
+    let groups = net.rib.memory().group_count;
+    for n in 3..=60 {
+        net.open(n, 64_500 + n);
+        for _ in 0..10 {
+            net.rib.work(10_000, net.now);
+        }
+        net.now += Duration::from_secs(2);
+    }
+    assert!(net.rib.memory().group_count <= groups + 8);
+    net.open(61, 64_561);
+    for _ in 0..20 {
+        net.rib.work(10_000, net.now);
+        net.read(61, 65_536);
+        net.now += Duration::from_secs(1);
+    }
+    assert_eq!(net.ear(61).routes.len(), 40_000);
 }
