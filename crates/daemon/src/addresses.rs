@@ -1,5 +1,6 @@
 //! Addresses of the daemon's own client sessions. While a session has an address, the daemon adds
-//! it to the host through netlink.
+//! it to the host through netlink. After a notification that another program changed one, the daemon
+//! lists the kernel's addresses and adds those that are missing.
 //!
 //! Start with [`Addresses::set`], which queues a change, and [`Addresses::work`], which applies the
 //! queue.
@@ -8,13 +9,21 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::default_route::{Client, DefaultRoute};
+use base::{Duration, Instant};
 use edge::SubscriberKey;
-use hashbrown::HashMap;
-use reactor::netlink::{LOCAL_MAX, Netlink};
+use hashbrown::{HashMap, HashSet};
+use reactor::netlink::{LOCAL_MAX, Netlink, Notice, RouteDump, RouteFilter};
+
+use super::default_route::{Client, DefaultRoute};
 
 /// Limit of queued changes; further changes are dropped and counted.
 const WAITING_MAX: usize = 1 << 20;
+/// Delay from a notification to the comparison, so that one comparison covers several changes.
+const SETTLE: Duration = Duration::from_millis(20);
+/// Delay after a comparison that failed.
+const RETRY: Duration = Duration::from_secs(5);
+/// The kernel's routing table of the host's own addresses.
+const LOCAL: u32 = 255;
 
 /// The addresses, and the changes not yet sent to the kernel.
 pub(super) struct Addresses {
@@ -24,7 +33,21 @@ pub(super) struct Addresses {
     held: HashMap<SubscriberKey, Ipv4Addr>,
     waiting: VecDeque<(IpAddr, bool)>,
     refused: u64,
+    /// When the next comparison starts, and the one in progress.
+    look_at: Option<Instant>,
+    look: Option<Look>,
+    /// How many were added again since the start, because another program had removed them.
+    restored: u64,
     default_route: Option<DefaultRoute>,
+}
+
+/// A comparison of the addresses with those that the kernel has. Each step reads a part of the list.
+struct Look {
+    dump: RouteDump,
+    part: Vec<reactor::netlink::FoundRoute>,
+    found: HashSet<IpAddr>,
+    /// Addresses that were set since the start of the list.
+    fresh: HashSet<IpAddr>,
 }
 
 impl Addresses {
@@ -41,7 +64,30 @@ impl Addresses {
             held: HashMap::new(),
             waiting: VecDeque::new(),
             refused: 0,
+            look_at: None,
+            look: None,
+            restored: 0,
         })
+    }
+
+    /// The port of the netlink socket that sets the addresses.
+    pub(super) fn netlink_port(&self) -> io::Result<u32> {
+        self.netlink.port()
+    }
+
+    /// Takes a notification of the kernel.
+    pub(super) fn notice(&mut self, notice: &Notice, now: Instant) {
+        let may_concern = match notice {
+            Notice::Route(route) => route.table == LOCAL && route.interface == self.interface,
+            Notice::Overflow => true,
+            Notice::Link(_) | Notice::LinkGone(_) | Notice::Address(_) => false,
+        };
+        if may_concern && !self.held.is_empty() {
+            self.look_at.get_or_insert(now + SETTLE);
+        }
+        if let Some(default_route) = &mut self.default_route {
+            default_route.notice(notice, now + SETTLE);
+        }
     }
 
     /// Sets or removes a client's address.
@@ -56,6 +102,9 @@ impl Addresses {
         };
         if before == address {
             return;
+        }
+        if let (Some(look), Some(new)) = (&mut self.look, address) {
+            look.fresh.insert(new.into());
         }
         let gone = before.map(|address| (address.into(), false));
         let new = address.map(|address| (address.into(), true));
@@ -72,6 +121,7 @@ impl Addresses {
     /// this interface index.
     pub(super) fn again(&mut self, interface: u32) {
         self.interface = interface;
+        (self.look_at, self.look) = (None, None);
         self.waiting.clear();
         let held = self
             .held
@@ -83,23 +133,71 @@ impl Addresses {
         }
     }
 
-    /// Whether changes are queued.
-    pub(super) fn has_changes(&self) -> bool {
-        let of_default = self.default_route.as_ref();
-        !self.waiting.is_empty() || of_default.is_some_and(DefaultRoute::has_changes)
+    /// Whether [`Addresses::work`] has something to do now.
+    pub(super) fn has_work(&self, now: Instant) -> bool {
+        let is_busy = !self.waiting.is_empty() || self.look.is_some();
+        is_busy || self.due().is_some_and(|at| at <= now)
     }
 
-    /// Sends one turn's share of the queued changes to the kernel.
-    pub(super) fn work(&mut self) {
+    /// When [`Addresses::work`] has something to do, if it has nothing now.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let route = self.default_route.as_ref().and_then(DefaultRoute::due);
+        self.look_at.into_iter().chain(route).min()
+    }
+
+    /// Does one turn's share: sends queued changes to the kernel, or reads a part of what it has.
+    pub(super) fn work(&mut self, now: Instant) {
         if !self.waiting.is_empty() {
-            self.change_addresses();
+            return self.change_addresses();
         }
         // The default route needs a source address, so the addresses are added first.
-        if let Some(default_route) = &mut self.default_route
-            && self.waiting.is_empty()
-        {
-            default_route.work(&mut self.netlink);
+        if let Some(default_route) = &mut self.default_route {
+            default_route.work(&mut self.netlink, now);
         }
+        if let Err(error) = self.compare(now) {
+            let device = self.interface;
+            tracing::warn!(device, %error, "the clients' addresses cannot be compared with the kernel's");
+            (self.look, self.look_at) = (None, Some(now + RETRY));
+        }
+    }
+
+    /// Starts a comparison that is due, or continues one.
+    fn compare(&mut self, now: Instant) -> io::Result<()> {
+        if self.look.is_none() && self.look_at.is_some_and(|at| at <= now) {
+            self.look_at = None;
+            self.look = Some(Look::start(self.interface)?);
+        }
+        let Some(look) = &mut self.look else {
+            return Ok(());
+        };
+        match look.read() {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            // The table changed meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                (self.look, self.look_at) = (None, Some(now + SETTLE));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
+        let Some(look) = self.look.take() else {
+            return Ok(());
+        };
+        let is_missing =
+            |address: &IpAddr| !look.found.contains(address) && !look.fresh.contains(address);
+        let held = self.held.values().map(|address| IpAddr::V4(*address));
+        let missing = held.filter(is_missing).map(|address| (address, true));
+        let before = self.waiting.len();
+        self.waiting.extend(missing.take(WAITING_MAX));
+        let count = self.waiting.len() - before;
+        self.restored += count as u64;
+        if count > 0 {
+            tracing::info!(
+                addresses = count,
+                "the kernel had lost addresses of clients; they are set again"
+            );
+        }
+        Ok(())
     }
 
     fn change_addresses(&mut self) {
@@ -132,10 +230,39 @@ impl Addresses {
         self.refused
     }
 
-    /// Whether one of our clients has the host's default route.
-    pub(super) fn has_default_route(&self) -> bool {
-        let route = self.default_route.as_ref();
-        route.is_some_and(DefaultRoute::is_there)
+    /// Number of addresses that were added again, because another program had removed them.
+    pub(super) fn restored(&self) -> u64 {
+        self.restored
+    }
+
+    /// The host's default route, if one of our clients is to have it.
+    pub(super) fn default_route(&self) -> Option<&DefaultRoute> {
+        self.default_route.as_ref()
+    }
+}
+
+impl Look {
+    fn start(interface: u32) -> io::Result<Self> {
+        let filter = RouteFilter {
+            is_ipv4: true,
+            table: LOCAL,
+            protocol: None,
+            interface: Some(interface),
+        };
+        Ok(Self {
+            dump: RouteDump::start(filter)?,
+            part: Vec::new(),
+            found: HashSet::new(),
+            fresh: HashSet::new(),
+        })
+    }
+
+    /// Reads a part. Returns whether more is left.
+    fn read(&mut self) -> io::Result<bool> {
+        let more = self.dump.read(&mut self.part)?;
+        let found = self.part.drain(..).filter(|route| route.to.1 == 32);
+        self.found.extend(found.map(|route| route.to.0));
+        Ok(more)
     }
 }
 

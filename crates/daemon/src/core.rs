@@ -103,6 +103,9 @@ impl Core {
         if let Some(keeper) = &mut self.inside.keeper {
             keeper.notice(notice, self.now);
         }
+        if let Some(clients) = &mut self.inside.clients {
+            clients.notice(notice, self.now);
+        }
         if let Some(routes) = &mut self.routes {
             routes.notice(notice, self.now);
         }

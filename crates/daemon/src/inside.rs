@@ -12,7 +12,7 @@ use reactor::{Interest, Reactor, Token};
 use wire::virtio;
 
 use super::addresses::Addresses;
-use super::kernel::{Keeper, Wanted};
+use super::kernel::{Found, Keeper, Wanted};
 use super::source::Source;
 use crate::config;
 
@@ -105,20 +105,25 @@ impl Inside {
         Ok(queues)
     }
 
-    /// Compares the device with what is wanted, if that is due.
-    pub(super) fn check(&mut self, now: Instant) {
-        if let Some(keeper) = &mut self.keeper
-            && keeper.check(now)
-            && let Some(clients) = &mut self.clients
-        {
-            clients.again(keeper.index());
+    /// Compares the device with what is wanted, if that is due. Returns whether it is lost although
+    /// its descriptor still works: somebody moved the device to another network namespace.
+    #[must_use]
+    pub(super) fn check(&mut self, now: Instant) -> bool {
+        let Some(keeper) = &mut self.keeper else {
+            return false;
+        };
+        match (keeper.check(now), &mut self.clients) {
+            (Found::Gone, _) => return self.device.is_some(),
+            (Found::CameBack, Some(clients)) => clients.again(keeper.index()),
+            (Found::CameBack, None) | (Found::Same, _) => {}
         }
+        false
     }
 
     /// The name of the device, if one is configured.
     pub(super) fn name(&self) -> &str {
         let keeper = self.keeper.as_ref();
-        keeper.map_or("", |keeper| &keeper.wanted.name)
+        keeper.map_or("", |keeper| keeper.name())
     }
 
     /// Wraps a queue of the device and watches it.

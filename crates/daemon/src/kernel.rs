@@ -3,8 +3,9 @@
 //!
 //! The kernel drops the routes of a device that is set down, and another program may remove an
 //! address. [`Keeper`] looks at start, after each notification about the device, and after
-//! notifications were lost. It sets again what is missing and logs that. It sets no device up that
-//! an operator set down.
+//! notifications were lost. It sets again what is missing and logs that. It follows a device that is
+//! renamed, and reports one that left the network namespace. It sets no device up that an operator set
+//! down.
 //!
 //! Start with [`Keeper::check`].
 
@@ -144,13 +145,25 @@ pub(super) enum Link {
     Up,
     /// An operator or a program set it down; packets are dropped.
     Down,
-    /// It is gone, or another device has its name.
+    /// It was deleted, or moved to another network namespace.
+    Gone,
+}
+
+/// What a comparison found out for the rest of the daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Same,
+    /// The device was down: what other parts of the daemon set on it is lost.
+    CameBack,
+    /// The device is gone.
     Gone,
 }
 
 /// Compares the device with what is wanted, and sets again what is missing.
 pub(super) struct Keeper {
     pub(super) wanted: Wanted,
+    /// The name of the device now.
+    name: String,
     index: u32,
     check_at: Option<Instant>,
     pub(super) link: Link,
@@ -168,6 +181,7 @@ impl Keeper {
     pub(super) fn open(wanted: Wanted) -> Result<Self> {
         Ok(Self {
             index: Netlink::open()?.index(&wanted.name)?,
+            name: wanted.name.clone(),
             wanted,
             check_at: Some(Instant::ZERO),
             link: Link::Up,
@@ -176,6 +190,11 @@ impl Keeper {
             reason: None,
             restored: Restored::default(),
         })
+    }
+
+    /// The name of the device now.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The interface index of the device.
@@ -197,7 +216,7 @@ impl Keeper {
             }
             Notice::Link(_) => false,
             Notice::LinkGone(index) | Notice::Address(index) => *index == self.index,
-            Notice::Route { interface, .. } => *interface == self.index,
+            Notice::Route(route) => route.interface == self.index,
             Notice::Overflow => true,
         };
         if is_ours {
@@ -220,23 +239,23 @@ impl Keeper {
     pub(super) fn made(&mut self, wanted: Wanted, now: Instant) -> io::Result<()> {
         self.wanted = wanted;
         self.index = Netlink::open()?.index(&self.wanted.name)?;
+        self.name.clone_from(&self.wanted.name);
         (self.link, self.was_down) = (Link::Up, false);
         self.check_at = Some(now + SETTLE);
         Ok(())
     }
 
-    /// Compares wanted with found if that is due. Returns whether the kernel has dropped what other
-    /// parts of the daemon set on the device.
-    pub(super) fn check(&mut self, now: Instant) -> bool {
+    /// Compares wanted with found if that is due.
+    pub(super) fn check(&mut self, now: Instant) -> Found {
         if self.check_at.is_none_or(|at| at > now) {
-            return false;
+            return Found::Same;
         }
         self.check_at = None;
         let before = self.link;
         let compared = self.compare();
         self.reason = compared.as_ref().err().map(ToString::to_string);
         if let Err(error) = &compared {
-            tracing::warn!(device = %self.wanted.name, %error, "the device cannot be compared with what is wanted");
+            tracing::warn!(device = %self.name, %error, "the device cannot be compared with what is wanted");
         }
         if self.link != before {
             self.log_link();
@@ -244,11 +263,15 @@ impl Keeper {
         if compared.is_err() || (self.link == Link::Up && !self.missing.is_empty()) {
             self.check_at = Some(now + RETRY);
         }
-        self.link == Link::Up && core::mem::take(&mut self.was_down)
+        match self.link {
+            Link::Gone => Found::Gone,
+            Link::Up if core::mem::take(&mut self.was_down) => Found::CameBack,
+            Link::Up | Link::Down => Found::Same,
+        }
     }
 
     fn log_link(&self) {
-        let device = &self.wanted.name;
+        let device = &self.name;
         match self.link {
             Link::Up => tracing::info!(%device, "the device is up"),
             Link::Down => {
@@ -260,12 +283,18 @@ impl Keeper {
 
     fn compare(&mut self) -> io::Result<()> {
         let mut netlink = Netlink::open()?;
-        let link = netlink.link(&self.wanted.name)?;
-        let link = link.filter(|link| link.index == self.index);
-        self.link = match link {
+        self.link = match netlink.link(self.index)? {
             None => Link::Gone,
-            Some(link) if link.is_up => Link::Up,
-            Some(_) => Link::Down,
+            Some((link, name)) => {
+                if name != self.name {
+                    let before = core::mem::replace(&mut self.name, name);
+                    tracing::warn!(before, device = %self.name, "the device was renamed");
+                }
+                match link.is_up {
+                    true => Link::Up,
+                    false => Link::Down,
+                }
+            }
         };
         self.was_down |= self.link == Link::Down;
         if self.link == Link::Gone {
@@ -312,7 +341,7 @@ impl Keeper {
     }
 
     fn set_missing(&mut self, netlink: &mut Netlink) -> io::Result<()> {
-        let name = self.wanted.name.as_str();
+        let name = self.name.as_str();
         let (mut addresses, mut routes, mut failure) = (0_u64, 0_u64, None);
         let mut is_set = |set: io::Result<()>, count: &mut u64| {
             let is_set = set.is_ok();

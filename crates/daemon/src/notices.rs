@@ -15,14 +15,14 @@ const READS: usize = 64;
 #[derive(Default)]
 pub(super) struct Notices {
     monitor: Option<(Monitor, Token)>,
-    /// The netlink socket of learned routes, whose own changes are no news.
-    own: Option<u32>,
+    /// Our netlink sockets whose changes of routes are no news.
+    own: Vec<u32>,
     read: Vec<Notice>,
 }
 
 impl Notices {
-    /// Opens the socket. Changes by the netlink socket `own` are left out.
-    pub(super) fn open(own: Option<u32>, reactor: &mut Reactor) -> io::Result<Self> {
+    /// Opens the socket. Changes by the netlink sockets `own` are left out.
+    pub(super) fn open(own: Vec<u32>, reactor: &mut Reactor) -> io::Result<Self> {
         let mut notices = Self {
             own,
             ..Self::default()
@@ -34,7 +34,7 @@ impl Notices {
     /// Opens the socket, again after a failure. The first notice is then [`Notice::Overflow`], since
     /// notifications were missed meanwhile.
     pub(super) fn reopen(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        let monitor = Monitor::open(self.own)?;
+        let monitor = Monitor::open(&self.own)?;
         let source = Source::Kernel.to_bits();
         let token = reactor.add(&monitor, "netlink", source, Interest::READ)?;
         self.monitor = Some((monitor, token));

@@ -12,6 +12,7 @@ use edge::Edge;
 use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
 
+use super::addresses::Addresses;
 use super::authority::{Authority, Radius};
 use super::core::{Core, Handlers};
 use super::dialler::Dialler;
@@ -110,8 +111,10 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
 
 /// Notifications of the kernel, if anything is compared with what it has.
 fn notices(inside: &Inside, routes: Option<&BgpService>, reactor: &mut Reactor) -> Result<Notices> {
-    let own = routes.and_then(BgpService::netlink_port).transpose()?;
-    Ok(match inside.keeper.is_some() || own.is_some() {
+    let learned = routes.and_then(BgpService::netlink_port).transpose()?;
+    let clients = inside.clients.as_ref().map(Addresses::netlink_port);
+    let own = Vec::from_iter(learned.into_iter().chain(clients.transpose()?));
+    Ok(match inside.keeper.is_some() || !own.is_empty() {
         true => Notices::open(own, reactor)?,
         false => Notices::default(),
     })

@@ -93,7 +93,10 @@ impl Daemon {
         reload::handle_timeout(&mut self.core);
         self.mend();
         self.answer();
-        self.core.inside.check(self.core.now);
+        if self.core.inside.check(self.core.now) {
+            let error = io::Error::other("the device left this network namespace");
+            self.lose(Source::Tun(0), None, &error);
+        }
         if self.core.inside.flush() {
             self.core.reactor.lap(self.handlers.tun_write);
         }
@@ -119,9 +122,9 @@ impl Daemon {
             self.core.reactor.lap(self.handlers.events);
         }
         if let Some(clients) = &mut self.core.inside.clients
-            && clients.has_changes()
+            && clients.has_work(self.core.now)
         {
-            clients.work();
+            clients.work(self.core.now);
             self.core.reactor.lap(self.handlers.addresses);
         }
         self.core.shards.tell(&mut self.core.edge);
@@ -131,7 +134,7 @@ impl Daemon {
     /// When the next wait has to end.
     fn deadline(&self) -> Option<Instant> {
         let clients = self.core.inside.clients.as_ref();
-        let has_changes = clients.is_some_and(|clients| clients.has_changes());
+        let has_changes = clients.is_some_and(|clients| clients.has_work(self.core.now));
         let routes = self.core.routes.as_ref();
         let routing = routes.is_some_and(|routes| routes.has_work(self.core.now));
         let is_behind = self.is_behind || self.core.authority.has_work();
@@ -145,6 +148,7 @@ impl Daemon {
         let routes = routes.map(|(at, _)| at);
         let keeper = self.core.inside.keeper.as_ref();
         let check = keeper.and_then(|keeper| keeper.due());
+        let clients = clients.and_then(|clients| clients.due());
         let (summary, mend) = (self.summary.due(), self.core.health.due());
         let undo = self.core.running.undo_at();
         let all = [
@@ -155,6 +159,7 @@ impl Daemon {
             summary,
             mend,
             check,
+            clients,
             self.core.stop_at,
         ];
         all.into_iter().flatten().min()

@@ -46,7 +46,12 @@ pub struct Route {
     pub metric: u32,
     /// The source address of packets whose sender binds none; must be one of the host's own.
     pub source: Option<IpAddr>,
+    /// The program that adds the route (`RTPROT_...`). If it is not 0, [`Netlink::remove`] removes only its routes.
+    pub origin: u8,
 }
+
+/// The origin of routes that an administrator adds (`RTPROT_STATIC`).
+pub const ORIGIN_STATIC: u8 = libc::RTPROT_STATIC;
 
 /// The next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +138,7 @@ impl Route {
         } else {
             libc::RT_SCOPE_LINK
         };
-        let (table, origin) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);
+        let (table, origin) = (libc::RT_TABLE_MAIN, self.origin);
         // `struct rtmsg`.
         let head = [family(destination), prefix, 0, 0, table, origin, scope];
         request.0.extend(head);
@@ -298,6 +303,28 @@ impl Netlink {
         self.change(libc::RTM_DELLINK, name, None, |_| {})
     }
 
+    /// Renames an interface, which has to be down.
+    ///
+    /// # Errors
+    /// The kernel's error, for example that the name is taken.
+    pub fn rename(&mut self, name: &str, new: &str) -> io::Result<()> {
+        let new = checked(new)?;
+        self.change(libc::RTM_NEWLINK, name, None, |request| {
+            request.text(libc::IFLA_IFNAME, new);
+        })
+    }
+
+    /// Moves an interface to another network namespace. It loses its addresses and routes.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn move_to(&mut self, name: &str, namespace: impl AsFd) -> io::Result<()> {
+        let fd = namespace.as_fd().as_raw_fd().cast_unsigned();
+        self.change(libc::RTM_NEWLINK, name, None, |request| {
+            request.number(libc::IFLA_NET_NS_FD, fd);
+        })
+    }
+
     /// Sets an interface up, or down.
     ///
     /// # Errors
@@ -379,6 +406,7 @@ impl Netlink {
             way: Way { via, interface },
             metric: 0,
             source: None,
+            origin: ORIGIN_STATIC,
         };
         let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
         self.ask(route.request(libc::RTM_NEWROUTE, flags))
@@ -400,6 +428,26 @@ impl Netlink {
     /// The kernel's error, for example that there is no such route.
     pub fn remove(&mut self, route: &Route) -> io::Result<()> {
         self.ask(route.request(libc::RTM_DELROUTE, 0))
+    }
+
+    /// Removes a route of this origin to a network from the main table, whichever way it leads. Returns whether there
+    /// was one.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn remove_of(&mut self, (to, prefix): (IpAddr, u8), origin: u8) -> io::Result<bool> {
+        let mut request = Request::new(libc::RTM_DELROUTE, 0);
+        let (table, scope) = (libc::RT_TABLE_MAIN, libc::RT_SCOPE_NOWHERE);
+        // `struct rtmsg`; the scope "nowhere" matches any.
+        request
+            .0
+            .extend([family(to), prefix, 0, 0, table, origin, scope]);
+        request.0.extend([0; ROUTE_HEAD - 7]);
+        request.attribute(libc::RTA_DST, &octets(to));
+        match self.ask(request) {
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
+            asked => asked.map(|()| true),
+        }
     }
 
     /// The next hop of packets to an address now; `None` if none leaves, because the address is the host's own or a

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::privileged;
 use reactor::namespace::{Namespace, root_command, veth};
-use reactor::netlink::{Netlink, Route, Way};
+use reactor::netlink::{Netlink, ORIGIN_STATIC, Route, Way};
 use reactor::timed::{Family, SocketKind, TimedBatch, TimedOptions, TimedSocket};
 use reactor::tun::Tun;
 
@@ -151,6 +151,7 @@ fn the_way_to_an_address_is_told_and_a_second_default_route_goes_beside_the_firs
             way: way(Some("192.0.2.2")),
             metric: 100,
             source: None,
+            origin: ORIGIN_STATIC,
         };
         netlink.add(&first).unwrap();
         let by_router = Some(way(Some("192.0.2.2")));
@@ -171,6 +172,17 @@ fn the_way_to_an_address_is_told_and_a_second_default_route_goes_beside_the_firs
         netlink.remove(&second).unwrap();
         assert_eq!(netlink.way_to(far).unwrap(), by_router);
         assert!(netlink.remove(&second).is_err());
+        // A route of one origin is left alone when those of another are removed.
+        let to = (address("198.51.100.7"), 32);
+        let own = Route {
+            to,
+            origin: 104,
+            ..first
+        };
+        netlink.add(&own).unwrap();
+        assert!(!netlink.remove_of(to, 105).unwrap());
+        assert!(netlink.remove_of(to, 104).unwrap());
+        assert!(!netlink.remove_of(to, 104).unwrap());
         // IPv6 as well.
         let router = Some(way(Some("2001:db8::2")));
         let other = address("2001:db8:1::1");

@@ -42,8 +42,8 @@ fn what_another_program_removes_is_found_and_set_again() {
         let _queues = wanted.make().unwrap();
         assert_eq!(wanted.name, "inside0");
         let mut keeper = Keeper::open(wanted).unwrap();
-        let mut notices = Notices::open(None, &mut reactor).unwrap();
-        assert!(!keeper.check(at(0)));
+        let mut notices = Notices::open(Vec::new(), &mut reactor).unwrap();
+        assert_eq!(keeper.check(at(0)), Found::Same);
         assert_eq!(
             (&keeper.missing, keeper.restored),
             (&Missing::default(), Restored::default())
@@ -59,22 +59,27 @@ fn what_another_program_removes_is_found_and_set_again() {
             },
             metric: 0,
             source: None,
+            origin: 0,
         };
         netlink.remove(&route).unwrap();
         read(&mut notices, &mut keeper, at(10));
         assert_eq!(keeper.due(), Some(at(30)), "changes settle first");
-        assert!(!keeper.check(at(30)));
+        assert_eq!(keeper.check(at(30)), Found::Same);
         assert_eq!((keeper.restored.addresses, keeper.restored.routes), (0, 1));
 
         // A device that is set down loses its routes, and its IPv6 address.
         netlink.set_up("inside0", false).unwrap();
         read(&mut notices, &mut keeper, at(100));
-        assert!(!keeper.check(at(200)));
+        assert_eq!(keeper.check(at(200)), Found::Same);
         assert_eq!(keeper.link, Link::Down);
         assert!(keeper.missing.routes.len() == 2, "{:?}", keeper.missing);
         netlink.set_up("inside0", true).unwrap();
         read(&mut notices, &mut keeper, at(300));
-        assert!(keeper.check(at(400)), "what others set on it is gone too");
+        assert_eq!(
+            keeper.check(at(400)),
+            Found::CameBack,
+            "what others set on it is gone too"
+        );
         assert_eq!(
             (keeper.link, &keeper.missing),
             (Link::Up, &Missing::default())
@@ -92,8 +97,48 @@ fn what_another_program_removes_is_found_and_set_again() {
         // Our own changes are notified as well; there is no difference then.
         let restored = keeper.restored;
         read(&mut notices, &mut keeper, at(500));
-        assert!(!keeper.check(at(600)));
+        assert_eq!(keeper.check(at(600)), Found::Same);
         assert_eq!(keeper.restored, restored);
+    };
+    namespace.run(work).unwrap();
+}
+
+#[test]
+fn a_renamed_device_is_followed_and_one_that_left_is_reported() {
+    // Without the privilege this test cannot check anything.
+    let (Ok(namespace), Ok(elsewhere)) = (Namespace::new(), Namespace::new()) else {
+        return;
+    };
+    let work = || {
+        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::Slab).unwrap();
+        let mut wanted = wanted();
+        let _queues = wanted.make().unwrap();
+        let mut keeper = Keeper::open(wanted).unwrap();
+        let mut notices = Notices::open(Vec::new(), &mut reactor).unwrap();
+        let mut netlink = Netlink::open().unwrap();
+        netlink.set_up("inside0", false).unwrap();
+        netlink.rename("inside0", "other").unwrap();
+        netlink.set_up("other", true).unwrap();
+        read(&mut notices, &mut keeper, at(100));
+        assert_eq!(keeper.check(at(200)), Found::CameBack);
+        assert_eq!(
+            (keeper.name(), &keeper.missing),
+            ("other", &Missing::default())
+        );
+        assert_eq!(keeper.restored.routes, 2);
+        // Its descriptor still works there.
+        netlink.move_to("other", &elsewhere).unwrap();
+        read(&mut notices, &mut keeper, at(300));
+        assert_eq!(keeper.check(at(400)), Found::Gone);
+        // It is made again, under the name in the configuration.
+        let mut wanted = keeper.wanted.clone();
+        let _queues = wanted.make().unwrap();
+        keeper.made(wanted, at(500)).unwrap();
+        assert_eq!(keeper.name(), "inside0");
+        read(&mut notices, &mut keeper, at(500));
+        // The device was down while it was made, which is notified too.
+        assert_ne!(keeper.check(at(600)), Found::Gone);
+        assert_eq!(keeper.missing, Missing::default());
     };
     namespace.run(work).unwrap();
 }

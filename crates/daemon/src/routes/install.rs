@@ -117,7 +117,7 @@ impl Installed {
     pub(super) fn notice(&mut self, notice: &Notice, now: Instant) {
         let may_concern = match notice {
             Notice::Link(_) | Notice::LinkGone(_) | Notice::Overflow => true,
-            Notice::Route { protocol, .. } => *protocol == LEARNED_ORIGIN,
+            Notice::Route(route) => route.protocol == LEARNED_ORIGIN,
             Notice::Address(_) => false,
         };
         if may_concern {

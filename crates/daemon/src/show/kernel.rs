@@ -18,9 +18,19 @@ pub(super) fn rows(core: &Core, out: &mut Rows) {
         out.push(&rows::Kernel {
             wanted: clients.wanted(),
             present: clients.len(),
+            restored: clients.restored(),
             refused: clients.refused(),
             ..row(&place, "client addresses")
         });
+        if let Some(route) = clients.default_route() {
+            out.push(&rows::Kernel {
+                wanted: u64::from(route.is_wanted()),
+                present: u64::from(route.is_there()),
+                restored: route.restored(),
+                reason: route.reason(),
+                ..row(&place, "default route")
+            });
+        }
     }
     let routes = core.routes.as_ref().and_then(|routes| routes.installed());
     if let Some(counts) = routes {
@@ -58,7 +68,7 @@ fn row<'a>(place: &'a str, what: &'a str) -> rows::Kernel<'a> {
 }
 
 fn device(keeper: &Keeper, out: &mut Rows) {
-    let place = place(&keeper.wanted.name);
+    let place = place(keeper.name());
     out.push(&rows::Kernel {
         wanted: 1,
         present: u64::from(keeper.link != Link::Gone),

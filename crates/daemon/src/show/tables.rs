@@ -186,7 +186,11 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
         push(&"client_addresses_refused", clients.refused());
         push(
             &"client_default_route",
-            u64::from(clients.has_default_route()),
+            u64::from(
+                clients
+                    .default_route()
+                    .is_some_and(|route| route.is_there()),
+            ),
         );
     }
 }

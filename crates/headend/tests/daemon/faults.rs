@@ -45,7 +45,8 @@ fn edge(directory: &Directory, more: &str) -> Option<(Namespace, Daemon, Daemon)
 
 /// The addresses of the device, and the routes through it; `None` if there is no device.
 fn device(netlink: &mut Netlink) -> Option<(Vec<String>, Vec<String>)> {
-    let link = netlink.link("inside").unwrap()?;
+    let index = netlink.index("inside").ok()?;
+    let (link, _) = netlink.link(index).unwrap()?;
     let shown = |(address, length): (IpAddr, u8)| format!("{address}/{length}");
     let addresses = netlink.addresses(link.index).unwrap();
     let v4 = addresses
@@ -128,6 +129,46 @@ fn a_device_that_is_deleted_is_made_again_and_no_peer_is_lost() {
             (&json!(1), &json!(1))
         );
     }
+    edge.signal("TERM");
+    assert_eq!(edge.wait().code(), Some(0), "{}", edge.log());
+}
+
+#[test]
+fn a_device_that_is_renamed_is_followed_and_one_that_is_moved_is_made_again() {
+    let directory = Directory::new();
+    let elsewhere = Namespace::new();
+    // Without the privilege this test cannot check anything.
+    let (Some((namespace, mut edge, _clients)), Ok(elsewhere)) = (edge(&directory, ""), elsewhere)
+    else {
+        return;
+    };
+    let mut netlink = namespace.netlink().unwrap();
+    await_device(&mut netlink, &edge);
+    let is_shown = |edge: &Daemon, start: &str| {
+        let shown = String::from_utf8(edge.cli("show kernel").stdout).unwrap();
+        shown.lines().any(|line| line.starts_with(start))
+    };
+    netlink.set_up("inside", false).unwrap();
+    netlink.rename("inside", "renamed").unwrap();
+    netlink.set_up("renamed", true).unwrap();
+    edge.await_log("the device was renamed before=\"inside\"");
+    assert!(is_shown(&edge, "device renamed  routes "));
+    netlink.set_up("renamed", false).unwrap();
+    netlink.rename("renamed", "inside").unwrap();
+    netlink.set_up("inside", true).unwrap();
+    await_device(&mut netlink, &edge);
+
+    // Packets would reach the other namespace alone.
+    netlink.move_to("inside", &elsewhere).unwrap();
+    edge.await_log("the device left this network namespace");
+    await_device(&mut netlink, &edge);
+    let stats = edge.client().stats();
+    assert_eq!(
+        (&stats["faults"], &stats["established"]),
+        (&json!(1), &json!(1))
+    );
+    let mut there = elsewhere.netlink().unwrap();
+    assert!(there.index("inside").is_err(), "the old device is closed");
     edge.signal("TERM");
     assert_eq!(edge.wait().code(), Some(0), "{}", edge.log());
 }

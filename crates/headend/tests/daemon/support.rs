@@ -173,6 +173,17 @@ impl Daemon {
         self.child.id()
     }
 
+    /// Waits until a line of the log contains `text`.
+    #[track_caller]
+    pub(crate) fn await_log(&self, text: &str) {
+        let started = Instant::now();
+        while !self.log().contains(text) {
+            let passed = started.elapsed();
+            assert!(passed < Duration::from_secs(60), "{text}: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// The log so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()

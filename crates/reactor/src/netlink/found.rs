@@ -129,23 +129,22 @@ impl RouteDump {
 }
 
 impl Netlink {
-    /// The interface of this name; `None` if there is none.
+    /// The interface with this index, and its name; `None` if this network namespace has none.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn link(&mut self, name: &str) -> io::Result<Option<FoundLink>> {
-        let index = match self.index(name) {
-            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Ok(None),
-            index => index?,
-        };
+    pub fn link(&mut self, index: u32) -> io::Result<Option<(FoundLink, String)>> {
         let mut found = None;
         let request = Request::link(libc::RTM_GETLINK, 0, index, None);
-        self.converse(request, |kind, body| {
+        let asked = self.converse(request, |kind, body| {
             if kind == libc::RTM_NEWLINK {
-                found = super::monitor::link(body);
+                found = super::monitor::link(body).zip(link_name(body));
             }
-        })?;
-        Ok(found)
+        });
+        match asked {
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
+            asked => asked.map(|()| found),
+        }
     }
 
     /// The addresses of an interface, with their prefix lengths.
@@ -290,6 +289,14 @@ pub(super) fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>>
     })
 }
 
+/// The name in the message of a link.
+fn link_name(body: &[u8]) -> Option<String> {
+    let attributes = body.get(size_of::<[u32; 4]>()..)?;
+    let name = attribute(attributes, libc::IFLA_IFNAME)?;
+    let name = name.split(|&octet| octet == 0).next()?;
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
 /// A route from the body of its message.
 pub(super) fn route(body: &[u8]) -> Option<FoundRoute> {
     let (head, attributes) = body.split_first_chunk::<ROUTE_HEAD>()?;
@@ -354,9 +361,10 @@ mod tests {
     #[test]
     fn links_and_addresses_are_found() {
         in_namespace(|mut netlink| {
-            assert_eq!(netlink.link("none").unwrap(), None);
-            let link = netlink.link("a").unwrap().unwrap();
-            assert!(link.is_up);
+            let index = netlink.index("a").unwrap();
+            assert_eq!(netlink.link(index + 1_000).unwrap(), None);
+            let (link, name) = netlink.link(index).unwrap().unwrap();
+            assert_eq!((link.index, link.is_up, &*name), (index, true, "a"));
             let [own, six] = [address("192.0.2.1"), address("2001:db8::1")];
             netlink.add_address("a", six, 128).unwrap();
             let found = netlink.addresses(link.index).unwrap();
@@ -364,7 +372,7 @@ mod tests {
             assert!(all.iter().all(|one| found.contains(one)), "{found:?}");
             assert!(!found.contains(&(address("127.0.0.1"), 8)), "of lo");
             netlink.set_up("a", false).unwrap();
-            assert!(!netlink.link("a").unwrap().unwrap().is_up);
+            assert!(!netlink.link(index).unwrap().unwrap().0.is_up);
         });
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, netlink};
 
-use super::found::{self, FoundLink};
+use super::found::{self, FoundLink, FoundRoute};
 use crate::sys::socket::{Instruction, attach_filter};
 use crate::syscalls::{Call, enter};
 
@@ -22,12 +22,7 @@ pub enum Notice {
     /// An address of this interface was added or removed.
     Address(u32),
     /// A route was added or removed.
-    Route {
-        /// The index of its interface; 0 if the route names none.
-        interface: u32,
-        /// Its origin (`RTPROT_...`).
-        protocol: u8,
-    },
+    Route(FoundRoute),
     /// Notifications were lost, because they came faster than they were read. The reader has to look at everything.
     Overflow,
 }
@@ -40,16 +35,16 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Opens it in the network namespace of the calling thread. Route changes by the netlink socket with the port `own`
-    /// are left out ([`Netlink::port`](super::Netlink::port)): there may be a million.
+    /// Opens it in the network namespace of the calling thread. Route changes by the netlink sockets with the ports `own`
+    /// are left out ([`Netlink::port`](super::Netlink::port)): there may be a million. Give at most 64 ports.
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn open(own: Option<u32>) -> io::Result<Self> {
+    pub fn open(own: &[u32]) -> io::Result<Self> {
         enter(Call::Socket)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-        if let Some(own) = own {
+        if !own.is_empty() {
             attach_filter(fd.as_fd(), &without_own(own))?;
         }
         let groups = libc::RTMGRP_LINK
@@ -103,10 +98,7 @@ fn notice(kind: u16, body: &[u8]) -> Option<Notice> {
             let index = body.get(4..8)?.try_into().ok()?;
             Some(Notice::Address(u32::from_ne_bytes(index)))
         }
-        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => found::route(body).map(|route| Notice::Route {
-            interface: route.interface,
-            protocol: route.protocol,
-        }),
+        libc::RTM_NEWROUTE | libc::RTM_DELROUTE => found::route(body).map(Notice::Route),
         _ => None,
     }
 }
@@ -123,23 +115,30 @@ pub(super) fn link(body: &[u8]) -> Option<FoundLink> {
     })
 }
 
-/// A program that drops notifications about route changes by the socket with this port. BPF loads in network byte order.
-fn without_own(port: u32) -> [Instruction; 7] {
+/// A program that drops notifications about route changes by the sockets with these ports. BPF loads in network byte
+/// order.
+fn without_own(ports: &[u32]) -> Vec<Instruction> {
     const LOAD_WORD: u16 = 0x20;
     const LOAD_HALF: u16 = 0x28;
     const IF_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
     let kind = |kind: u16| u32::from(u16::from_be_bytes(kind.to_ne_bytes()));
-    [
+    let tests = ports.len() as u8;
+    let mut program = vec![
         (LOAD_HALF, 0, 0, 4),
         (IF_EQUAL, 1, 0, kind(libc::RTM_NEWROUTE)),
-        (IF_EQUAL, 0, 2, kind(libc::RTM_DELROUTE)),
+        (IF_EQUAL, 0, tests + 1, kind(libc::RTM_DELROUTE)),
         // `nlmsg_pid`.
         (LOAD_WORD, 0, 0, 12),
-        (IF_EQUAL, 1, 0, u32::from_be_bytes(port.to_ne_bytes())),
-        (RETURN, 0, 0, u32::MAX),
-        (RETURN, 0, 0, 0),
-    ]
+    ];
+    // Each jumps to the last instruction.
+    program.extend(ports.iter().zip((1..=tests).rev()).map(|(port, left)| {
+        let port = u32::from_be_bytes(port.to_ne_bytes());
+        (IF_EQUAL, left, 0, port)
+    }));
+    program.push((RETURN, 0, 0, u32::MAX));
+    program.push((RETURN, 0, 0, 0));
+    program
 }
 
 #[cfg(test)]
@@ -165,7 +164,7 @@ mod tests {
                 let mut netlink = Netlink::open().unwrap();
                 let mut learner = Netlink::open().unwrap();
                 let own = learner.port().unwrap();
-                let mut monitor = Monitor::open(Some(own)).unwrap();
+                let mut monitor = Monitor::open(&[1, own]).unwrap();
                 let mut notices = move || {
                     let mut out = Vec::new();
                     while monitor.read(&mut out).unwrap() {}
@@ -173,8 +172,11 @@ mod tests {
                 };
                 // The kernel reports the carrier of a link when it likes.
                 let routes = |mut notices: Vec<Notice>| {
-                    notices.retain(|notice| matches!(notice, Notice::Route { .. }));
-                    notices
+                    let route = |notice| match notice {
+                        Notice::Route(route) => Some((route.interface, route.protocol)),
+                        _ => None,
+                    };
+                    notices.drain(..).filter_map(route).collect::<Vec<_>>()
                 };
                 netlink.add_veth("a", "b", None).unwrap();
                 netlink.set_up("a", true).unwrap();
@@ -189,13 +191,7 @@ mod tests {
                 netlink
                     .add_route("198.51.100.0".parse().unwrap(), 24, None, "a")
                     .unwrap();
-                assert_eq!(
-                    routes(notices()),
-                    [Notice::Route {
-                        interface: index,
-                        protocol: 4
-                    }]
-                );
+                assert_eq!(routes(notices()), [(index, 4)]);
                 let place = LearnedTable {
                     table: 254,
                     metric: 200,
@@ -208,11 +204,8 @@ mod tests {
                 assert_eq!(routes(notices()), []);
                 let gone = LearnedRoute { via: None, ..route };
                 assert_eq!(netlink.change_learned(place, &[gone]).unwrap().0, 0);
-                let by_another = Notice::Route {
-                    interface: index,
-                    protocol: 186,
-                };
-                assert_eq!(routes(notices()), [by_another]);
+                // By another socket.
+                assert_eq!(routes(notices()), [(index, 186)]);
                 netlink.delete("a").unwrap();
                 assert!(notices().contains(&Notice::LinkGone(index)));
             })
@@ -228,7 +221,7 @@ mod tests {
         namespace
             .run(|| {
                 let mut netlink = Netlink::open().unwrap();
-                let mut monitor = Monitor::open(None).unwrap();
+                let mut monitor = Monitor::open(&[]).unwrap();
                 netlink.add_veth("a", "b", None).unwrap();
                 for n in 0..4_000_u16 {
                     let [high, low] = n.to_be_bytes();

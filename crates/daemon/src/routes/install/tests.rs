@@ -152,10 +152,14 @@ fn routes_that_the_kernel_lost_are_sent_again() {
             metric: 200,
         };
         assert_eq!(netlink.change_learned(place, &[gone]).unwrap().0, 0);
-        let notice = Notice::Route {
+        let notice = Notice::Route(FoundRoute {
+            to: gone.to,
+            via: None,
             interface: index,
+            table: 254,
             protocol: LEARNED_ORIGIN,
-        };
+            metric: 200,
+        });
         installed.notice(&notice, at(30));
         settle(&mut installed, true, at(31));
         assert_eq!(kernel(&mut netlink).len(), 2);
