@@ -167,7 +167,7 @@ fn a_device_that_is_renamed_is_followed_and_one_that_is_moved_is_made_again() {
         (&stats["faults"], &stats["established"]),
         (&json!(1), &json!(1))
     );
-    let mut there = elsewhere.netlink().unwrap();
+    let there = elsewhere.netlink().unwrap();
     assert!(there.index("inside").is_err(), "the old device is closed");
     edge.signal("TERM");
     assert_eq!(edge.wait().code(), Some(0), "{}", edge.log());
