@@ -1,8 +1,9 @@
-//! Runs the fuzz targets in libFuzzer, guided by coverage, and merges what they find into the committed corpora.
+//! Runs the fuzz targets in libFuzzer, guided by coverage, and merges the inputs that they find into the committed
+//! corpora.
 //!
-//! The program is `fuzz/coverage`, a workspace of its own, because libFuzzer needs a C++ compiler. The compiler's
-//! coverage pass works on stable Rust; sanitizers do not, so none is used. Everything that a run writes is in
-//! `target/fuzz`, but for merged inputs.
+//! The program is `fuzz/coverage`. It is a workspace of its own, because libFuzzer needs a C++ compiler. The compiler's
+//! coverage pass works on stable Rust, but sanitizers do not, so no sanitizer is used. Except for merged inputs, a run
+//! writes only to `target/fuzz`. Start reading at [`run`].
 
 use crate::cargo;
 use std::fs;

@@ -1,7 +1,8 @@
-//! What became of the sources of a turn: descriptors that fail, and when each is tried again.
+//! The state of sources that failed: sockets, devices and other descriptors of the event loop.
 //!
-//! A source reports an [`Outcome`]. [`Health`] keeps the sources that are resting or lost, with the
-//! reason, a counter and the time of the next attempt. It does no I/O; `mend` acts on it.
+//! In each turn, a source reports an [`Outcome`]. [`Health`] keeps the sources that rest or are
+//! lost, with the reason, a counter and the time of the next attempt. It does no I/O; `mend` acts
+//! on the state.
 //!
 //! Start with [`Outcome`].
 

@@ -1,11 +1,12 @@
-//! The TUN device as the daemon wants it, compared with what the kernel has: its addresses, and the
-//! routes of pools and `[tun] routes`.
+//! Keeps the TUN device as the configuration describes it: its addresses, and the routes of pools
+//! and of `[tun] routes`.
 //!
 //! The kernel drops the routes of a device that is set down, and another program may remove an
-//! address. [`Keeper`] looks at start, after each notification about the device, and after
-//! notifications were lost. It sets again what is missing and logs that. It follows a device that is
-//! renamed, and reports one that left the network namespace. It sets no device up that an operator set
-//! down.
+//! address. [`Keeper`] compares the device with the configuration at start, after each notification
+//! about the device, and after notifications were lost. It restores missing addresses and routes,
+//! and logs this. If an operator set the device down, it leaves the device down. It
+//! follows a device that is renamed, and reports one that left the network namespace. Left out: learned
+//! routes, which `routes` installs.
 //!
 //! Start with [`Keeper::check`].
 

@@ -1,5 +1,5 @@
-//! Acts on what became of the sources of a turn: lets them rest, opens lost ones again, and ends the
-//! daemon in order when it cannot go on. `health` keeps the state.
+//! Acts on the outcomes that sources report: lets a source rest, opens a lost source again, and
+//! shuts the daemon down in order if it cannot go on. `health` keeps the state.
 //!
 //! No error of a source ends the daemon by itself. Start with [`Daemon::note`].
 

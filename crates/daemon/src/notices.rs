@@ -1,5 +1,7 @@
-//! Notifications of the kernel about links, addresses and routes. They go to the parts that compare
-//! what they want with what the kernel has: the TUN device (`kernel`) and learned routes (`routes`).
+//! Receives the kernel's notifications about links, addresses and routes.
+//!
+//! The notifications go to the two parts that compare the wanted state with the kernel's state:
+//! `kernel` for the TUN device, and `routes` for learned routes. Start reading at `Notices::read`.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! The configuration in force. `reload` replaces it.
+//! The configuration in force, and the previous one while a reload waits for its confirmation.
+//! `reload` replaces both.
 
 use std::path::{Path, PathBuf};
 

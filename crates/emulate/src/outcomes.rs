@@ -1,4 +1,5 @@
-//! Which route each router used to a watched address, and when.
+//! Records which route each router used to a watched address, and from which time on. Start reading at
+//! [`Outcomes::push`].
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;

@@ -1,7 +1,8 @@
-//! Reading: a share for each peer, as long as the slice lasts.
+//! Reads from BGP connections, a share for each peer, until the time slice ends.
 //!
-//! A connection whose turn does not come waits in a queue, in the order of arrival. Each that waits is reported to the
-//! speaker, so that no hold timer expires although input has arrived and was not read yet.
+//! A connection that was not read in a turn waits in a queue, in the order of arrival. Each waiting connection is
+//! reported to the speaker, so that no hold timer expires while input waits to be read. Without a time slice, a budget
+//! of octets limits each turn ([`Buffers::begin`]). Start reading at [`Peering::read_waiting`].
 
 use base::Instant;
 use bgp::Speaker;

@@ -1,7 +1,9 @@
-//! Writing, in two lanes: messages of sessions first, then routes, a share for each peer, as long as the slice lasts.
+//! Writes to BGP connections in two steps: first the messages of sessions, then routes, a share for each peer, until
+//! the time slice ends.
 //!
-//! A KEEPALIVE does not wait for the routes of other peers. It waits for what its own stream has not accepted yet; the
-//! kernel holds little of that back (`UNSENT_MAX`).
+//! A KEEPALIVE does not wait for the routes of other peers. It waits only for earlier data that its own stream has not
+//! accepted yet. `UNSENT_MAX` limits how much unsent data the kernel holds for a stream. Start reading at
+//! [`Peering::write`].
 
 use base::Instant;
 use bgp::{ConnId, Speaker};

@@ -1,8 +1,8 @@
-//! Faults on purpose, for tests: system calls of this crate that fail with an error that their manual pages name.
+//! Injects faults for tests: system calls of this crate fail with errors that their manual pages name.
 //!
-//! A test arms a [`Plan`] on a thread. From then on, calls of that thread fail by the plan's seed, without reaching the
-//! kernel. The same seed gives the same faults for the same calls. Without a plan, a call costs one read of a flag of
-//! the thread.
+//! A test arms a [`Plan`] on a thread. From then on, system calls of the thread fail as the plan's seed determines,
+//! without reaching the kernel. The same seed gives the same faults for the same calls. Without a plan, a call only
+//! reads a flag of the thread. Start reading at [`arm`].
 //!
 //! Left out: calls that `std` makes for other crates, and partial results such as short writes.
 

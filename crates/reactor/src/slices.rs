@@ -1,8 +1,8 @@
-//! Slices of the loop's time: the budget of a handler, and a record of the slices that took too long.
+//! Time slices of the event loop: the time budget of a handler, and a record of the calls that took too long.
 //!
-//! A handler with much to do works in slices. It asks its [`Slice`] after each piece of work, which reads the clock,
-//! and stops when the slice is over; what is left waits for the next turn, so that timers and other descriptors come
-//! in between. A handler that does not stop in time is recorded as an [`Overrun`], together with the descriptors that
+//! A handler with much work does the work in pieces. After each piece, it asks its [`Slice`], which reads the clock.
+//! When the slice is over, the handler stops. The rest of the work waits for the next turn, so that timers and other
+//! descriptors come in between. A call that takes too long is recorded as an [`Overrun`], with the descriptors that
 //! were ready meanwhile.
 
 use std::collections::VecDeque;

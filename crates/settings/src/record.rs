@@ -1,7 +1,7 @@
-//! What a reading asked for: each key of each section, and the value that the file gives it. No I/O.
+//! Records which keys a reader of a file asked for, and the value that the file gives to each key. No I/O.
 //!
-//! A [`Record`] is what two readings of a file are compared by, key by key. A value of a secret is compared and never
-//! printed; a file that a key names is compared by its content as well.
+//! A reload compares the [`Record`]s of two readings, key by key. A secret is compared but never printed. If a key
+//! names a file, the content of that file is compared too. Start reading at [`Record::differences`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

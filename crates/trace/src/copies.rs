@@ -1,6 +1,7 @@
-//! Copies of a packet that the capture has twice, for example from a mirror of two switch ports.
+//! Recognizes copies of a packet that a capture contains twice, for example from a mirror of two switch ports.
 //!
-//! RFC 9293, RFC 6864 (IP identification). `docs/trace-differences.md` explains the rule under "copies".
+//! RFC 9293, RFC 6864 (IP identification). `docs/trace-differences.md` explains the rule under "copies". Start reading
+//! at [`Direction::is_copy`].
 
 use crate::direction::Direction;
 use crate::prints::{Print, TICK};

@@ -1,6 +1,6 @@
-//! Fingerprints of the last packets of an end, to recognize copies of them.
+//! Fingerprints of the last packets of an end, to recognize copies of these packets. [`crate::copies`] has the rule.
 //!
-//! [`crate::copies`] has the rule. Every packet passes here, so that each instruction counts.
+//! This code runs for every packet, so each instruction counts. Start reading at [`Prints`].
 
 use crate::segment::Segment;
 

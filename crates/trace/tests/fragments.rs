@@ -1,4 +1,4 @@
-//! TCP segments that were fragmented have the statistics of whole ones, in hand-made captures.
+//! Tests that fragmented TCP segments have the same statistics as whole segments, in captures that the tests make.
 
 use std::io::Cursor;
 

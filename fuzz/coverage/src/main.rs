@@ -1,7 +1,7 @@
-//! Runs the fuzz targets in libFuzzer, guided by coverage. `cargo xtask fuzz` builds and starts it.
+//! Runs the fuzz targets in libFuzzer, guided by coverage. `cargo xtask fuzz` builds and starts this program.
 //!
-//! One program has all targets; the environment variable `FUZZ_TARGET` names the one to run, and `list` prints them.
-//! libFuzzer has the `main` function and the command line.
+//! One program contains all targets. The environment variable `FUZZ_TARGET` names the target to run; with the value
+//! `list`, the program prints all targets. libFuzzer provides the `main` function and the command line.
 #![forbid(unsafe_code)]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Servers that are replaced while requests are outstanding.
+//! Tests reloads that replace RADIUS servers while requests are outstanding.
 
 use aaa::radius::{AccessRequest, Client, Config, Event, Failure, ServerConfig};
 use base::{Duration, Instant, Machine};

@@ -1,4 +1,4 @@
-//! The phases of a run, in order, and what is noted in each.
+//! Runs the phases of a deadlines run in order, and records the figures of each phase. Start reading at [`measure`].
 
 use std::sync::Arc;
 use std::time::Instant;

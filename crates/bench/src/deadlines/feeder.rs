@@ -1,4 +1,5 @@
-//! The peer that announces the table, and announces it again when the daemon asks for that (RFC 2918).
+//! The BGP peer that announces the table. When the daemon asks for the routes again (RFC 2918), the feeder announces
+//! the table again. Start reading at [`run`].
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Peers that connect at the same time and read the whole table.
+//! BGP peers that connect at the same time and read the whole table. Start reading at [`Joiners::read`].
 
 use std::net::{Ipv4Addr, SocketAddr};
 

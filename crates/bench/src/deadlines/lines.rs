@@ -1,4 +1,7 @@
-//! Subscribers of the measured LNS: a few that note when HELLOs and LCP Echo-Requests arrive, and waves of thousands.
+//! Subscribers of the measured LNS.
+//!
+//! A few subscribers record when HELLOs and LCP Echo-Requests arrive ([`Few`]). Waves of thousands of subscribers are
+//! the load ([`many`]).
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};

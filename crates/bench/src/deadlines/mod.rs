@@ -1,6 +1,8 @@
-//! `headend bench deadlines`: how late a daemon keeps its deadlines while it does its heaviest work. A thousand idle
-//! BGP peers and fifty subscribers note the time between two messages of the daemon, and a control client the time of
-//! its answers, while a table arrives, peers join, policies change, subscribers come and go. Start with `course`.
+//! `headend bench deadlines`: how late a daemon keeps its deadlines under its heaviest load.
+//!
+//! A thousand idle BGP peers and fifty subscribers record the time between two messages of the daemon. A control client
+//! records the time of its answers. Meanwhile, a table arrives, peers join, policies change, and subscribers connect
+//! and disconnect. Start with `course`.
 //!
 //! | file | contents |
 //! |---|---|

@@ -1,5 +1,7 @@
-//! The measured daemons. Each accepts idle peers from 127.1.0.0/16, which are sent no routes, and feeder and joiners
-//! from 127.2.0.0/16, which are sent all.
+//! Starts and configures the measured daemons.
+//!
+//! Each daemon accepts idle peers from 127.1.0.0/16, and sends them no routes. Each daemon accepts the feeder and the
+//! joiners from 127.2.0.0/16, and sends them all routes. Start reading at [`start`].
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! The tables of the deadlines report.
+//! Makes the tables of the deadlines report. Start reading at [`all`].
 
 use base::Duration;
 use lab::report::{Cell, Table};

@@ -1,5 +1,7 @@
-//! The observers: idle BGP peers that note the time between messages, and a control client that notes the time of
-//! each answer. Each has a thread that the kernel wakes up before the load's threads.
+//! The observers of a deadlines run.
+//!
+//! Idle BGP peers record the time between messages, and a control client records the time of each answer. Each observer
+//! has a thread of its own. The kernel wakes these threads before the threads of the load.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -1,5 +1,7 @@
-//! A hash index in parts that grow one by one. A single table of a million entries moves all of them when it grows,
-//! which takes 60 ms; meanwhile no KEEPALIVE leaves.
+//! A hash index that is divided into parts. The parts grow one at a time.
+//!
+//! When a single table of a million entries grows, it moves all its entries. The move takes 60 ms, and no KEEPALIVE
+//! leaves meanwhile. Start reading at [`Index`].
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::{AbsentEntry, OccupiedEntry};

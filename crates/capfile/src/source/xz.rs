@@ -1,4 +1,6 @@
-//! xz (version 1.2.1 of its format): a sequence of streams, and zeros that pad them.
+//! Decompresses xz (version 1.2.1 of the format): a sequence of streams, with zeros as padding.
+//!
+//! Left out: streams that need more than `MEMORY_MAX` of memory. Start reading at [`Xz::pull`].
 
 use std::io::{self, Read};
 

@@ -1,8 +1,8 @@
-//! What a reload does with each key of the configuration file.
+//! When a changed key of the configuration file applies after a reload.
 //!
-//! One table has every key. A key applies at once, or to tunnels and sessions that start after the reload, or only at
-//! the next start of the daemon. A key of a section that appears or disappears applies no sooner than the section
-//! itself does. Start reading at [`of`].
+//! One table lists every key. A key applies at once, or only to tunnels and sessions that start
+//! after the reload, or only after a restart of the daemon. If a section appears or disappears, its
+//! keys apply no sooner than the section itself. Start reading at [`of`].
 
 use settings::{Difference, Key};
 

@@ -1,4 +1,5 @@
-//! Reloads that a client asks for.
+//! Executes the requests `reload` and `confirm` of control clients, and writes their rows. The
+//! reload itself is in `crate::reload`. Start reading at [`Context::reload`].
 
 use base::Duration;
 

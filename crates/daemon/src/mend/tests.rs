@@ -1,5 +1,7 @@
-//! A daemon whose system calls fail at random, with each error that the manual pages name. It must
-//! survive and work again afterwards, or say goodbye in order. It never panics and never hangs.
+//! Tests a daemon whose system calls fail at random, with each error that the manual pages name.
+//!
+//! The daemon must survive and work again afterwards, or shut down in order. It must never panic
+//! and never hang.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Rows of the state that the daemon wants the kernel to have.
+//! Rows of `headend show kernel`: the state that the daemon wants the kernel to have, and how much
+//! of it the kernel has.
 
 use control::rows;
 

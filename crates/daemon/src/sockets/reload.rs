@@ -1,7 +1,7 @@
-//! Listen addresses that are added and removed while the daemon runs.
+//! Adds and removes listen addresses while the daemon runs.
 //!
-//! The socket of a removed address accepts no new tunnel. Tunnels that use it go on, and it is closed
-//! after the last of them. Start with [`Sockets::reload`].
+//! The socket of a removed address accepts no new tunnel. Existing tunnels continue on the socket,
+//! and it is closed after the last of them. Start with [`Sockets::reload`].
 
 use std::io;
 use std::net::SocketAddr;

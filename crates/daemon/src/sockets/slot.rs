@@ -1,4 +1,4 @@
-//! A UDP socket that can be lost and opened again under the same number.
+//! A UDP socket that can be closed after an error and opened again under the same number.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
-//! A new configuration while subscribers are connected.
+//! Applies a new configuration while subscribers are connected.
 //!
-//! Most values are read where they are used, so that they apply at once. Deadlines that were set before are moved here,
-//! some subscribers at a time.
+//! Most values are read where they are used, so a new value applies at once. Deadlines that were set before the change
+//! are moved here, for some subscribers at a time. Start reading at [`Edge::set_config`].
 
 use core::net::IpAddr;
 

@@ -1,7 +1,8 @@
-//! Finds cycles of providers: networks each of which is a provider of the next, and the last of the first.
+//! Finds a cycle of providers: each network is a provider of the next network, and the last network is a provider of
+//! the first.
 //!
-//! Gao and Rexford's conditions exclude such cycles. With one, the preferences of customers' routes may have no stable
-//! state, and BGP may not converge.
+//! The conditions of Gao and Rexford exclude such cycles. With a cycle, the preferences for customers' routes may have
+//! no stable state, and BGP may not converge. Start reading at [`Topology::provider_cycle`].
 
 use super::{Relation, Topology};
 

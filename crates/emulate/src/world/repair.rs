@@ -1,8 +1,9 @@
-//! Which sessions should be up and which are, so that a run is called quiet only when nothing is left to happen.
+//! Tracks which sessions should be up and which are up, so that a run counts as quiet only when nothing is left to
+//! happen.
 //!
-//! A session should be up while its link is up and both of its routers run. It is unsettled while it should be up and
-//! is not, and also while it is up over a link that has failed and its hold timer has not noticed yet. A router outside
-//! of the emulation counts as running.
+//! A session should be up while its link is up and both of its routers run. A session is unsettled while it should be
+//! up and is down. It is also unsettled while it is up over a failed link because its hold timer has not expired yet. A
+//! router outside the emulation counts as running. Start reading at [`World::is_settled`].
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! Tests that a failing device or descriptor ends nothing: it is logged, counted, shown, and made
-//! again.
+//! Tests that no failing device or descriptor ends the daemon. The daemon logs, counts and shows
+//! each failure, and opens the device or descriptor again.
 
 use std::fs;
 use std::net::{IpAddr, TcpStream};

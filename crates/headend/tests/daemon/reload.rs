@@ -1,4 +1,5 @@
-//! Tests what a reload applies, what it says about each key, and that it can be undone.
+//! Tests which keys a reload applies, what the daemon reports about each key, and how a reload is
+//! undone.
 
 use std::collections::BTreeMap;
 use std::fs;

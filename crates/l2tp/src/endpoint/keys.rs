@@ -1,4 +1,6 @@
-//! Keys derived from shared secrets. Each tunnel keeps the secret that was in force when it was opened.
+//! Keys that are derived from shared secrets (RFC 3931 5.3 and 5.4.1).
+//!
+//! Each tunnel keeps the secret that was in force when the tunnel was opened. Start reading at [`Keyring`].
 
 use base::Redacted;
 use wire::l2tp::{digest, hidden};

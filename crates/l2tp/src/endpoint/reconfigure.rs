@@ -1,7 +1,7 @@
-//! A new configuration while tunnels are open.
+//! Applies a new configuration while tunnels are open.
 //!
-//! Most values are read where they are used, so that they apply at once. Deadlines that were set before are moved here,
-//! some tunnels at a time.
+//! Most values are read where they are used, so a new value applies at once. Deadlines that were set before the change
+//! are moved here, for some tunnels at a time. Start reading at [`Endpoint::set_config`].
 
 use base::{Duration, Instant};
 

@@ -1,6 +1,7 @@
-//! What the kernel has: links, addresses and routes, listed by dumps (rtnetlink(7), RFC 3549, section 2.3.2).
+//! Lists the links, addresses and routes of the kernel with dumps (rtnetlink(7), RFC 3549, section 2.3.2).
 //!
-//! A dump of a large table takes many reads; [`RouteDump`] makes one read per call.
+//! A dump of a large table takes many reads. [`RouteDump`] makes one read per call, so that the caller can do other
+//! work in between.
 
 use std::io;
 use std::net::IpAddr;

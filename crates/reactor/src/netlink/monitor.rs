@@ -1,4 +1,5 @@
-//! Notifications of changes to links, addresses and routes (rtnetlink(7), multicast groups).
+//! Receives notifications of changes to links, addresses and routes (rtnetlink(7), multicast groups). Start reading at
+//! [`Monitor::read`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,5 +1,5 @@
-//! `headend reload`: the daemon reads its configuration again. `headend confirm` keeps what a reload with a timeout
-//! applied.
+//! `headend reload` makes the daemon read its configuration again, and prints a row per changed key. `headend confirm`
+//! keeps the configuration of a reload with a timeout. Left out: the reload itself, which the daemon does.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
-//! Puts the fragments of TCP segments together.
+//! Reassembles fragmented TCP segments.
 //!
-//! RFC 791 3.2, RFC 8200 4.5, RFC 5722 (overlaps), RFC 1122 3.3.2. A packet counts where its last missing fragment is in
-//! the capture, since the receiver has it from then on. Left out: fragments of tunnel packets; the decoder looks into
-//! their first fragment.
+//! RFC 791 3.2, RFC 8200 4.5, RFC 5722 (overlaps), RFC 1122 3.3.2. A reassembled packet counts at the place of its last
+//! fragment in the capture, because the receiver has the whole packet from then on. Left out: fragments of tunnel
+//! packets; the decoder looks into their first fragment. Start reading at [`Fragments::add`].
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Copies of a packet that a mirror makes, against retransmissions that look the same.
+//! Tests that copies of packets from a mirror are distinguished from retransmissions that look the same.
 
 use crate::support::{ACK, End::*, SYN, Script, options};
 use trace::Segment;

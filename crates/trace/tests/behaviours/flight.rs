@@ -1,4 +1,4 @@
-//! Bytes in flight over time.
+//! Tests the bytes in flight over time.
 
 use crate::support::{ACK, End::*, RST, Script};
 use trace::Connection;

@@ -1,4 +1,4 @@
-//! Handshakes that are repeated, crossed, or begin again.
+//! Tests handshakes that are repeated, that cross each other, or that start again.
 
 use crate::support::{ACK, End, End::*, RST, SYN, Script, connections, options};
 

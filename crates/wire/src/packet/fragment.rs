@@ -1,4 +1,5 @@
-//! Where a fragment belongs in its packet: RFC 791 3.1, RFC 8200 4.5.
+//! The place of a fragment in its IP packet (RFC 791 3.1, RFC 8200 4.5). Left out: the reassembly. Start reading at
+//! [`Packet::piece`].
 
 use super::{Fragment, Packet};
 use crate::ip::{FRAGMENT, extension_length, is_extension};

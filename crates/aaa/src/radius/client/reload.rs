@@ -1,7 +1,9 @@
-//! Replaces the servers while requests are outstanding.
+//! Replaces the RADIUS servers of a client while requests are outstanding.
 //!
-//! A service, which is one purpose of one server, stays as it is if its address and its secret are the same: its
-//! requests stay outstanding there. A request at any other service waits for a server again.
+//! A service is one purpose of one server: authentication or accounting. If the address and the secret of a service do
+//! not change, its outstanding requests continue. A request at any other service waits for a server of the new
+//! configuration, and fails if there is none. Left out: the identity of the client, which a reload does not change.
+//! Start reading at [`Client::reload`].
 
 use base::Instant;
 use base::slab::Key;

@@ -1,4 +1,4 @@
-//! The tins of the kernel's cake: its queues by priority, which tc prints as a table of counters.
+//! Reads the tins of the kernel's cake from tc's JSON or text. A tin is a queue of cake with its own priority.
 
 use super::loose::Item;
 use super::model::{Delays, Numbers};

@@ -1,9 +1,9 @@
 //! Ensures that only one `headend qos run` uses an interface.
 //!
-//! The lock is an abstract Unix socket whose name has the index of the interface. Such names belong to the network
-//! namespace, as indices do, and no file is left over: the kernel frees the name when the last descriptor of the socket
-//! is closed. The keeper inherits the descriptors, so that the lock is held until offloads are restored, even if the
-//! shaper was killed.
+//! The lock is an abstract Unix socket whose name contains the index of the interface. Abstract names and interface
+//! indices both belong to the network namespace. No file is left over, because the kernel frees the name when the last
+//! descriptor of the socket is closed. The keeper inherits the descriptors. If the shaper is killed, the lock is
+//! therefore held until the keeper has restored the offloads. Start reading at [`Locks::of`].
 
 use std::io;
 use std::os::fd::OwnedFd;
