@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::thread::JoinHandle;
 
+use crate::faults;
 use crate::sys::namespace as sys;
 
 /// Starts a thread with its own descriptor table. The table has the descriptors of `keep` under the same numbers, the
@@ -22,9 +23,11 @@ pub fn spawn_apart<T: Send + 'static>(
     let mut keep: Vec<RawFd> = keep.iter().map(|fd| fd.as_fd().as_raw_fd()).collect();
     keep.sort_unstable();
     let (begun, begin) = std::sync::mpsc::sync_channel(1);
+    let heir = faults::heir();
     let thread = std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {
+            heir.take();
             let own = sys::unshare_descriptors(&keep);
             // From here on this thread does not notice what others close.
             let _ = begun.send(());

@@ -11,7 +11,7 @@
 //!
 //! Beside the loop: [`timed`] sockets, whose packets the kernel timestamps; a [`port::Port`], which receives all
 //! frames of an interface; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
-//! threads that must wake up on time.
+//! threads that must wake up on time; [`disk`] files, whose calls tests let fail.
 //!
 //! Left out: several queues of one interface, and kernel bypass.
 #![deny(unsafe_code)]
@@ -23,6 +23,7 @@ mod capabilities;
 pub mod clock;
 mod datagram;
 mod descriptors;
+pub mod disk;
 mod events;
 pub mod faults;
 pub mod limits;

@@ -45,6 +45,14 @@ calls! {
     Getsockopt "getsockopt",
     Getsockname "getsockname",
     Nanosleep "clock_nanosleep",
+    Pread "pread64",
+    Pwrite "pwrite64",
+    Ftruncate "ftruncate",
+    Fsync "fsync",
+    Fdatasync "fdatasync",
+    Fstat "fstat",
+    Flock "flock",
+    Rename "rename",
 }
 
 const CALLS: usize = Call::ALL.len();

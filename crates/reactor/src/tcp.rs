@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
+use crate::faults::part;
 use crate::sys::socket as sys;
 use crate::syscalls::{Call, enter};
 
@@ -179,8 +180,9 @@ impl TcpStream {
     /// The kernel's error: the connection is broken.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         loop {
+            let end = part(Call::Recvfrom, into.len());
             let read = enter(Call::Recvfrom)
-                .and_then(|()| rustix::net::recv(&self.0, &mut *into, RecvFlags::empty()));
+                .and_then(|()| rustix::net::recv(&self.0, &mut into[..end], RecvFlags::empty()));
             match read {
                 Ok((count, _)) => return Ok(Some(count)),
                 Err(rustix::io::Errno::INTR) => {}
@@ -196,8 +198,9 @@ impl TcpStream {
     /// The kernel's error: the connection is broken.
     pub fn write(&self, octets: &[u8]) -> io::Result<Option<usize>> {
         loop {
+            let end = part(Call::Sendto, octets.len());
             let sent = enter(Call::Sendto)
-                .and_then(|()| rustix::net::send(&self.0, octets, SendFlags::NOSIGNAL));
+                .and_then(|()| rustix::net::send(&self.0, &octets[..end], SendFlags::NOSIGNAL));
             match sent {
                 Ok(count) => return Ok(Some(count)),
                 Err(rustix::io::Errno::INTR) => {}

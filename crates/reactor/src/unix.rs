@@ -11,6 +11,7 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use crate::faults::part;
 use crate::syscalls::{Call, enter};
 
 /// Connections that may wait to be accepted.
@@ -69,14 +70,15 @@ pub struct Counted<'a>(pub &'a UnixStream);
 impl Read for Counted<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         enter(Call::Read)?;
-        self.0.read(into)
+        let end = part(Call::Read, into.len());
+        self.0.read(&mut into[..end])
     }
 }
 
 impl Write for Counted<'_> {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         enter(Call::Write)?;
-        self.0.write(octets)
+        self.0.write(&octets[..part(Call::Write, octets.len())])
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -58,6 +58,7 @@ pub(crate) fn set_tun_offloads(file: BorrowedFd<'_>, offloads: libc::c_uint) -> 
 /// An interface's flags, such as `IFF_UP`.
 pub(crate) fn flags(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_int> {
     let mut request = named(name)?;
+    enter(Call::Ioctl)?;
     // SAFETY: `SIOCGIFFLAGS` reads the name of one `ifreq` and writes its flags, which are plain numbers.
     let flags = unsafe {
         check(libc::ioctl(
@@ -73,6 +74,7 @@ pub(crate) fn flags(socket: BorrowedFd<'_>, name: &str) -> io::Result<libc::c_in
 /// An interface's MTU in bytes.
 pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
     let mut request = named(name)?;
+    enter(Call::Ioctl)?;
     // SAFETY: `SIOCGIFMTU` reads the name of one `ifreq` and writes its MTU, a plain number.
     let mtu = unsafe {
         check(libc::ioctl(
@@ -88,6 +90,7 @@ pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
 /// An interface's link type (`ARPHRD_ETHER` and others).
 pub(crate) fn link_type(socket: BorrowedFd<'_>, name: &str) -> io::Result<u16> {
     let mut request = named(name)?;
+    enter(Call::Ioctl)?;
     // SAFETY: `SIOCGIFHWADDR` reads the name of one `ifreq` and writes a `sockaddr`, whose family is a plain number.
     let family = unsafe {
         check(libc::ioctl(
@@ -117,6 +120,7 @@ pub(crate) fn ethtool(
     let mut value = EthtoolValue { command, data };
     let mut request = named(name)?;
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    enter(Call::Ioctl)?;
     // SAFETY: `SIOCETHTOOL` reads one `ifreq` and, by the commands that callers give, reads or writes the one
     // `ethtool_value` that it points to, which outlives the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })?;

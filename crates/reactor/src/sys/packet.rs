@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use crate::sys::batch::empty_header;
 use crate::sys::check;
 use crate::sys::socket::set_number;
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 
 /// `struct virtio_net_hdr` (virtio 5.1.6), in the machine's byte order.
 #[repr(C)]
@@ -46,7 +46,7 @@ type Control = [u64; 6];
 
 /// Opens a packet socket that receives nothing yet.
 pub(crate) fn open() -> io::Result<OwnedFd> {
-    SysCounts::note(Call::Socket);
+    enter(Call::Socket)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(rustix::net::socket_with(
         AddressFamily::PACKET,
@@ -69,7 +69,7 @@ pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Resu
     let mut request: libc::packet_mreq = unsafe { mem::zeroed() };
     request.mr_ifindex = index.cast_signed();
     request.mr_type = libc::PACKET_MR_PROMISC as libc::c_ushort;
-    SysCounts::note(Call::Setsockopt);
+    enter(Call::Setsockopt)?;
     // SAFETY: the pointer and size are those of a `packet_mreq`, only read.
     check(unsafe {
         libc::setsockopt(
@@ -85,7 +85,7 @@ pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Resu
     address.sll_family = libc::AF_PACKET as libc::c_ushort;
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = index.cast_signed();
-    SysCounts::note(Call::Bind);
+    enter(Call::Bind)?;
     // SAFETY: the pointer and length are those of a `sockaddr_ll`, only read.
     check(unsafe {
         libc::bind(
@@ -102,7 +102,7 @@ pub(crate) fn drops(socket: &OwnedFd) -> io::Result<u32> {
     // SAFETY: all zeros is a valid `tpacket_stats`.
     let mut stats: libc::tpacket_stats = unsafe { mem::zeroed() };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-    SysCounts::note(Call::Getsockopt);
+    enter(Call::Getsockopt)?;
     // SAFETY: the pointers are to a `tpacket_stats` and its size, which the kernel writes.
     check(unsafe {
         libc::getsockopt(
@@ -188,7 +188,7 @@ impl RecvSlots {
             count = index + 1;
         }
         self.used = 0;
-        SysCounts::note(Call::Recvmmsg);
+        enter(Call::Recvmmsg)?;
         // SAFETY: the headers point to this struct's buffers and to parts of `octets`, with the lengths they say, and
         // nothing else refers to them during the call.
         let result = unsafe {
@@ -315,7 +315,7 @@ impl SendSlots {
             header.msg_iovlen = 2;
             count = index + 1;
         }
-        SysCounts::note(Call::Sendmmsg);
+        enter(Call::Sendmmsg)?;
         // SAFETY: the headers point to the frames, which live for `'a` and are only read, and to this struct's buffers,
         // with the lengths they say.
         check(unsafe {

@@ -32,7 +32,7 @@ pub use stamp::Stamp;
 use crate::buffers::{self, BufferReport, BufferSide};
 use crate::sys::socket::{attach_filter, bind_to_device, set_number};
 use crate::sys::timed::{RecvSlots, SendSlots};
-use crate::syscalls::{Call, SysCounts};
+use crate::syscalls::{Call, enter};
 use stamp::RealClock;
 
 /// Messages in one system call.
@@ -258,9 +258,9 @@ impl TimedSocket {
     }
 
     fn bind(&mut self, address: SocketAddr) -> io::Result<()> {
-        SysCounts::note(Call::Bind);
+        enter(Call::Bind)?;
         rustix::net::bind(&self.fd, &address)?;
-        SysCounts::note(Call::Getsockname);
+        enter(Call::Getsockname)?;
         let local = rustix::net::getsockname(&self.fd)?;
         self.local = SocketAddr::try_from(local).map_err(io::Error::from)?;
         Ok(())
@@ -336,7 +336,7 @@ fn open(family: Family, kind: SocketType, protocol: Option<Protocol>) -> io::Res
         Family::V6 => AddressFamily::INET6,
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    SysCounts::note(Call::Socket);
+    enter(Call::Socket)?;
     Ok(rustix::net::socket_with(family, kind, flags, protocol)?)
 }
 
