@@ -58,8 +58,8 @@ impl Daemon {
             }
             Source::Listener => self.server.lose(reactor),
             Source::Signals => {}
-            // The peering and the control clients handle their own connections.
-            Source::Bgp | Source::Client(_) => return,
+            // The peering and the control clients handle their own connections, the ledger its file.
+            Source::Bgp | Source::Client(_) | Source::Store => return,
             Source::Shards => return self.give_up(io::Error::new(error.kind(), error.to_string())),
         }
         if let Some(token) = token {
@@ -75,6 +75,7 @@ impl Daemon {
         }
         self.take_radius_failure();
         self.take_bgp_failure();
+        self.take_store_failure();
         let now = self.core.now;
         while let Some((source, state, token)) = self.core.health.next_due(now) {
             let mended = match (state, token) {
@@ -130,7 +131,32 @@ impl Daemon {
                 reactor.add(&self.signals, "signals", bits, Interest::READ)?;
                 Ok(())
             }
+            // The ledger's thread tries by itself; `take_store_failure` notices that it succeeded.
+            Source::Store => match self.store_failure() {
+                Some(failure) => Err(io::Error::other(failure)),
+                None => Ok(()),
+            },
             Source::Bgp | Source::Client(_) | Source::Shards => Ok(()),
+        }
+    }
+
+    fn store_failure(&self) -> Option<String> {
+        let radius = self.core.authority.radius();
+        radius.and_then(|radius| radius.store_failure())
+    }
+
+    /// The ledger's thread retries what it cannot write; this counts, logs and shows it.
+    fn take_store_failure(&mut self) {
+        let is_down = self.core.health.is_down(Source::Store);
+        let failure = self.store_failure();
+        let (now, health) = (self.core.now, &mut self.core.health);
+        match failure {
+            Some(failure) if !is_down => {
+                let name = || "accounting store".to_owned();
+                health.lost(Source::Store, name, &io::Error::other(failure), now);
+            }
+            None if is_down => health.works(Source::Store, now),
+            _ => {}
         }
     }
 
@@ -206,6 +232,7 @@ impl Daemon {
             Source::Bgp => "bgp".into(),
             Source::Client(_) => "control client".into(),
             Source::Shards => "shards".into(),
+            Source::Store => "accounting store".into(),
         }
     }
 }

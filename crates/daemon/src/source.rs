@@ -21,6 +21,8 @@ pub(super) enum Source {
     Client(u32),
     /// Notifications of the kernel about the TUN device.
     Kernel,
+    /// The file of accounting records. It has no descriptor here: a thread of its own writes it.
+    Store,
 }
 
 impl Source {
@@ -36,6 +38,7 @@ impl Source {
             Source::Shards => (7, 0),
             Source::Bgp => (8, 0),
             Source::Kernel => (9, 0),
+            Source::Store => (10, 0),
         };
         kind << 32 | u64::from(number)
     }
@@ -52,6 +55,7 @@ impl Source {
             7 => Source::Shards,
             8 => Source::Bgp,
             9 => Source::Kernel,
+            10 => Source::Store,
             _ => Source::Client(number),
         }
     }
@@ -74,6 +78,7 @@ mod tests {
             Source::Shards,
             Source::Bgp,
             Source::Kernel,
+            Source::Store,
         ] {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

@@ -212,6 +212,8 @@ impl Daemon {
             Source::Kernel => return core.take_notices().into(),
             Source::Listener => return self.server.accept(core),
             Source::Client(place) => self.server.ready(place, ready.readiness),
+            // It has no descriptor here.
+            Source::Store => {}
             Source::Signals => {
                 let taken = self.take_signals();
                 self.core.reactor.lap(self.handlers.signals);

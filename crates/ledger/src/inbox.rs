@@ -3,6 +3,7 @@
 //! The lock is held only to copy a record in, or to swap the batch for an empty one; never during a commit.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,8 @@ use crate::{Options, RECORD_OCTETS_MAX, RecordId, Refused, Stats};
 
 /// Memory of a record beyond its own bytes.
 const OVERHEAD: u64 = 16;
+/// The writer and the reader.
+const THREADS: usize = 2;
 /// The largest empty batch that is kept for reuse, in bytes.
 const KEEP: usize = 1 << 20;
 
@@ -93,6 +96,16 @@ pub(crate) enum Work {
     End,
 }
 
+/// Notes the end of a thread, even after a panic.
+pub(crate) struct Farewell<'a>(pub(crate) &'a Shared);
+
+impl Drop for Farewell<'_> {
+    fn drop(&mut self) {
+        self.0.lock().threads -= 1;
+        self.0.done.notify_all();
+    }
+}
+
 struct Inner {
     batch: Batch,
     /// Records in the batch that the writer is committing.
@@ -105,11 +118,15 @@ struct Inner {
     totals: Totals,
     hurry: bool,
     stop: bool,
+    /// Threads that have not ended.
+    threads: usize,
     stats: Stats,
 }
 
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
+    /// Whether the last commit failed.
+    fails: AtomicBool,
     /// Notified when there is work for the writer.
     work: Condvar,
     /// Notified when a commit has finished.
@@ -140,12 +157,18 @@ impl Shared {
                 totals,
                 hurry: false,
                 stop: false,
+                threads: THREADS,
                 stats,
             }),
+            fails: AtomicBool::new(false),
             work: Condvar::new(),
             done: Condvar::new(),
             options,
         }
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     pub(crate) fn add(&self, record: &[u8]) -> Result<RecordId, Refused> {
@@ -238,6 +261,19 @@ impl Shared {
         }
     }
 
+    /// The entries that are not on disk, by kind.
+    pub(crate) fn left(&self) -> [(u64, &'static str); 3] {
+        let inner = self.lock();
+        let batch = &inner.batch;
+        let acknowledged = batch.removals.len() + inner.written_removals.len();
+        let drafts = batch.drafts.len() + inner.written_drafts;
+        [
+            (inner.pending(), "records"),
+            (acknowledged as u64, "acknowledgements"),
+            (drafts as u64, "drafts"),
+        ]
+    }
+
     pub(crate) fn flush(&self, wait: Duration) -> bool {
         let mut inner = self.lock();
         inner.hurry = true;
@@ -258,9 +294,29 @@ impl Shared {
         true
     }
 
-    pub(crate) fn stop(&self) {
-        self.lock().stop = true;
+    /// Why the last commit failed.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let fails = self.fails.load(Ordering::Acquire);
+        fails.then(|| self.lock().stats.failure.clone()).flatten()
+    }
+
+    /// Asks the writer to end, and waits for both threads. Returns `false` if it takes longer than `wait`.
+    pub(crate) fn stop(&self, wait: Duration) -> bool {
+        let mut inner = self.lock();
+        inner.stop = true;
         self.work.notify_one();
+        let until = Instant::now() + wait;
+        while inner.threads > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            (inner, _) = self
+                .done
+                .wait_timeout(inner, left)
+                .expect("no thread panics with the lock");
+        }
+        true
     }
 
     /// Waits until there is something to commit and its time has come. `empty` is an old batch whose memory is
@@ -320,6 +376,7 @@ impl Shared {
         stats.commit_longest = stats.commit_longest.max(took);
         stats.lateness_longest = stats.lateness_longest.max(late);
         stats.failure = None;
+        self.fails.store(false, Ordering::Release);
         self.done.notify_all();
     }
 
@@ -328,6 +385,7 @@ impl Shared {
         let mut inner = self.lock();
         inner.stats.failures += 1;
         inner.stats.failure = Some(why);
+        self.fails.store(true, Ordering::Release);
         let until = Instant::now() + rest;
         while !inner.stop {
             let left = until.saturating_duration_since(Instant::now());

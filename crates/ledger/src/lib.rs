@@ -1,8 +1,9 @@
 //! Stores records on disk until their receiver has acknowledged them: takes bytes, returns numbers. Start
 //! reading at [`Ledger`].
 //!
-//! The owner's thread adds and acknowledges records; neither waits for the disk. The ledger's own thread
+//! The owner's thread adds and acknowledges records; neither waits for the disk. A thread of the ledger
 //! collects the entries of [`Options::commit_interval`] and commits them as one transaction with one `fsync`.
+//! Another one reads records back ([`Ledger::request`]).
 //!
 //! ```text
 //! let (mut ledger, recovered) = Ledger::open(path, Options::default())?;
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod inbox;
+mod reader;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -34,10 +36,13 @@ mod writer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use inbox::Shared;
+pub use reader::Answer;
+use reader::Reading;
 use store::{Opener, Store};
 
 /// The longest record, in bytes.
@@ -61,7 +66,15 @@ pub struct Options {
     pub octets_max: u64,
     /// The most bytes in memory of records not yet on disk, which may be slow or full; likewise.
     pub memory_octets_max: u64,
-    /// Called first on the writer's thread, for example to drop privileges.
+    /// Delay from a failed commit to the next attempt; each further one waits twice as long.
+    pub retry: Duration,
+    /// The longest delay between attempts.
+    pub retry_max: Duration,
+    /// How long the end of the ledger waits for a disk that does not answer.
+    pub close_wait: Duration,
+    /// [`Ledger::request`] reads at once, on the caller's thread, so that a simulation does the same each time.
+    pub read_at_once: bool,
+    /// Called first on each thread, for example to drop privileges.
     pub begin: fn(),
 }
 
@@ -73,6 +86,10 @@ impl Default for Options {
             records_max: 1_000_000,
             octets_max: 1 << 30,
             memory_octets_max: 32 << 20,
+            retry: Duration::from_millis(100),
+            retry_max: Duration::from_secs(10),
+            close_wait: Duration::from_secs(10),
+            read_at_once: false,
             begin: || {},
         }
     }
@@ -146,7 +163,12 @@ pub struct Stats {
 pub struct Ledger {
     shared: Arc<Shared>,
     store: Arc<Store>,
-    writer: Option<JoinHandle<()>>,
+    close_wait: Duration,
+    reading: Option<Reading>,
+    read_at_once: bool,
+    /// The answer to a request that was read at once.
+    read: Option<Answer>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Ledger {
@@ -168,18 +190,36 @@ impl Ledger {
         let (store, totals) = Store::new(opener)?;
         let store = Arc::new(store);
         let shared = Arc::new(Shared::new(options, totals));
-        let (its_shared, its_store) = (Arc::clone(&shared), Arc::clone(&store));
-        let begin = options.begin;
-        let writer = std::thread::Builder::new()
-            .name("ledger".to_owned())
-            .spawn(move || {
+        let spawn = |name: &str, work: Box<dyn FnOnce(&Shared, &Store) + Send>| {
+            let (its_shared, its_store) = (Arc::clone(&shared), Arc::clone(&store));
+            let begin = options.begin;
+            let heir = reactor::faults::heir();
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            thread.spawn(move || {
+                heir.take();
                 begin();
-                writer::run(&its_shared, &its_store);
-            })?;
+                work(&its_shared, &its_store);
+            })
+        };
+        let (requests, its_requests) = channel();
+        let (its_answers, answers) = channel();
+        let threads = vec![
+            spawn("ledger", Box::new(writer::run))?,
+            spawn(
+                "ledger reads",
+                Box::new(move |shared, store| {
+                    reader::run(shared, store, &its_requests, &its_answers);
+                }),
+            )?,
+        ];
         let ledger = Self {
             shared,
             store,
-            writer: Some(writer),
+            close_wait: options.close_wait,
+            reading: Some(Reading::new(requests, answers)),
+            read_at_once: options.read_at_once,
+            read: None,
+            threads,
         };
         let recovered = Recovered {
             records: totals.records,
@@ -225,15 +265,34 @@ impl Ledger {
         self.store.drafts(from, max)
     }
 
-    /// Up to `max` records after `after` that are on disk and not acknowledged, oldest first. Reads from the
-    /// disk if they are not cached; does not wait for the writer.
+    /// Up to `max` records after `after` that are on disk and not acknowledged, oldest first. Waits for the disk if
+    /// they are not cached, or if a write hangs.
     ///
     /// # Errors
     /// The file cannot be read, or is about to be reopened after a failure; retrying may help.
     pub fn waiting(&mut self, after: RecordId, max: usize) -> io::Result<Vec<(RecordId, Vec<u8>)>> {
-        // Read first: a record committed from here on is then missing from the result rather than duplicated.
-        let acknowledged = self.shared.removals();
-        self.store.read(after, max, &acknowledged)
+        reader::read(&self.shared, &self.store, after, max)
+    }
+
+    /// Asks for what [`Ledger::waiting`] would return; [`Ledger::answer`] returns it later. Ignored while an earlier
+    /// request is not answered.
+    pub fn request(&mut self, after: RecordId, max: usize) {
+        if self.read_at_once {
+            let read = || reader::read(&self.shared, &self.store, after, max);
+            self.read.get_or_insert_with(read);
+        } else if let Some(reading) = &mut self.reading {
+            reading.ask((after, max));
+        }
+    }
+
+    /// The result of the last request; `None` if there is none yet. A record that was acknowledged since the request
+    /// may be among the results.
+    ///
+    /// # Errors
+    /// As [`Ledger::waiting`].
+    pub fn answer(&mut self) -> Option<Answer> {
+        let read = self.read.take();
+        read.or_else(|| self.reading.as_mut().and_then(Reading::answer))
     }
 
     /// State and counters.
@@ -242,33 +301,49 @@ impl Ledger {
         self.shared.stats()
     }
 
+    /// Why the last commit failed; `None` if it did not. Costs little, unlike [`Ledger::stats`].
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.shared.failure()
+    }
+
     /// Commits now, and waits until everything added is on disk; `false` if that takes longer than `wait`.
     pub fn flush(&mut self, wait: Duration) -> bool {
         self.shared.flush(wait)
     }
 
-    /// Commits the rest and ends the thread.
+    /// Commits the rest and ends the thread, within [`Options::close_wait`].
     ///
     /// # Errors
-    /// Why the last commit failed, and how many records that lost.
+    /// Why the last commit failed, and how many records, acknowledgements and drafts that lost. A record whose
+    /// acknowledgement is lost reappears at the next start.
     pub fn close(mut self) -> io::Result<()> {
         self.end();
-        let stats = self.stats();
-        match stats.failure {
-            Some(failure) if stats.pending > 0 => Err(io::Error::other(format!(
-                "{} records are lost: {failure}",
-                stats.pending
-            ))),
-            _ => Ok(()),
+        let left = self.shared.left();
+        let left: Vec<String> = left
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        if left.is_empty() {
+            return Ok(());
         }
+        let failure = self.stats().failure;
+        let failure = failure.as_deref().unwrap_or("the disk does not answer");
+        let left = left.join(", ");
+        Err(io::Error::other(format!("{left} are lost: {failure}")))
     }
 
     fn end(&mut self) {
-        self.shared.stop();
-        if let Some(writer) = self.writer.take() {
-            // A panicked writer has left its batch uncommitted, which the counters show.
-            let _ = writer.join();
+        // The reader ends with its requests.
+        self.reading = None;
+        if !self.threads.is_empty() && self.shared.stop(self.close_wait) {
+            for thread in self.threads.drain(..) {
+                // A panicked writer has left its batch uncommitted, which the counters show.
+                let _ = thread.join();
+            }
         }
+        self.threads.clear();
     }
 }
 

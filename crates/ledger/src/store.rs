@@ -1,6 +1,6 @@
 //! The file: a redb database with a table that maps numbers to records, and one that maps keys to drafts.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use reactor::disk::{self, DiskFile};
 use redb::{
-    Builder, Database, DatabaseError, ReadableTable, ReadableTableMetadata, TableDefinition,
-    TableError,
+    Builder, Database, DatabaseError, ReadableTable, ReadableTableMetadata, StorageBackend,
+    TableDefinition, TableError,
 };
 
 use crate::RecordId;
@@ -213,11 +214,7 @@ fn rewrite(path: &Path, database: &Database) -> io::Result<()> {
     }
     writing.commit().map_err(told)?;
     drop(copy);
-    std::fs::rename(&new, path)?;
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    disk::replace(&new, path)
 }
 
 /// Whether an error shows that the file's content is damaged, such as one that is too short.
@@ -228,25 +225,52 @@ fn is_damage(error: &io::Error) -> bool {
     )
 }
 
+/// The file as redb reads and writes it.
+#[derive(Debug)]
+struct Disk(DiskFile);
+
+impl StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut octets = vec![0; length];
+        self.0.read_exact_at(&mut octets, offset)?;
+        Ok(octets)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync_data(&self, _eventual: bool) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, octets: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(octets, offset)
+    }
+}
+
 /// Opens or creates the file, accessible only to its owner.
 pub(crate) fn open(path: &Path) -> io::Result<Database> {
-    let file: File = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| with_path(path, &error))?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).mode(0o600);
+    let file = DiskFile::open(path, &options).map_err(|error| with_path(path, &error))?;
     let meta = file.metadata()?;
     if !meta.is_file() {
         let message = format!("{}: is not a regular file", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
+    if !file.lock()? {
+        let error = opened(DatabaseError::DatabaseAlreadyOpen);
+        return Err(with_path(path, &error));
+    }
     let mut builder = Builder::new();
     builder.set_cache_size(CACHE_OCTETS);
     builder.create_with_file_format_v3(true);
-    let database = builder.create_file(file);
+    let database = builder.create_with_backend(Disk(file));
     let database = database.map_err(|error| with_path(path, &opened(error)))?;
     // Only once it is known to be ours.
     if meta.permissions().mode() & 0o077 != 0 {
@@ -323,7 +347,7 @@ fn move_aside(path: &Path) -> io::Result<PathBuf> {
         aside.push(format!(".damaged-{number}"));
         let aside = PathBuf::from(aside);
         if !aside.try_exists()? {
-            std::fs::rename(path, &aside)?;
+            disk::replace(path, &aside)?;
             return Ok(aside);
         }
     }

@@ -1,8 +1,8 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use redb::backends::FileBackend;
 use redb::{Builder, StorageBackend};
@@ -125,15 +125,17 @@ fn more_than_may_wait_is_refused_and_counted() {
     assert_eq!((stats.refused_length, stats.refused_full), (1, 3));
 }
 
-/// A file whose writes fail while the switch is on.
+/// A file whose writes fail while the switch is on, and wait while the lock is held.
 #[derive(Debug)]
 struct Failing {
     file: FileBackend,
     fails: Arc<AtomicBool>,
+    hangs: Arc<Mutex<()>>,
 }
 
 impl Failing {
     fn check(&self) -> io::Result<()> {
+        drop(self.hangs.lock());
         match self.fails.load(Ordering::Relaxed) {
             true => Err(io::ErrorKind::StorageFull.into()),
             false => Ok(()),
@@ -163,13 +165,21 @@ impl StorageBackend for Failing {
 }
 
 fn on_failing(path: PathBuf, fails: &Arc<AtomicBool>, options: Options) -> Ledger {
-    let fails = Arc::clone(fails);
+    on_hanging(path, (fails, &Arc::default()), options)
+}
+
+fn on_hanging(
+    path: PathBuf,
+    (fails, hangs): (&Arc<AtomicBool>, &Arc<Mutex<()>>),
+    options: Options,
+) -> Ledger {
+    let (fails, hangs) = (Arc::clone(fails), Arc::clone(hangs));
     let opener = move || {
         let mut options = fs::File::options();
         let file = options.read(true).write(true).create(true).truncate(false);
         let file = FileBackend::new(file.open(&path)?).map_err(io::Error::other)?;
-        let fails = Arc::clone(&fails);
-        let backend = Failing { file, fails };
+        let (fails, hangs) = (Arc::clone(&fails), Arc::clone(&hangs));
+        let backend = Failing { file, fails, hangs };
         let database = Builder::new().create_with_backend(backend);
         database.map_err(io::Error::other)
     };
@@ -225,6 +235,17 @@ fn what_cannot_be_written_at_the_end_is_told() {
         error.to_string().starts_with("1 records are lost: "),
         "{error}"
     );
+    // An acknowledgement that is lost gives a duplicate after the next start, and a draft is a session's Stop.
+    fails.store(false, Ordering::Relaxed);
+    let mut ledger = on_failing(scratch.file(), &fails, Options::default());
+    let id = ledger.add(b"stored").expect("there is room");
+    assert!(ledger.flush(LONG));
+    fails.store(true, Ordering::Relaxed);
+    ledger.acknowledged(id);
+    ledger.keep(7, b"open").expect("there is room");
+    let error = ledger.close().expect_err("the disk is full").to_string();
+    let expected = "1 acknowledgements, 1 drafts are lost: ";
+    assert!(error.starts_with(expected), "{error}");
 }
 
 #[test]
@@ -405,4 +426,44 @@ fn drafts_count_as_memory_and_are_refused_when_the_disk_is_behind() {
     let refused = ledger.keep(2, &[3; 700]);
     assert_eq!(refused, Err(Refused::Behind));
     assert_eq!(ledger.stats().refused_behind, 1);
+}
+
+#[test]
+fn a_disk_that_hangs_holds_up_neither_the_owner_nor_the_end() {
+    let scratch = Scratch::new("hangs");
+    let (fails, hangs) = (Arc::default(), Arc::default());
+    let options = Options {
+        commit_interval: Duration::from_millis(1),
+        memory_octets_max: 1_000,
+        close_wait: Duration::from_millis(50),
+        ..Options::default()
+    };
+    let mut ledger = on_hanging(scratch.file(), (&fails, &hangs), options);
+    let first = ledger.add(b"before").expect("there is room");
+    assert!(ledger.flush(LONG));
+    ledger.request(RecordId(0), 10);
+    let answer = core::iter::repeat_with(|| ledger.answer()).find_map(|answer| answer);
+    let records = answer.expect("there is one").expect("it reads");
+    assert_eq!(records, [(first, b"before".to_vec())]);
+    let disk = hangs.lock().expect("nobody panics");
+    // Each of these returns, although no write does.
+    let mut refused = 0;
+    while refused < 10 {
+        refused += u64::from(ledger.add(&[0; 100]).is_err());
+        let _ = ledger.keep(refused.into(), &[1; 10]);
+        ledger.discard(0);
+        ledger.request(RecordId(0), 10);
+    }
+    let early = ledger.answer();
+    assert!(early.is_none_or(|answer| answer.is_ok()));
+    assert!(!ledger.flush(Duration::from_millis(5)));
+    assert!(ledger.stats().refused_behind >= refused);
+    assert_eq!(ledger.failure(), None);
+    ledger.acknowledged(first);
+    let error = ledger.close().expect_err("the disk hangs").to_string();
+    assert!(
+        error.ends_with(" are lost: the disk does not answer"),
+        "{error}"
+    );
+    drop(disk);
 }

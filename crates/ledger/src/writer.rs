@@ -1,15 +1,13 @@
 //! The thread that commits batches.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::inbox::{Batch, Shared, Work};
+use crate::inbox::{Batch, Farewell, Shared, Work};
 use crate::store::Store;
-
-/// Wait before a failed commit is retried.
-const REST: Duration = Duration::from_millis(500);
 
 /// Commits batches until the owner ends it; a failed batch is retried until it succeeds or the owner ends.
 pub(crate) fn run(shared: &Shared, store: &Store) {
+    let _farewell = Farewell(shared);
     let mut empty = Batch::default();
     while let Work::Commit(batch) = shared.next_work(std::mem::take(&mut empty)) {
         if !commit(shared, store, &batch) {
@@ -22,6 +20,8 @@ pub(crate) fn run(shared: &Shared, store: &Store) {
 /// Returns whether the batch is on disk; after the owner has ended, it is tried one last time.
 fn commit(shared: &Shared, store: &Store, batch: &Batch) -> bool {
     let mut is_last = false;
+    let options = shared.options();
+    let mut rest = options.retry;
     loop {
         let start = Instant::now();
         match store.commit(batch) {
@@ -30,7 +30,8 @@ fn commit(shared: &Shared, store: &Store, batch: &Batch) -> bool {
                 return true;
             }
             Err(error) => {
-                let goes_on = shared.failed(error.to_string(), REST);
+                let goes_on = shared.failed(error.to_string(), rest);
+                rest = (rest * 2).min(options.retry_max);
                 if is_last {
                     return false;
                 }

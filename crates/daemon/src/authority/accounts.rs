@@ -23,6 +23,8 @@ use super::line::Place;
 
 /// Interval at which the disk is read while some records are only there.
 const LOOK: Duration = Duration::from_millis(100);
+/// Delay of the first look at an answer from the disk; each further one waits twice as long.
+const POLL: Duration = Duration::from_millis(1);
 /// Number of records read back at a time.
 const READ_BACK: usize = 1_024;
 
@@ -38,7 +40,20 @@ pub(super) struct Accounts {
     /// Records that had no room on disk or in the delivery, and are lost.
     pub(super) lost: u64,
     look_at: Option<Instant>,
+    /// What the disk was asked for, until it answers.
+    asked: Option<Asked>,
+    /// Whether the disk could not be read the last time.
+    is_unread: bool,
     record: Vec<u8>,
+}
+
+/// Records that were asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    room: usize,
+    /// The newest record that was on disk before.
+    committed: u64,
+    poll: Duration,
 }
 
 /// The key of a session's draft.
@@ -113,6 +128,8 @@ impl Accounts {
             handed: 0,
             lost: 0,
             look_at,
+            asked: None,
+            is_unread: false,
             record: Vec::new(),
         })
     }
@@ -125,6 +142,11 @@ impl Accounts {
     /// The number of this start of the daemon; session ids in records contain it.
     pub(super) fn boot(&self) -> u32 {
         self.boot
+    }
+
+    /// Why records cannot be written to the disk.
+    pub(super) fn store_failure(&self) -> Option<String> {
+        self.ledger.as_ref().and_then(Ledger::failure)
     }
 
     /// Counters of the delivery, and of the store if there is one.
@@ -295,35 +317,63 @@ impl Accounts {
         }
     }
 
-    /// Reads back records that are only on disk.
+    /// Reads back records that are only on disk. The ledger reads on a thread of its own, so that a disk
+    /// that is slow or hangs does not hold up the caller.
     fn read_back(&mut self, now: Instant) {
         self.look_at = Some(now + LOOK);
-        let room = self.delivery.want_more().min(READ_BACK);
         let Some(ledger) = &mut self.ledger else {
             self.look_at = None;
             return;
         };
-        if room == 0 {
-            return;
-        }
-        // This is read before the file: records committed during the read are looked for next time.
-        let committed = ledger.stats().committed.0;
-        let records = match ledger.waiting(RecordId(self.handed), room) {
-            Ok(records) => records,
-            Err(error) => {
-                tracing::error!(%error, "the accounting store cannot be read");
+        let mut asked = match self.asked.take() {
+            Some(asked) => asked,
+            None => {
+                let room = self.delivery.want_more().min(READ_BACK);
+                if room == 0 {
+                    return;
+                }
+                // This is read before the file: records committed during the read are looked for next time.
+                let committed = ledger.stats().committed.0;
+                ledger.request(RecordId(self.handed), room);
+                Asked {
+                    room,
+                    committed,
+                    poll: POLL,
+                }
+            }
+        };
+        let records = match ledger.answer() {
+            Some(Ok(records)) => records,
+            Some(Err(error)) => {
+                // One line for each outage, not one for each look.
+                if !core::mem::replace(&mut self.is_unread, true) {
+                    tracing::error!(%error, "the accounting store cannot be read; trying again");
+                }
+                return;
+            }
+            None => {
+                self.look_at = Some(now + asked.poll);
+                asked.poll = (asked.poll + asked.poll).min(LOOK);
+                self.asked = Some(asked);
                 return;
             }
         };
-        let more = records.len() == room;
-        for (RecordId(id), record) in &records {
+        self.is_unread = false;
+        self.take_read(&records, asked, now);
+    }
+
+    fn take_read(&mut self, records: &[(RecordId, Vec<u8>)], asked: Asked, now: Instant) {
+        let more = records.len() == asked.room;
+        // A record may have been handed over since it was asked for.
+        let handed = self.handed;
+        for (RecordId(id), record) in records.iter().filter(|(id, _)| id.0 > handed) {
             if self.delivery.push(*id, record).is_err() {
                 return;
             }
             self.handed = *id;
             self.newest = self.newest.max(*id);
         }
-        if records.is_empty() && committed >= self.newest {
+        if records.is_empty() && asked.committed >= self.newest {
             // Every record after the last one handed over was acknowledged earlier.
             self.handed = self.newest;
             self.look_at = None;

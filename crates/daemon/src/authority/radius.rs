@@ -262,6 +262,11 @@ impl Radius {
         self.sockets.reopen(place, reactor)
     }
 
+    /// Why accounting records cannot be written to the disk.
+    pub(crate) fn store_failure(&self) -> Option<String> {
+        self.accounts.store_failure()
+    }
+
     /// A socket to a server that could not be opened, and why.
     pub(crate) fn take_failed(&mut self) -> Option<(u32, io::Error)> {
         self.sockets.take_failed()

@@ -69,12 +69,18 @@ impl Place {
             "per-tunnel"
         };
         let poller = ["epoll", "poll-kept"][usize::from(seed % 8 == 7)];
+        // Three seeds of eight have packet threads, which need shared sockets. Half of the seeds keep accounts.
+        let shards = [3, 1, 1, 1, 2, 1, 3, 1][(seed % 8) as usize];
+        let store = match seed / 2 % 2 {
+            0 => String::new(),
+            _ => format!("accounting_store = {:?}\n", self.directory.join("accounts")),
+        };
         let text = format!(
-            "[event]\npoller = {poller:?}\n[control]\nsocket = {:?}\n[lns]\nlisten = [\"127.0.0.1:1701\"]\nsockets = {sockets:?}\n\
+            "[event]\npoller = {poller:?}\nshards = {shards}\n[control]\nsocket = {:?}\n[lns]\nlisten = [\"127.0.0.1:1701\"]\nsockets = {sockets:?}\n\
              [l2tp]\nshutdown_wait_s = 0.2\n\
              [ppp]\naddress = \"10.64.255.1\"\nauthenticate = \"nobody\"\n\
              [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n[tun]\nname = \"inside\"\n\
-             [radius]\ndisconnect = \"127.0.0.1:3799\"\n\
+             [radius]\ndisconnect = \"127.0.0.1:3799\"\n{store}\
              [[radius.server]]\naccounting = \"127.0.0.1:1813\"\nsecret = \"s3cret\"\n\
              [[radius.client]]\naddress = \"127.0.0.1\"\nsecret = \"s3cret\"\n\
              [bgp]\nasn = 64500\nrouter_id = \"192.0.2.1\"\nlisten = [\"127.0.0.1:1790\"]\n\
@@ -107,6 +113,8 @@ impl Place {
 
 fn run(config: &Path, plan: Option<Plan>, orders: &Orders) -> (Ended, faults::Struck) {
     let settings = config::load(config).unwrap_or_else(|faults| panic!("{faults}"));
+    // Packet threads and the thread that writes accounting records obey this thread's plans.
+    faults::prepare();
     let mut daemon = start::start(&settings, config).unwrap();
     if let Some(plan) = plan {
         faults::arm(plan);
@@ -146,7 +154,7 @@ fn ask(socket: &Path, request: &str, patience: Span) -> Option<String> {
 }
 
 /// Calls that fail alone in some seeds.
-const ALONE: [Call; 14] = [
+const ALONE: [Call; 18] = [
     Call::EpollCreate,
     Call::EpollCtl,
     Call::EpollWait,
@@ -161,6 +169,10 @@ const ALONE: [Call; 14] = [
     Call::Accept,
     Call::Socket,
     Call::Bind,
+    Call::Pread,
+    Call::Pwrite,
+    Call::Ftruncate,
+    Call::Fdatasync,
 ];
 
 /// How long to wait for a reply that may not come.
@@ -217,6 +229,7 @@ fn seed(place: &Place, seed: u64) -> (Ended, faults::Struck) {
         seed,
         one_in: [3, 10, 40][(seed % 3) as usize],
         burst_max: [1, 4, 12][(seed / 3 % 3) as usize],
+        part_in: [0, 3][(seed / 2 % 2) as usize],
         // A third of the seeds concentrate on one kind of call.
         calls: match seed % 9 {
             0..3 => vec![ALONE[(seed / 9) as usize % ALONE.len()]],
@@ -269,6 +282,7 @@ fn a_daemon_that_cannot_wait_tells_its_peers_and_exits() {
         one_in: 1,
         burst_max: 1,
         calls: vec![Call::EpollWait],
+        ..Plan::default()
     };
     let (lns_orders, lac_orders) = (Arc::<Orders>::default(), Arc::<Orders>::default());
     *lns_orders.arm.lock().unwrap() = Some(plan);

@@ -27,7 +27,7 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
 use edge::{Change, Edge};
-use reactor::{Interest, Reactor, SocketStats, Waker};
+use reactor::{Interest, Reactor, SocketStats, Waker, faults};
 
 use super::inside::{Inside, Queue, Written};
 use super::sockets::{self, Sockets};
@@ -184,9 +184,13 @@ impl Shards {
                 lost: Arc::clone(&lost),
                 ended: Arc::clone(&ended),
             });
+            let heir = faults::heir();
             let thread = std::thread::Builder::new()
                 .name(format!("packets {number}"))
-                .spawn(move || worker.run())?;
+                .spawn(move || {
+                    heir.take();
+                    worker.run()
+                })?;
             shards.push(Shard {
                 orders,
                 applied,

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base::{Instant, Route};
+use base::{Duration, Instant, Route};
 use edge::{Path, Taken};
-use reactor::{Interest, Reactor, Ready, RecvBatch, Waker};
+use reactor::{Interest, Reactor, Ready, RecvBatch, Waker, clock};
 
 use super::batch::Batch;
 use super::{Order, Stats};
@@ -20,6 +20,10 @@ use crate::source::Source;
 
 /// Batches read from one socket in a turn before other sources get theirs.
 const READS: usize = 8;
+/// How often in a row the wait for descriptors may fail before the thread ends, and the daemon with it.
+const WAITS_FAILED_MAX: u32 = 8;
+/// Pause after a failed wait.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The parts of a [`Worker`].
 pub(super) struct Parts {
@@ -61,6 +65,8 @@ pub(super) struct Worker {
     made: u64,
     /// The sources of this thread that have failed.
     health: Health,
+    /// Failed waits in a row.
+    waits_failed: u32,
 }
 
 /// Notifies the first thread when this one ends, for any reason.
@@ -87,6 +93,7 @@ impl Worker {
             is_over: false,
             made: 0,
             health: Health::default(),
+            waits_failed: 0,
         }
     }
 
@@ -140,13 +147,27 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits for the next turn. A wait that fails is tried once more, with a new poller.
+    /// Waits for the next turn. After a failure the turn goes on without any descriptors, with a new
+    /// poller.
     fn wait(&mut self) -> io::Result<Instant> {
         let (reactor, due) = (&mut self.parts.reactor, self.health.due());
-        reactor.wait(due).or_else(|_| {
-            reactor.reopen()?;
-            reactor.wait(due)
-        })
+        let error = match reactor.wait(due) {
+            Ok(now) => {
+                self.waits_failed = 0;
+                return Ok(now);
+            }
+            Err(error) => error,
+        };
+        self.waits_failed += 1;
+        if self.waits_failed >= WAITS_FAILED_MAX {
+            return Err(error);
+        }
+        reactor.pause(PAUSE);
+        let reopened = reactor.reopen();
+        tracing::warn!(%error, reopened = reopened.is_ok(), "a packet thread's wait for descriptors failed");
+        // Orders that arrived meanwhile must not wait for a poller that cannot be opened.
+        self.change();
+        Ok(clock::now())
     }
 
     /// Records what became of a source. The first thread makes a lost device again.

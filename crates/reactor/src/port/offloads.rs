@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::sys::interface::ethtool;
+use crate::syscalls::{Call, enter};
 
 /// Joins received packets of a flow, in the stack.
 const GRO: (u32, u32) = (0x2b, 0x2c);
@@ -40,6 +41,7 @@ impl OffloadsOff {
     /// The interface does not exist, or the privilege (`CAP_NET_ADMIN`) is missing; offloads turned off until then
     /// are on again.
     pub fn new(name: &str) -> io::Result<Self> {
+        enter(Call::Socket)?;
         let socket = rustix::net::socket_with(
             AddressFamily::INET,
             SocketType::DGRAM,

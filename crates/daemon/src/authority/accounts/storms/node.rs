@@ -100,6 +100,7 @@ impl Node {
         // The store's thread commits only on request.
         let options = Options {
             commit_interval: std::time::Duration::from_secs(86_400),
+            read_at_once: true,
             ..Options::default()
         };
         let mut accounts = Accounts::open(store, options, nas(), boot, now).unwrap();
