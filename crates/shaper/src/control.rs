@@ -50,6 +50,10 @@ pub struct Snapshot {
     pub ports: [PortStats; 2],
     /// How often each interface was found down.
     pub downs: [u64; 2],
+    /// How often a call on each interface failed that a working interface answers.
+    pub faults: [u64; 2],
+    /// Why the last of them failed.
+    pub fault: Option<String>,
     /// Slots for frames in use.
     pub frames: u32,
     /// Slots for frames in all.

@@ -18,9 +18,9 @@
 
 mod control;
 mod lane;
+mod watch;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -28,22 +28,20 @@ use std::sync::mpsc::{Receiver, channel};
 use base::{Duration, Instant};
 use qos::tree::{Overhead, Spec, SpecError, Tree};
 use reactor::port::{BATCH, Frames, Port, PortError, PortStats, Received};
-use reactor::{Interest, PollerKind, Reactor, StoreKind, Token, Waker, clock};
+use reactor::{Waker, clock};
 
 pub use control::{Control, ControlError, LaneSnapshot, Snapshot};
 pub use lane::LaneStats;
 
 use control::Command;
 use lane::Lane;
+use watch::{WAKER, Watch};
 
 /// The longest wait before the stop flag is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Frames in the delay, for each way with a delay.
 const TRAVELLING: u32 = 4_096;
-
-/// Tokens of the waker and the ports.
-const WAKER: u64 = 2;
 
 /// The direction of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,6 +100,10 @@ pub struct Engine {
     downs: [u64; 2],
     /// Whether an interface was reported down. The kernel does not report the end of that, so the engine checks.
     down: [bool; 2],
+    /// How often a call on each port failed that a working interface answers.
+    faults: [u64; 2],
+    /// Why the last of them failed.
+    fault: Option<String>,
 }
 
 impl Engine {
@@ -131,6 +133,8 @@ impl Engine {
             received: Vec::with_capacity(BATCH),
             downs: [0; 2],
             down: [false; 2],
+            faults: [0; 2],
+            fault: None,
         })
     }
 
@@ -154,8 +158,11 @@ impl Engine {
     /// Forwards until `stop` is set, which it checks every 50 ms at least. Frames to an interface that is down are
     /// lost until it is up again.
     ///
+    /// A failed call is tried again: at once, then after 10 ms, 20 ms and so on, at most 1 s. Meanwhile frames wait
+    /// with the kernel.
+    ///
     /// # Errors
-    /// An interface has vanished, or the system failed.
+    /// An interface has vanished, or calls failed for about ten seconds.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
         // If this fails, waits are longer; rates hold all the same.
         let _ = clock::wake_precisely();
@@ -163,10 +170,14 @@ impl Engine {
         let mut now = clock::now();
         while !stop.load(Ordering::Relaxed) {
             let deadline = self.deadline(now);
-            now = watch.reactor.wait(Some(deadline))?;
+            now = watch.wait(deadline)?;
             self.turn(&mut watch, now)?;
             for (port, _) in self.ports.iter().zip(self.down).filter(|(_, down)| *down) {
-                port.mtu()?;
+                match port.mtu() {
+                    Err(error @ PortError::Gone(_)) => return Err(error.into()),
+                    // Looked at again in the next turn.
+                    Ok(_) | Err(_) => {}
+                }
             }
         }
         Ok(())
@@ -182,17 +193,17 @@ impl Engine {
     }
 
     fn turn(&mut self, watch: &mut Watch, now: Instant) -> Result<(), EngineError> {
-        while let Some(ready) = watch.reactor.next_ready() {
+        while let Some(ready) = watch.next_ready() {
             match ready.user {
                 WAKER => self.obey(now),
                 port => {
                     let port = port as usize & 1;
-                    if ready.readiness.readable() {
-                        self.receive(port, now)?;
+                    if ready.readiness.readable() && !watch.is_resting(port) {
+                        self.receive(port, watch, now)?;
                     }
                     if ready.readiness.writable() && self.lanes[1 - port].is_blocked() {
                         self.lanes[1 - port].unblock();
-                        watch.set_interest(port, Interest::READ)?;
+                        watch.want_room(port, false);
                     }
                 }
             }
@@ -212,20 +223,27 @@ impl Engine {
                 Err(error) => return Err(error.into()),
             }
             if lane.is_blocked() && !was_blocked {
-                watch.set_interest(to, Interest::BOTH)?;
+                watch.want_room(to, true);
             }
         }
-        Ok(())
+        Ok(watch.settle(now)?)
     }
 
     /// Takes the frames that arrived at a port.
-    fn receive(&mut self, side: usize, now: Instant) -> Result<(), EngineError> {
+    fn receive(&mut self, side: usize, watch: &mut Watch, now: Instant) -> Result<(), EngineError> {
         self.received.clear();
         match self.ports[side].receive(&mut self.frames, &mut self.received) {
-            Ok(_) => {}
+            Ok(_) => watch.works(side),
             Err(PortError::Down(_)) => {
                 self.downs[side] += 1;
                 self.down[side] = true;
+            }
+            Err(PortError::Other(name, error)) => {
+                self.faults[side] += 1;
+                self.fault = Some(error.to_string());
+                if !watch.rests(side, now) {
+                    return Err(PortError::Other(name, error).into());
+                }
             }
             Err(error) => return Err(error.into()),
         }
@@ -294,32 +312,11 @@ impl Engine {
             down,
             ports: stats,
             downs: self.downs,
+            faults: self.faults,
+            fault: self.fault.clone(),
             frames: self.frames.used(),
             frames_max: self.frames.limit(),
         }
-    }
-}
-
-/// The descriptors that an engine waits for.
-struct Watch {
-    reactor: Reactor,
-    ports: [Token; 2],
-}
-
-impl Watch {
-    fn new(ports: &[Port; 2], waker: &Waker) -> io::Result<Self> {
-        let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
-        let mut watch = |fd: BorrowedFd<'_>, number| {
-            let added = reactor.add(fd, "engine", number, Interest::READ);
-            added.map_err(io::Error::other)
-        };
-        watch(waker.as_fd(), WAKER)?;
-        let ports = [watch(ports[0].as_fd(), 0)?, watch(ports[1].as_fd(), 1)?];
-        Ok(Self { reactor, ports })
-    }
-
-    fn set_interest(&mut self, port: usize, interest: Interest) -> io::Result<()> {
-        self.reactor.set_interest(self.ports[port], interest)
     }
 }
 

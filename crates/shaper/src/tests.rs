@@ -16,6 +16,8 @@ use reactor::timed::{Family, TimedBatch, TimedOptions, TimedSocket};
 
 use super::*;
 
+mod faulty;
+
 const TO: &str = "192.0.2.2:5000";
 const MILLISECOND: std::time::Duration = std::time::Duration::from_millis(1);
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);

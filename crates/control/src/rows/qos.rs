@@ -160,6 +160,9 @@ row! {
         blocked: u64 = [counter],
         /// How often the interface was found down.
         downs: u64 = [counter],
+        /// How often a read failed that succeeds on a working interface.
+        #[serde(default)]
+        faults: u64 = [counter],
     }
 }
 

@@ -110,6 +110,7 @@ pub(super) fn port(name: &str, snapshot: &Snapshot, side: usize) -> QosPort {
         refused: stats.refused,
         blocked: stats.blocked,
         downs: snapshot.downs[side],
+        faults: snapshot.faults[side],
     }
 }
 

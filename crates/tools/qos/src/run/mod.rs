@@ -93,6 +93,10 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     let (outcome, last) = engine.end()?;
     keeper.restore();
     println(&summary(&last))?;
+    if let Some(fault) = &last.fault {
+        let count = last.faults[0] + last.faults[1];
+        eprintln!("headend qos: reads of the interfaces failed {count} times, the last one with: {fault}");
+    }
     served?;
     match outcome {
         Ok(()) => Ok(ExitCode::SUCCESS),

@@ -36,7 +36,7 @@ fn node(handle: &str, parent: Option<&str>, kind: &str, name: Option<&str>) -> Q
 fn port(name: &str) -> QosPort {
     let zero = serde_json::json!({
         "name": name, "received": 1, "received_bytes": 2, "received_large": 3, "missed": 4, "no_room": 5, "sent": 6,
-        "sent_bytes": 7, "refused": 8, "blocked": 9, "downs": 10
+        "sent_bytes": 7, "refused": 8, "blocked": 9, "downs": 10, "faults": 11
     });
     serde_json::from_value(zero).expect("a port")
 }

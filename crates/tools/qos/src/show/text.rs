@@ -146,10 +146,11 @@ fn interface(port: &QosPort) -> String {
         refused,
         blocked,
         downs,
+        faults,
     } = port;
     format!(
         "port {name} received {received} received_bytes {received_bytes} received_large {received_large} \
          missed {missed} no_room {no_room} sent {sent} sent_bytes {sent_bytes} refused {refused} \
-         blocked {blocked} downs {downs}"
+         blocked {blocked} downs {downs} faults {faults}"
     )
 }
