@@ -1,13 +1,12 @@
 //! Collects input: replies, the kernel's transmit times, network errors, and signals.
 
-use anyhow::Result;
 use ping::{Protocol, Reply, text};
 use reactor::timed::{ErrorSource, NetworkError, TimedPacket};
 use reactor::{Signals, StatusRequests, clock};
 
-use super::engine::Engine;
+use super::engine::{Engine, PAUSE};
 use super::hi::View as Shown;
-use super::packets::{Whose, explain};
+use super::packets::{Whose, explain, plain};
 use super::resolve::is_address;
 
 /// Tags of the signals' descriptors.
@@ -36,39 +35,37 @@ impl Wishes {
 
 impl Engine<'_> {
     /// Processes what sockets and signals have received.
-    pub(super) fn collect(&mut self) -> Result<()> {
+    pub(super) fn collect(&mut self) {
         let mut ready = std::mem::take(&mut self.scratch.ready);
         ready.clear();
         while let Some(one) = self.reactor.next_ready() {
             match one.user {
-                SIGNALS => self.signal()?,
-                REQUESTS => self.status()?,
+                SIGNALS => self.signal(),
+                REQUESTS => self.status(),
                 lane => ready.push(lane as u32),
             }
         }
         for &lane in &ready {
-            self.collect_lane(lane as usize)?;
+            self.collect_lane(lane as usize);
         }
         self.scratch.ready = ready;
-        Ok(())
     }
 
-    /// The first signal stops sending; the second ends the run at once.
-    fn signal(&mut self) -> Result<()> {
-        while self.wishes.signals.next_signal()?.is_some() {
+    /// The first signal stops sending; the second ends the run at once. A signal that cannot be read stays ready.
+    fn signal(&mut self) {
+        while let Ok(Some(_)) = self.wishes.signals.next_signal() {
             if std::mem::replace(&mut self.stopped, true) {
                 self.experiment.abandon();
             } else {
                 self.experiment.stop();
             }
         }
-        Ok(())
     }
 
     /// Prints the state of each stream, as ping does; the live view shows it all the time.
-    fn status(&self) -> Result<()> {
-        if !self.wishes.requests.take()? || self.screen.is_some() {
-            return Ok(());
+    fn status(&self) {
+        if !self.wishes.requests.take().unwrap_or(false) || self.screen.is_some() {
+            return;
         }
         let streams = &self.task.plan.streams;
         for (number, plan) in (0..).zip(streams) {
@@ -81,18 +78,17 @@ impl Engine<'_> {
                 eprintln!("\r{name}{}", text::status(statistics));
             }
         }
-        Ok(())
     }
 
     /// Reads all that a socket has. When the clock of the kernel's stamps was set meanwhile, what they say may be hours
     /// off: then a packet was sent when the kernel was asked to, and came when it was read.
-    pub(super) fn collect_lane(&mut self, number: usize) -> Result<()> {
+    pub(super) fn collect_lane(&mut self, number: usize) {
         let mut times = std::mem::take(&mut self.scratch.times);
         let mut errors = std::mem::take(&mut self.scratch.errors);
         let lane = &mut self.lanes.lanes[number];
         let steps = lane.socket.stats().clock_steps;
         // Transmit times first: the reply to a packet on this host may have arrived already.
-        lane.socket.send_times(&mut times)?;
+        let told = lane.socket.send_times(&mut times);
         let was_set = lane.socket.stats().clock_steps != steps;
         for (id, stamp) in times.drain(..) {
             let whose = lane.whose(id).filter(|_| !was_set);
@@ -105,12 +101,18 @@ impl Engine<'_> {
             self.network_error(number, &error);
         }
         (self.scratch.times, self.scratch.errors) = (times, errors);
+        if let Err(error) = told {
+            self.lane_failed(number, &error);
+        }
         let Some(mut batch) = self.batch.take() else {
-            return Ok(());
+            return;
         };
         loop {
             let socket = &mut self.lanes.lanes[number].socket;
-            socket.recv(&mut batch)?;
+            if let Err(error) = socket.recv(&mut batch) {
+                self.lane_failed(number, &error);
+                break;
+            }
             let was_set = socket.stats().clock_steps != steps;
             for mut packet in batch.iter() {
                 if was_set {
@@ -123,7 +125,17 @@ impl Engine<'_> {
             }
         }
         self.batch = Some(batch);
-        Ok(())
+    }
+
+    /// Reports the error of a socket once for each of its streams. The socket is read again.
+    fn lane_failed(&mut self, number: usize, error: &std::io::Error) {
+        let trouble = format!("replies cannot be read: {}", plain(error));
+        for stream in 0..self.lanes.of_stream.len() {
+            if self.lanes.of_stream[stream] as usize == number {
+                self.tell(stream as u32, &trouble);
+            }
+        }
+        self.reactor.pause(PAUSE);
     }
 
     fn reply(&mut self, lane: usize, packet: &TimedPacket<'_>) {

@@ -30,6 +30,10 @@ const VIEW_PERIOD: Duration = Duration::from_millis(100);
 const AHEAD: Duration = Duration::from_millis(2);
 /// Maximum packets per second for a real-time loop, so that it uses at most a fifth of a processor.
 const REAL_TIME_RATE_MAX: u64 = 20_000;
+/// How often in a row the wait may fail.
+const WAITS_FAILED_MAX: u32 = 64;
+/// Pause after a call that failed, so that a socket that keeps failing does not take the whole processor.
+pub(super) const PAUSE: Duration = Duration::from_millis(1);
 /// A running experiment with its sockets.
 pub(super) struct Engine<'a> {
     pub(super) task: &'a Task,
@@ -46,6 +50,8 @@ pub(super) struct Engine<'a> {
     /// Taken out while its entries are processed.
     pub(super) batch: Option<TimedBatch>,
     pub(super) scratch: Scratch,
+    /// Failed waits in a row.
+    waits_failed: u32,
     /// Errors already reported; each is reported once per stream.
     told: HashSet<(u32, String)>,
 }
@@ -99,6 +105,7 @@ impl<'a> Engine<'a> {
             stopped: false,
             batch: Some(TimedBatch::new(BATCH, slot)),
             scratch: Scratch::default(),
+            waits_failed: 0,
             told: HashSet::new(),
         })
     }
@@ -120,7 +127,8 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Sends and receives until all streams have finished, or a signal or the deadline ends the run.
+    /// Sends and receives until all streams have finished, or a signal or the deadline ends the run. A call that fails
+    /// is reported once and made again.
     ///
     /// # Errors
     /// The error that prevented continuing.
@@ -130,7 +138,7 @@ impl<'a> Engine<'a> {
         let mut view = View::new(self.task.plan.streams.len(), now);
         loop {
             self.send(now)?;
-            self.collect()?;
+            self.collect();
             self.experiment.handle_timeout(now);
             if self.stops_at.is_some_and(|stops_at| stops_at <= now) {
                 self.stops_at = None;
@@ -145,16 +153,34 @@ impl<'a> Engine<'a> {
                 view.refresh(&mut self.experiment, screen, now);
                 deadline = Some(deadline.map_or(view.next, |at| at.min(view.next)));
             }
-            now = self.reactor.wait(deadline)?;
+            now = self.wait(deadline)?;
         }
         // Read the transmit times that the kernel has reported for the last packets.
         for lane in 0..self.lanes.lanes.len() {
-            self.collect_lane(lane)?;
+            self.collect_lane(lane);
         }
         if let Some(screen) = &self.screen {
             view.refresh_all(&mut self.experiment, screen, clock::now());
         }
         Ok(())
+    }
+
+    fn wait(&mut self, deadline: Option<Instant>) -> Result<Instant> {
+        let error = match self.reactor.wait(deadline) {
+            Ok(now) => {
+                self.waits_failed = 0;
+                return Ok(now);
+            }
+            Err(error) => error,
+        };
+        self.waits_failed += 1;
+        if self.waits_failed > WAITS_FAILED_MAX {
+            return Err(error.into());
+        }
+        self.reactor.pause(PAUSE);
+        // If that fails too, so does the next wait.
+        let _ = self.reactor.reopen();
+        Ok(clock::now())
     }
 
     /// The outcome, and the paper with all lines printed. The live view stays on the screen.
@@ -307,3 +333,6 @@ impl View {
         self.cursor = (stream + 1) % self.streams;
     }
 }
+
+#[cfg(test)]
+mod faulty;

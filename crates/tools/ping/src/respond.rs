@@ -16,6 +16,10 @@ const BATCH: usize = 64;
 /// The largest UDP payload.
 const PAYLOAD_MAX: usize = 65_535;
 const BUFFER_BYTES: usize = 4 << 20;
+/// How often in a row the wait may fail.
+const WAITS_FAILED_MAX: u32 = 64;
+/// Pause after a call that failed.
+const PAUSE: base::Duration = base::Duration::from_millis(1);
 /// Tag of the signals' descriptor.
 const SIGNALS: u64 = u64::MAX;
 
@@ -34,15 +38,32 @@ pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
     }
     let mut responder = Responder::new(random()?);
     let mut batch = TimedBatch::new(BATCH, PAYLOAD_MAX);
+    let (mut waits_failed, mut told) = (0, false);
     loop {
-        reactor.wait(None)?;
+        match reactor.wait(None) {
+            Ok(_) => waits_failed = 0,
+            Err(error) if waits_failed == WAITS_FAILED_MAX => return Err(error.into()),
+            Err(_) => {
+                waits_failed += 1;
+                reactor.pause(PAUSE);
+                // If that fails too, so does the next wait.
+                let _ = reactor.reopen();
+            }
+        }
         while let Some(ready) = reactor.next_ready() {
             if ready.user == SIGNALS {
-                if signals.next_signal()?.is_some() {
+                // A signal that cannot be read stays ready.
+                if let Ok(Some(_)) = signals.next_signal() {
                     return Ok(end(&responder)?);
                 }
             } else if let Some(socket) = sockets.get_mut(ready.user as usize) {
-                answer(socket, &mut responder, &mut batch)?;
+                if let Err(error) = answer(socket, &mut responder, &mut batch) {
+                    if !told {
+                        eprintln!("headend ping: packets cannot be read: {error}; trying again");
+                    }
+                    told = true;
+                    reactor.pause(PAUSE);
+                }
             }
         }
     }
