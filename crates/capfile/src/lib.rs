@@ -1,5 +1,5 @@
 //! Reads and writes capture files: pcap, pcapng, snoop, ERF, TSH and EtherPeek, and MRT files of BGP routes and
-//! messages ([`mrt`]). They may be compressed with gzip, zstd, bzip2 or xz.
+//! messages ([`mrt`]). They may be compressed with gzip, zstd, bzip2, xz or lz4.
 //!
 //! [`Reader`] detects compression and format by content. It returns the packets of a file in [`Block`]s, each about 512
 //! KiB of the file and the [`Record`]s in it, without an allocation or a copy per packet. A faulty file causes no panic
@@ -11,7 +11,8 @@
 //!   these; link types by their LINKTYPE numbers (tcpdump.org/linktypes.html).
 //! - snoop: RFC 1761. ERF: Endace's *ERF types* reference. TSH: NLANR's time sequenced headers, 44 octets a packet.
 //!   EtherPeek: the classic format, versions 5 to 7.
-//! - gzip: RFC 1951 and 1952. zstd: RFC 8878. bzip2 and xz: the formats of their own libraries.
+//! - gzip: RFC 1951 and 1952. zstd: RFC 8878. bzip2 and xz: the formats of their own libraries. lz4: the LZ4 frame
+//!   format.
 //! - MRT: RFC 6396 and 8050.
 //!
 //! Left out: pcapng's name resolution, statistics and decryption blocks and all options but those of time (skipped by

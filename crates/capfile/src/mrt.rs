@@ -1,6 +1,6 @@
 //! MRT: BGP tables and messages, as route collectors store them (RFC 6396, RFC 8050).
 //!
-//! [`Reader`] detects the compression by content (gzip, zstd, bzip2, xz or none) and returns one [`Record`] after the
+//! [`Reader`] detects the compression by content (gzip, zstd, bzip2, xz, lz4 or none) and returns one [`Record`] after the
 //! other, which borrows from its buffer: TABLE_DUMP, TABLE_DUMP_V2, and BGP4MP with and without microseconds, with path
 //! identifiers (RFC 8050). Records of other types are returned as bytes. A record that contradicts itself is a
 //! [`Fault`] with its offset, and the next record is read. Only an impossible length ends the reading.

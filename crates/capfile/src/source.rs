@@ -3,6 +3,7 @@
 mod bzip2;
 mod gzip;
 mod input;
+mod lz4;
 mod xz;
 mod zstd;
 
@@ -13,6 +14,7 @@ use crate::fault::{Fault, OpenError};
 use bzip2::Bzip2;
 use gzip::Gzip;
 use input::Input;
+use lz4::Lz4;
 use xz::Xz;
 use zstd::Zstd;
 
@@ -27,6 +29,8 @@ pub enum Compression {
     Bzip2,
     /// xz, of one stream or several; dictionaries of up to 128 MiB.
     Xz,
+    /// lz4, of one frame or several, without dictionary.
+    Lz4,
 }
 
 impl fmt::Display for Compression {
@@ -36,6 +40,7 @@ impl fmt::Display for Compression {
             Compression::Zstd => "zstd",
             Compression::Bzip2 => "bzip2",
             Compression::Xz => "xz",
+            Compression::Lz4 => "lz4",
         })
     }
 }
@@ -63,12 +68,13 @@ enum Decoder {
     Zstd(Zstd),
     Bzip2(Bzip2),
     Xz(Box<Xz>),
+    Lz4(Box<Lz4>),
 }
 
 /// The first bytes of unsupported compressions.
 const UNSUPPORTED: [(&[u8], &str); 3] = [
     (b"\x1f\x9d", "compress"),
-    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"\x02\x21\x4c\x18", "lz4's legacy format"),
     (b"PK\x03\x04", "zip"),
 ];
 
@@ -76,6 +82,16 @@ impl<R: Read> Source<R> {
     /// Detects the compression by the first bytes.
     pub(crate) fn new(source: R) -> Result<Self, OpenError> {
         let mut input = Input::new(source);
+        // Frames to be skipped are those of zstd and of lz4.
+        while let [0x50..=0x5f, 0x2a, 0x4d, 0x18, rest @ ..] = input.peek(8)?
+            && let Some(length) = rest.first_chunk()
+        {
+            let length = u32::from_le_bytes(*length);
+            input.consume(8);
+            if !lz4::skip(&mut input, length)? {
+                break;
+            }
+        }
         let head = input.peek(6)?;
         if let Some((_, name)) = UNSUPPORTED
             .iter()
@@ -85,12 +101,13 @@ impl<R: Read> Source<R> {
         }
         let decoder = match head {
             [0x1f, 0x8b, 8, ..] => Decoder::Gzip(Box::new(Gzip::new())),
-            // A frame, or a skippable frame.
+            // A frame, or a skippable frame without its length.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 Decoder::Zstd(Zstd::new()?)
             }
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Decoder::Bzip2(Bzip2::new()),
-            [0xfd, b'7', b'z', b'X', b'Z', 0] => Decoder::Xz(Box::new(Xz::new())),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Decoder::Xz(Box::new(Xz::new())),
+            [0x04, 0x22, 0x4d, 0x18, ..] => Decoder::Lz4(Box::new(Lz4::new())),
             _ => Decoder::Plain,
         };
         Ok(Source { input, decoder })
@@ -103,6 +120,7 @@ impl<R: Read> Source<R> {
             Decoder::Zstd(_) => Some(Compression::Zstd),
             Decoder::Bzip2(_) => Some(Compression::Bzip2),
             Decoder::Xz(_) => Some(Compression::Xz),
+            Decoder::Lz4(_) => Some(Compression::Lz4),
         }
     }
 
@@ -122,6 +140,7 @@ impl<R: Read> Source<R> {
             Decoder::Zstd(decoder) => decoder.pull(&mut self.input, out),
             Decoder::Bzip2(decoder) => decoder.pull(&mut self.input, out),
             Decoder::Xz(decoder) => decoder.pull(&mut self.input, out),
+            Decoder::Lz4(decoder) => decoder.pull(&mut self.input, out),
         }
     }
 }

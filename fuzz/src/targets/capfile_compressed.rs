@@ -5,7 +5,7 @@ use capfile::Fault;
 
 use super::capfile_formats::{Whole, read_twice};
 
-/// Takes a file compressed with gzip, zstd, bzip2 or xz.
+/// Takes a file compressed with gzip, zstd, bzip2, xz or lz4.
 ///
 /// # Panics
 /// If the portions make a difference for an intact stream, or, for a corrupt one, a difference other than how

@@ -1,4 +1,4 @@
-//! gzip, zstd, bzip2 and xz: several members, and streams that are cut short or changed.
+//! gzip, zstd, bzip2, xz and lz4: several members, and streams that are cut short or changed.
 
 use std::io::{Read, Write};
 
@@ -54,12 +54,26 @@ fn xz(octets: &[u8]) -> Vec<u8> {
     encoder.finish().expect("to memory")
 }
 
+/// In blocks that refer to those before, with every checksum.
+fn lz4(octets: &[u8]) -> Vec<u8> {
+    use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
+    let info = FrameInfo::new()
+        .block_size(BlockSize::Max64KB)
+        .block_mode(BlockMode::Linked)
+        .block_checksums(true)
+        .content_checksum(true);
+    let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
+    encoder.write_all(octets).expect("to memory");
+    encoder.finish().expect("to memory")
+}
+
 type Compress = fn(&[u8]) -> Vec<u8>;
-const ALL: [(Compression, Compress); 4] = [
+const ALL: [(Compression, Compress); 5] = [
     (Compression::Gzip, gzip),
     (Compression::Zstd, zstd),
     (Compression::Bzip2, bzip2),
     (Compression::Xz, xz),
+    (Compression::Lz4, lz4),
 ];
 
 #[test]
@@ -121,11 +135,86 @@ fn zeros_pad_a_stream_of_xz_by_fours() {
 }
 
 #[test]
-fn zstd_frames_to_be_skipped_are() {
+fn frames_to_be_skipped_are_wherever_they_stand() {
     let plain = file(4);
+    let (one, two) = plain.split_at(500);
     let skipped = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
-    let packed = [&skipped[..], &zstd(&plain)].concat();
-    assert_eq!(read_whole(&packed), read_whole(&plain));
+    for (compression, compress) in [
+        (Compression::Zstd, zstd as Compress),
+        (Compression::Lz4, lz4),
+    ] {
+        let (one, two) = (compress(one), compress(two));
+        let packed = [&skipped[..], &skipped, &one, &skipped, &two, &skipped].concat();
+        let reader = Reader::new(&packed[..]).expect("pcap");
+        assert_eq!(reader.compression(), Some(compression));
+        assert_eq!(read_whole(&packed), read_whole(&plain));
+        // The last one is cut short.
+        let cut = read_whole(&packed[..packed.len() - 1]);
+        let end = plain.len() as u64;
+        assert_eq!(cut.first, Some((end, Fault::CompressionTruncated)));
+    }
+}
+
+/// The packets of files that the lz4 command (1.9.4) compressed:
+/// `lz4 -1 -B4 -BD`; `lz4 -9 -B5 -BI -BX --no-frame-crc`; and two frames, the first one of `lz4 --content-size -B4`,
+/// the second one of `lz4 -12`.
+#[test]
+fn files_of_the_lz4_command_read_as_what_it_compressed() {
+    let mut plain = header(LITTLE, 0xa1b2_c3d4, (2, 4), 1);
+    for n in 0..600_u32 {
+        let octet = |i: u32| ((n * 7 + i) * (1 + i / 64)) as u8;
+        let octets: Vec<u8> = (0..300).map(octet).collect();
+        plain.extend(record(LITTLE, [n, 0, 300, 300], &octets));
+    }
+    let whole = read_whole(&plain);
+    for name in ["linked", "block-checksums", "two-frames"] {
+        let path = format!("../../testdata/capture/lz4-{name}.pcap.lz4");
+        let packed = std::fs::read(path).expect("it is in the repository");
+        let found = read_whole(&packed);
+        assert_eq!(found.first, None, "{name}");
+        assert_eq!(found, whole, "{name}");
+    }
+}
+
+#[test]
+fn a_frame_of_lz4_by_hand_and_each_field_that_is_wrong() {
+    let plain = file(2);
+    // One block that is not compressed, no checksum but the header's (the second byte of XXH32 of 60 40 is 82).
+    let mut frame = vec![0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82];
+    frame.extend((plain.len() as u32 | 1 << 31).to_le_bytes());
+    frame.extend(&plain);
+    frame.extend([0; 4]);
+    assert_eq!(read_whole(&frame), read_whole(&plain));
+    // Cut inside the block: what is there counts, and the fault has its place.
+    let cut = read_whole(&frame[..frame.len() - 10]);
+    assert_eq!(cut.packets, read_whole(&plain).packets[..1]);
+    let end = plain.len() as u64 - 6;
+    assert_eq!(cut.first, Some((end, Fault::CompressionTruncated)));
+    // Version, a reserved bit, a dictionary, the size of blocks, the header's checksum.
+    for (at, octet) in [
+        (4, 0x20),
+        (4, 0x62),
+        (4, 0x61),
+        (5, 0x30),
+        (5, 0x41),
+        (6, 0),
+    ] {
+        let mut wrong = frame.clone();
+        wrong[at] = octet;
+        let error = read(&wrong[..]).expect_err("a wrong header");
+        assert!(
+            matches!(error, OpenError::Corrupt(Compression::Lz4)),
+            "{at} {octet}"
+        );
+    }
+    // A block longer than the frame allows, after a good one, and something that is no frame.
+    let good = &frame[..frame.len() - 4];
+    for rest in [&[1, 0, 1, 0x80][..], b"\0\0\0\0not lz4 at all"] {
+        let whole = read_whole(&[good, rest].concat());
+        assert_eq!(whole.packets, read_whole(&plain).packets);
+        let end = plain.len() as u64;
+        assert_eq!(whole.first, Some((end, Fault::CompressionCorrupt)));
+    }
 }
 
 #[test]
@@ -222,7 +311,7 @@ fn nothing_to_decompress_and_other_compressions_are_errors() {
         assert!(matches!(read(&compress(b"")[..]), Err(OpenError::Empty)));
     }
     for (magic, name) in [
-        (&b"\x04\x22\x4d\x18\x64\x40"[..], "lz4"),
+        (&b"\x02\x21\x4c\x18\x64\x40"[..], "lz4's legacy format"),
         (b"\x1f\x9d\x90abc", "compress"),
     ] {
         let error = read(magic).expect_err("not supported");

@@ -26,8 +26,8 @@ TCP connections in captures, with the statistics and graphs of tcptrace
 Usage: headend trace [FLAG...] FILE...
 
 Files are pcap, pcapng, snoop, ERF, TSH or EtherPeek, plain or compressed with
-gzip, zstd, bzip2 or xz. Several files are read in the order of their first time
-stamps, as one capture. - (or stdin) is standard input.
+gzip, zstd, bzip2, xz or lz4. Several files are read in the order of their first
+time stamps, as one capture. - (or stdin) is standard input.
 
 Flags have tcptrace's syntax. Letters can be combined (-lnrW). + reverses a
 switch (+t). A value follows its letter directly or as the next word. Long names
@@ -187,7 +187,7 @@ A snap length of 142 bytes holds all headers and options over Ethernet.
 
 const FORMATS: &str = "\
 Formats, detected by content: pcap (us, ns, either byte order), pcapng, snoop,
-ERF, TSH, EtherPeek 5 to 7; compressed with gzip, zstd, bzip2 or xz, or not.
+ERF, TSH, EtherPeek 5 to 7; plain or compressed with gzip, zstd, bzip2, xz, lz4.
 Link layers: Ethernet, 802.3 LLC and SNAP, VLAN, QinQ, Linux SLL and SLL2, BSD
 null and loop, raw IP, FDDI, ATM (RFC 1483), PPP, PPPoE, Cisco HDLC, MPLS.
 Tunnels: GRE, IP in IP, 6in4, 4in6, VXLAN, Geneve, L2TPv2 and v3, PPTP, GTP-U,
