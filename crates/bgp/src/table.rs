@@ -94,8 +94,9 @@ impl Flags {
     }
 }
 
-/// What sending or receiving a KEEPALIVE touches.
+/// What sending or receiving a KEEPALIVE touches. It is aligned, so that it never lies in two cache lines.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct Hot {
     /// When the last message was received.
     pub(crate) heard: Instant,

@@ -8,8 +8,9 @@ use super::World;
 use super::post::{Lane, Parcel, Post, What};
 use crate::topology::{Detection, Topology, Transport};
 
-/// One end of a connection, stored at the connection's index.
+/// One end of a connection, stored at the connection's index. It is aligned, so that it never lies in two cache lines.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(super) struct End {
     /// The connection now stored at this index; messages for another one are ignored.
     pub(super) conn: ConnId,
@@ -23,6 +24,8 @@ pub(super) struct End {
     /// Whether the other end is up.
     pub(super) is_far_up: bool,
 }
+
+const _: () = assert!(size_of::<End>() == 32);
 
 /// State of one direction of a link that has jitter or a rate.
 #[derive(Clone, Copy, Default)]
