@@ -123,7 +123,7 @@ impl Rib {
         if peer.0 >= PEERS_MAX {
             return;
         }
-        self.groups.close(peer.0, &mut self.store);
+        self.groups.close(peer.0);
         let families = traits.families;
         self.store.open_peer(peer.0, traits);
         self.groups.open(peer.0, families, &self.store);
@@ -132,7 +132,7 @@ impl Rib {
     /// A session has ended. Routes of the families in `keep` stay as stale routes (RFC 4724, section 4.2), except
     /// those that were stale before. All others are removed, in slices.
     pub fn close_peer(&mut self, peer: PeerId, keep: Families) {
-        self.groups.close(peer.0, &mut self.store);
+        self.groups.close(peer.0);
         let (store, mut followers) = self.split();
         store.close_peer(peer.0, keep, &mut followers);
     }
@@ -181,6 +181,30 @@ impl Rib {
     /// Does a slice of work, of about `budget` routes (10,000 of them take a few milliseconds). Returns whether there
     /// is more to do now.
     pub fn work(&mut self, budget: usize, now: Instant) -> bool {
+        let left = self.work_on_routes(budget, now);
+        let left = self.free_slots(left, now);
+        left == 0 || self.has_work(now)
+    }
+
+    /// As [`work`](Self::work), but leaves the slots of withdrawn prefixes to [`reclaim`](Self::reclaim), which a driver
+    /// calls when there is nothing to read.
+    pub fn work_apart(&mut self, budget: usize, now: Instant) -> bool {
+        self.work_on_routes(budget, now) == 0 || self.has_work(now)
+    }
+
+    /// Frees up to `budget` slots of withdrawn prefixes. Returns whether more can be freed now.
+    pub fn reclaim(&mut self, budget: usize, now: Instant) -> bool {
+        self.free_slots(budget, now) == 0
+    }
+
+    /// How many slots of withdrawn prefixes wait for [`reclaim`](Self::reclaim).
+    #[must_use]
+    pub fn reclaimable(&self) -> usize {
+        self.reclaim.waiting()
+    }
+
+    /// Does everything but reclaim slots. Returns what is left of the budget.
+    fn work_on_routes(&mut self, budget: usize, now: Instant) -> usize {
         let mut left = budget;
         let (store, mut followers) = self.split();
         for family in FamilyId::ALL {
@@ -188,15 +212,22 @@ impl Rib {
         }
         left = self.groups.mark(left, &self.store);
         left = self.groups.flush_all(left, &mut self.store, now);
-        left = self.groups.bury(left, &mut self.store);
+        self.groups.bury(left, &mut self.store)
+    }
+
+    fn free_slots(&mut self, budget: usize, now: Instant) -> usize {
+        let mut left = budget;
         let referrers = (&self.groups, self.watch.as_deref());
         for family in FamilyId::ALL {
             left = self
                 .reclaim
                 .work(family, left, &mut self.store, referrers, now);
         }
-        left == 0
-            || self.store.is_sweeping()
+        left
+    }
+
+    fn has_work(&self, now: Instant) -> bool {
+        self.store.is_sweeping()
             || self.groups.has_dying()
             || self.groups.is_marking()
             || self.groups.has_flushable(now)

@@ -77,7 +77,19 @@ impl<T: Copy> Chunked<T> {
     /// Grows the array to at least `len` values.
     pub(crate) fn grow(&mut self, len: u32, value: T) {
         while self.len() < len {
-            self.push(value);
+            let left = (len - self.len()) as usize;
+            match self.chunks.last_mut() {
+                Some(chunk) if chunk.len() < CHUNK => {
+                    chunk.resize(CHUNK.min(chunk.len() + left), value);
+                }
+                // Only the first chunk starts small.
+                None if left < CHUNK => self.chunks.push(vec![value; left]),
+                Some(_) | None => {
+                    let mut chunk = Vec::with_capacity(CHUNK);
+                    chunk.resize(CHUNK.min(left), value);
+                    self.chunks.push(chunk);
+                }
+            }
         }
     }
 

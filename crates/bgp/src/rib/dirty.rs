@@ -4,6 +4,8 @@
 pub(crate) const WINDOW: usize = 16_384;
 /// The longest window, for paths of very many prefixes: then slots of its paths are left.
 const WINDOW_MAX: usize = 2 * WINDOW;
+/// The most slots that are looked at in one call. With more, a window needs several calls.
+const LOOKED_AT_MAX: usize = 8 * WINDOW;
 
 /// A slot to look at, and the path by which it is sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +24,18 @@ pub(crate) struct Dirty {
     is_long: bool,
     /// The path at which the next window of a long set starts.
     next_path: u32,
+    /// The search for the next window of a long set, between two calls.
+    search: Option<Box<Search>>,
+}
+
+/// A search for the slots of a window. They stay in the set until it has ended.
+#[derive(Debug, Clone)]
+struct Search {
+    first: u32,
+    last: u32,
+    /// The word of the bits at which it goes on.
+    at: usize,
+    found: Vec<u32>,
 }
 
 impl Dirty {
@@ -34,7 +48,8 @@ impl Dirty {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.bits.capacity() * 8 + self.list.capacity() * 4
+        let found = self.search.as_ref().map_or(0, |s| s.found.capacity());
+        self.bits.capacity() * 8 + (self.list.capacity() + found) * 4
     }
 
     #[inline]
@@ -85,6 +100,8 @@ impl Dirty {
 
     /// Removes a window: about [`WINDOW`] slots with their paths, sorted by path. A window has all slots of its paths
     /// unless those are very many. `paths_end` is above the numbers of all paths, except the number for no path.
+    /// Returns how many slots it looked at. If those were the most for one call and the search has not ended, `out` is
+    /// empty, and the next call goes on.
     ///
     /// A long set is scanned once for each window, by ranges of paths. So the slots of one path come together wherever
     /// they are in the table, and no list of the whole set is made.
@@ -93,9 +110,30 @@ impl Dirty {
         paths_end: u32,
         path_of: impl Fn(u32) -> u32,
         out: &mut Vec<Item>,
-    ) {
+    ) -> usize {
         out.clear();
-        if !self.is_long {
+        let mut looked_at = self.list.len();
+        if self.is_long {
+            let mut search = match self.search.take() {
+                Some(search) => search,
+                None => self.new_search(paths_end),
+            };
+            let has_ended;
+            (has_ended, looked_at) = self.go_on(&mut search, &path_of);
+            if !has_ended {
+                self.search = Some(search);
+                return looked_at;
+            }
+            for slot in search.found {
+                self.remove(slot);
+                // The path may have changed since the slot was found.
+                let path = path_of(slot);
+                out.push(Item { path, slot });
+            }
+            if self.count == 0 {
+                *self = Dirty::default();
+            }
+        } else {
             let list = std::mem::take(&mut self.list);
             for &slot in &list {
                 self.remove(slot);
@@ -104,47 +142,54 @@ impl Dirty {
             }
             self.list = list;
             self.list.clear();
-        } else {
-            let first = self.next_path;
-            let paths_left = u64::from(paths_end.saturating_sub(first));
-            let share = paths_left * WINDOW as u64 / u64::from(self.count.max(1));
-            let last = first.saturating_add(share.min(u32::MAX.into()) as u32);
-            // Slots without a path come last, with the highest number.
-            let last = if last >= paths_end { u32::MAX } else { last };
-            self.take_range(first..=last, path_of, out);
-            if out.len() < WINDOW_MAX {
-                self.next_path = if last == u32::MAX { 0 } else { last + 1 };
-            }
-            if self.count == 0 {
-                *self = Dirty::default();
-            }
         }
         out.sort_unstable();
+        looked_at
     }
 
-    fn take_range(
-        &mut self,
-        range: std::ops::RangeInclusive<u32>,
-        path_of: impl Fn(u32) -> u32,
-        out: &mut Vec<Item>,
-    ) {
-        for (index, word) in self.bits.iter_mut().enumerate() {
-            let mut rest = *word;
+    /// A search for the next window.
+    fn new_search(&self, paths_end: u32) -> Box<Search> {
+        let first = self.next_path;
+        let paths_left = u64::from(paths_end.saturating_sub(first));
+        let share = paths_left * WINDOW as u64 / u64::from(self.count.max(1));
+        let last = first.saturating_add(share.min(u32::MAX.into()) as u32);
+        Box::new(Search {
+            first,
+            // Slots without a path come last, with the highest number.
+            last: if last >= paths_end { u32::MAX } else { last },
+            at: 0,
+            found: Vec::new(),
+        })
+    }
+
+    /// Continues a search. Returns whether it has ended, and how many slots it looked at.
+    fn go_on(&mut self, search: &mut Search, path_of: impl Fn(u32) -> u32) -> (bool, usize) {
+        let mut looked_at = 0;
+        while let Some(&word) = self.bits.get(search.at) {
+            if looked_at >= LOOKED_AT_MAX {
+                return (false, looked_at);
+            }
+            let mut rest = word;
             while rest != 0 {
-                let bit = rest.trailing_zeros();
+                let slot = search.at as u32 * 64 + rest.trailing_zeros();
                 rest &= rest - 1;
-                let slot = index as u32 * 64 + bit;
-                let path = path_of(slot);
-                if range.contains(&path) {
-                    *word &= !(1 << bit);
-                    self.count -= 1;
-                    out.push(Item { path, slot });
-                    if out.len() >= WINDOW_MAX {
-                        return;
-                    }
+                looked_at += 1;
+                if !(search.first..=search.last).contains(&path_of(slot)) {
+                    continue;
+                }
+                search.found.push(slot);
+                if search.found.len() >= WINDOW_MAX {
+                    // Slots of these paths are left.
+                    return (true, looked_at);
                 }
             }
+            search.at += 1;
         }
+        self.next_path = match search.last {
+            u32::MAX => 0,
+            last => last + 1,
+        };
+        (true, looked_at)
     }
 }
 
@@ -157,7 +202,9 @@ mod tests {
         while !dirty.is_empty() {
             let mut window = Vec::new();
             dirty.take(paths_end, &path_of, &mut window);
-            windows.push(window);
+            if !window.is_empty() {
+                windows.push(window);
+            }
         }
         windows
     }
@@ -197,6 +244,59 @@ mod tests {
         items.sort_by_key(|item| item.slot);
         assert!(items.iter().map(|item| item.slot).eq(0..n));
         assert!(dirty.memory() < 1_000, "nothing is kept of a long set");
+    }
+
+    #[test]
+    fn no_call_looks_at_more_slots_than_its_limit_however_large_the_set_is() {
+        let n = 60 * WINDOW as u32;
+        let mut dirty = Dirty::default();
+        for slot in 0..n {
+            dirty.insert(slot);
+        }
+        let calls = std::cell::Cell::new(0);
+        let path_of = |slot: u32| {
+            calls.set(calls.get() + 1);
+            slot / 7
+        };
+        let mut window = Vec::new();
+        let mut taken = 0;
+        while !dirty.is_empty() {
+            calls.set(0);
+            let looked_at = dirty.take(n / 7, path_of, &mut window);
+            assert!(
+                calls.get() <= LOOKED_AT_MAX + 64 + window.len(),
+                "{calls:?}"
+            );
+            assert!(looked_at > 0 && looked_at <= calls.get());
+            taken += window.len();
+            assert!(
+                window
+                    .chunk_by(|a, b| a.path == b.path)
+                    .all(|run| run.len() <= 7)
+            );
+        }
+        assert_eq!(taken, n as usize);
+    }
+
+    #[test]
+    fn a_slot_whose_path_changes_during_a_search_comes_out_once_with_its_new_path() {
+        let n = 20 * WINDOW as u32;
+        let mut dirty = Dirty::default();
+        for slot in 0..n {
+            dirty.insert(slot);
+        }
+        let mut window = Vec::new();
+        dirty.take(n, |slot| slot, &mut window);
+        assert!(window.is_empty(), "the search takes several calls");
+        assert!(dirty.contains(5) && !dirty.insert(5));
+        let changed = |slot: u32| if slot == 5 { n - 1 } else { slot };
+        let items: Vec<Item> = drain(&mut dirty, n, changed).concat();
+        let of_5: Vec<u32> = items
+            .iter()
+            .filter(|item| item.slot == 5)
+            .map(|item| item.path)
+            .collect();
+        assert_eq!((items.len(), of_5), (n as usize, vec![n - 1]));
     }
 
     #[test]

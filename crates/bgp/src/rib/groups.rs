@@ -25,14 +25,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use base::Instant;
+use hashbrown::hash_map;
 use wire::bgp::{FAMILIES, Families, FamilyId, NextHop, Nlri};
 
 use super::chunked::Chunked;
-use super::dirty::{Dirty, Item, WINDOW};
+use super::dirty::{Dirty, WINDOW};
 use super::number::NONE;
 use super::store::Store;
 use group::{Context, Group, PARITY, Scratch};
-use member::{Member, Members, Resend};
+pub(super) use member::Resend;
+use member::{Member, Members};
 use outward::Outward;
 
 /// Slots that are marked together for a group to look at, which takes about a millisecond.
@@ -72,6 +74,8 @@ pub(super) struct Groups {
     marking: Vec<u32>,
     /// What groups advertised that do not exist any more, to be released in slices.
     dying: Vec<Chunked<u32>>,
+    /// The same of groups with path identifiers.
+    dying_paths: Vec<hash_map::IntoIter<u32, Vec<(u32, u32)>>>,
     serial: u64,
     members: Members,
     /// Peers with data to send.
@@ -94,6 +98,7 @@ impl Groups {
             active: Vec::new(),
             marking: Vec::new(),
             dying: Vec::new(),
+            dying_paths: Vec::new(),
             serial: 0,
             members: Members::default(),
             ready: VecDeque::new(),
@@ -115,8 +120,8 @@ impl Groups {
     }
 
     /// Removes a peer whose session has ended.
-    pub(super) fn close(&mut self, peer: u32, store: &mut Store) {
-        self.leave(peer, store);
+    pub(super) fn close(&mut self, peer: u32) {
+        self.leave(peer);
         self.members.close(peer);
     }
 
@@ -210,26 +215,26 @@ impl Groups {
         }
     }
 
-    /// Whether a group still refers to a slot.
-    pub(super) fn refers_to(&self, family: FamilyId, slot: u32) -> bool {
+    /// Whether a group still refers to a slot without routes; `owed` is what [`owed`](Self::owed) returns.
+    pub(super) fn refers_to(&self, family: FamilyId, slot: u32, owed: &[&Resend]) -> bool {
         let mut groups = self.of_family(family);
         groups.any(|(_, group)| {
-            group.has_sent(slot)
-                || group.pending.contains(slot)
-                || group.attached as usize != group.members.len() && self.is_owed(group, slot)
-        })
+            group.has_sent(slot) || group.pending.contains(slot) || group.is_noting()
+        }) || owed.iter().any(|resend| resend.refers_to(slot))
     }
 
-    /// Whether a member that is served apart is still to be sent a slot.
-    fn is_owed(&self, group: &Group, slot: u32) -> bool {
-        let owes = |resend: &Resend| {
-            let window = &resend.window[resend.at..];
-            resend.dirty.contains(slot) || window.iter().any(|item: &Item| item.slot == slot)
-        };
-        let members = group.members.iter();
-        members
-            .filter_map(|&peer| self.members.get(peer, group.family())?.resend.as_deref())
-            .any(owes)
+    /// What members that are served apart are still to be sent.
+    pub(super) fn owed(&self, family: FamilyId) -> Vec<&Resend> {
+        let mut owed = Vec::new();
+        for (_, group) in self.of_family(family) {
+            if group.attached as usize != group.members.len() {
+                let members = group.members.iter();
+                owed.extend(
+                    members.filter_map(|&peer| self.members.get(peer, family)?.resend.as_deref()),
+                );
+            }
+        }
+        owed
     }
 
     /// How far the groups of a family have written.
@@ -437,7 +442,7 @@ impl Groups {
 
     /// Lets the members of a cohort join the group that other peers of their kind are in, once both have advertised and
     /// read everything: then both have advertised the same.
-    fn merge(&mut self, number: u32, store: &mut Store) {
+    fn merge(&mut self, number: u32) {
         let Some(cohort) = self.group(number) else {
             return;
         };
@@ -489,7 +494,7 @@ impl Groups {
                 group.attached += 1;
             }
         }
-        self.remove(number, store);
+        self.remove(number);
     }
 
     fn add(&mut self, mut group: Group) -> u32 {
@@ -564,7 +569,7 @@ impl Groups {
         left
     }
 
-    fn leave(&mut self, peer: u32, store: &mut Store) {
+    fn leave(&mut self, peer: u32) {
         for family in FamilyId::ALL {
             let Some(member) = self.members.get_mut(peer, family) else {
                 return;
@@ -582,12 +587,12 @@ impl Groups {
                 group.attached -= 1;
             }
             if group.members.is_empty() {
-                self.remove(number, store);
+                self.remove(number);
             }
         }
     }
 
-    fn remove(&mut self, number: u32, store: &mut Store) {
+    fn remove(&mut self, number: u32) {
         let Some(group) = self.list[number as usize].take() else {
             return;
         };
@@ -595,17 +600,16 @@ impl Groups {
         of_family.retain(|&other| other != number);
         self.active.retain(|&other| other != number);
         self.marking.retain(|&other| other != number);
-        if group.sent_count > 0 {
+        if !group.sent_paths.is_empty() {
+            self.dying_paths.push(group.sent_paths.into_iter());
+        } else if group.sent_count > 0 {
             self.dying.push(group.sent);
-        }
-        for (_, path) in group.sent_paths.into_values().flatten() {
-            store.release(path);
         }
     }
 
     /// Whether groups that do not exist any more still hold paths.
     pub(super) fn has_dying(&self) -> bool {
-        !self.dying.is_empty()
+        !self.dying.is_empty() || !self.dying_paths.is_empty()
     }
 
     /// Releases the paths of groups that do not exist any more. Returns what is left of the budget.
@@ -621,6 +625,18 @@ impl Groups {
             left = left.saturating_sub(chunk.len() / 4);
             for sent in chunk.into_iter().filter(|&sent| sent != NONE) {
                 store.release(sent & !PARITY);
+            }
+        }
+        while left > 0
+            && let Some(sent) = self.dying_paths.last_mut()
+        {
+            let Some((_, paths)) = sent.next() else {
+                self.dying_paths.pop();
+                continue;
+            };
+            left = left.saturating_sub(paths.len());
+            for (_, path) in paths {
+                store.release(path);
             }
         }
         left

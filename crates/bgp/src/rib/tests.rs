@@ -5,6 +5,7 @@ mod outward;
 mod policies;
 mod reference;
 mod serving;
+mod slices;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};

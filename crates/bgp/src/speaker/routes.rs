@@ -246,6 +246,28 @@ impl Speaker {
         self.has_work
     }
 
+    /// As [`work`](Self::work), but leaves the places of withdrawn prefixes to [`reclaim`](Self::reclaim). A driver that
+    /// reads sockets calls this, so that reclaiming does not hold reading up.
+    pub fn work_apart(&mut self, budget: usize, now: Instant) -> bool {
+        if !self.has_work {
+            return false;
+        }
+        self.latest = now;
+        self.has_work = self.rib.work_apart(budget, now);
+        self.has_work
+    }
+
+    /// Frees up to `budget` places of withdrawn prefixes. Returns whether more can be freed now.
+    pub fn reclaim(&mut self, budget: usize, now: Instant) -> bool {
+        self.rib.reclaim(budget, now)
+    }
+
+    /// How many places of withdrawn prefixes wait for [`reclaim`](Self::reclaim).
+    #[must_use]
+    pub fn reclaimable(&self) -> usize {
+        self.rib.reclaimable()
+    }
+
     /// Adds a route of our own, or replaces its attributes.
     pub fn originate(&mut self, prefix: Prefix, route: &LocalRoute) {
         self.rib.originate(prefix, route);

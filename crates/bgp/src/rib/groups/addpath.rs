@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wire::bgp::Nlri;
 
-use super::group::{Context, Group, Scratch};
+use super::group::{Context, Group, Scratch, flush_cost};
 use super::queue::Mark;
 use crate::rib::dirty::Item;
 use crate::rib::store::Store;
@@ -18,7 +18,8 @@ use crate::rib::store::Store;
 pub(crate) type Identifiers = HashMap<(u32, u32), u32>;
 
 impl Group {
-    /// Takes a window of the pending slots and writes the messages about them. Returns how many slots it looked at.
+    /// Takes a window of the pending slots, if it is found in this call, and writes the messages about them. Returns how
+    /// much work that was, in slots.
     pub(crate) fn flush_paths(
         &mut self,
         count: u16,
@@ -28,7 +29,8 @@ impl Group {
         let family = self.family();
         let mut places = Vec::new();
         let best_of = |slot| cx.store.best_path(family, slot);
-        self.pending
+        let looked_at = self
+            .pending
             .take(cx.store.paths_end(), best_of, &mut places);
         let mut news: Vec<(u32, u32, u32)> = Vec::new();
         let mut gone: Vec<(u32, u32)> = Vec::new();
@@ -41,7 +43,8 @@ impl Group {
                     .filter(|sent| !is_in(&wanted, sent.0))
                     .map(|sent| (slot, sent.0)),
             );
-            let is_other = |sent: &&(u32, u32)| self.old_export.is_some() || !old.contains(sent);
+            let sends_all = self.sends_again || self.old_export.is_some();
+            let is_other = |sent: &&(u32, u32)| sends_all || !old.contains(sent);
             news.extend(
                 wanted
                     .iter()
@@ -54,10 +57,11 @@ impl Group {
         self.announce_paths(&news, cx);
         self.withdraw_paths(&gone, cx.store);
         self.queue.seal(self.attached);
-        if self.pending.is_empty() {
+        if self.pending.is_empty() && self.unmarked.is_none() {
             self.old_export = None;
+            self.sends_again = false;
         }
-        places.len()
+        flush_cost(places.len(), looked_at)
     }
 
     /// The paths that the peer is to have for a slot, with their identifiers.
@@ -150,17 +154,5 @@ impl Group {
         self.queue.append(self.attached, Mark::All, slots, |out| {
             writer.withdraw(family, routes, out);
         });
-    }
-
-    /// Forgets what was advertised, so that it is advertised again. Nothing is withdrawn.
-    pub(crate) fn forget_paths(&mut self, cx: &mut Context<'_>) {
-        for (slot, paths) in std::mem::take(&mut self.sent_paths) {
-            self.pending.insert(slot);
-            for (_, path) in paths {
-                self.sent_count -= 1;
-                cx.store.release(path);
-            }
-        }
-        debug_assert_eq!(self.sent.len(), 0, "such a group lists its paths apart");
     }
 }

@@ -34,6 +34,12 @@ impl Groups {
         has_new_roas: bool,
         store: &mut Store,
     ) {
+        if let Some(group) = &mut self.list[number as usize] {
+            // Members that move to another group take their slots along.
+            while group.is_noting() {
+                group.note_detached(&mut self.members);
+            }
+        }
         let Some(group) = self.group(number) else {
             return;
         };

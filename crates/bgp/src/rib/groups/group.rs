@@ -37,10 +37,13 @@ pub(crate) struct Group {
     pub(crate) sent_count: u32,
     /// With path identifiers, by slot: the identifiers and paths that were advertised.
     pub(crate) sent_paths: HashMap<u32, Vec<(u32, u32)>>,
+    /// Whether what was advertised with path identifiers is advertised again, for a refresh.
+    pub(crate) sends_again: bool,
     /// Slots to look at.
     pub(crate) pending: Dirty,
     /// The first slot that is still to be marked, if the group is to look at all its slots.
     pub(crate) unmarked: Option<u32>,
+    pub(crate) noting: Noting,
     pub(crate) queue: Queue,
     /// MinRouteAdvertisementIntervalTimer: nothing is advertised before this time.
     pub(crate) next_flush: Instant,
@@ -53,6 +56,18 @@ pub(crate) struct Group {
     /// Distinguishes groups that had the same number one after the other.
     pub(crate) serial: u64,
 }
+
+/// Slots to note for the members that are served apart.
+#[derive(Debug, Default)]
+pub(crate) struct Noting {
+    slots: Vec<u32>,
+    /// The members before this one in the list have not been looked at.
+    members_left: usize,
+}
+
+/// Slots that are noted in one call for members that are served apart. One queue has up to 50,000, and a group can have
+/// 1,000 members that stop to read at the same time.
+pub(crate) const NOTED_AT_ONCE: usize = 32_768;
 
 /// How long a new cohort waits for more members before it sends.
 const GATHER: Duration = Duration::from_millis(100);
@@ -101,6 +116,11 @@ pub(crate) struct Scratch {
     pub(crate) left: Vec<u32>,
 }
 
+/// The work of a flush, in slots: to look whether a slot is in a window costs a sixteenth of writing a message about it.
+pub(crate) fn flush_cost(taken: usize, looked_at: usize) -> usize {
+    taken.max(looked_at / 16).max(1)
+}
+
 impl Group {
     pub(crate) fn new(outward: Outward, export: Arc<Policy>) -> Self {
         Group {
@@ -113,8 +133,10 @@ impl Group {
             sent: Chunked::new(),
             sent_count: 0,
             sent_paths: HashMap::new(),
+            sends_again: false,
             pending: Dirty::default(),
             unmarked: None,
+            noting: Noting::default(),
             queue: Queue::default(),
             next_flush: Instant::ZERO,
             cohort: None,
@@ -130,6 +152,7 @@ impl Group {
 
     pub(crate) fn memory(&self) -> usize {
         let sent = self.sent.memory() + self.sent_paths.allocation_size();
+        let sent = sent + self.noting.slots.capacity() * 4;
         sent + self.pending.memory() + self.queue.memory() + size_of::<Group>()
     }
 
@@ -200,6 +223,7 @@ impl Group {
     pub(crate) fn is_settled(&self) -> bool {
         self.pending.is_empty()
             && self.unmarked.is_none()
+            && !self.is_noting()
             && self.queue.is_empty()
             && self.attached as usize == self.members.len()
     }
@@ -237,11 +261,12 @@ impl Group {
         self.outward.may_send(digest, store.source(path.peer()))
     }
 
-    /// Takes a window of the pending slots and writes the messages about them. Returns how many slots it looked at.
+    /// Takes a window of the pending slots, if it is found in this call, and writes the messages about them. Returns how
+    /// much work that was, in slots.
     pub(crate) fn flush(&mut self, number: u32, cx: &mut Context<'_>) -> usize {
         let family = self.family();
         let mut items = std::mem::take(&mut cx.scratch.items);
-        self.pending.take(
+        let looked_at = self.pending.take(
             cx.store.paths_end(),
             |slot| cx.store.best_path(family, slot),
             &mut items,
@@ -259,15 +284,17 @@ impl Group {
         }
         self.write_withdrawn(cx);
         self.queue.seal(self.attached);
-        if self.attached as usize != self.members.len() {
-            self.note_detached(cx);
+        if self.attached as usize != self.members.len() && !cx.scratch.touched.is_empty() {
+            std::mem::swap(&mut self.noting.slots, &mut cx.scratch.touched);
+            self.noting.members_left = self.members.len();
+            self.note_detached(cx.members);
         }
         if self.pending.is_empty() && self.unmarked.is_none() {
             self.old_export = None;
         }
-        let count = items.len();
+        let cost = flush_cost(items.len(), looked_at);
         cx.scratch.items = items;
-        count
+        cost
     }
 
     /// Looks at slots that have the same best path.
@@ -448,16 +475,34 @@ impl Group {
         }
     }
 
-    /// Notes for detached members the slots about which the others have just been sent messages.
-    fn note_detached(&self, cx: &mut Context<'_>) {
-        for &peer in &self.members {
-            let member = cx.members.get_mut(peer, self.outward.family);
+    /// Whether slots are still to be noted for detached members. Until that is done, the group writes nothing, and none
+    /// of these members is served.
+    pub(crate) fn is_noting(&self) -> bool {
+        self.noting.members_left > 0
+    }
+
+    /// Notes for detached members the slots about which the others were sent messages last, until [`NOTED_AT_ONCE`] are
+    /// noted. Returns how many were.
+    pub(crate) fn note_detached(&mut self, members: &mut Members) -> usize {
+        let mut noted = 0;
+        // Backwards: if a member leaves meanwhile, one is looked at twice and none is missed.
+        while noted < NOTED_AT_ONCE
+            && let Some(at) = self.noting.members_left.checked_sub(1)
+        {
+            self.noting.members_left = at;
+            let member = self.members.get(at).copied();
+            let member = member.and_then(|peer| members.get_mut(peer, self.outward.family));
             if let Some(resend) = member.and_then(|member| member.resend.as_mut()) {
-                for &slot in &cx.scratch.touched {
+                noted += self.noting.slots.len();
+                for &slot in &self.noting.slots {
                     resend.dirty.insert(slot);
                 }
             }
         }
+        if !self.is_noting() {
+            self.noting.slots = Vec::new();
+        }
+        noted
     }
 
     /// Whether a peer is a member of this group, so that it must not be sent its own routes.

@@ -4,6 +4,7 @@ use wire::bgp::{FAMILIES, FamilyId};
 
 use super::queue::Cursor;
 use crate::rib::dirty::{Dirty, Item};
+use crate::rib::number::NONE;
 
 /// What a member is still to be sent apart from the group's queue.
 #[derive(Debug, Default)]
@@ -18,6 +19,15 @@ pub(crate) struct Resend {
     pub(crate) sent: Option<Dirty>,
     /// Whether it is an enhanced refresh, whose end is marked (RFC 7313).
     pub(crate) is_marked: bool,
+}
+
+impl Resend {
+    /// Whether the member is still to be sent a slot that the group has not advertised any more. Items of the window
+    /// that name a path are out of date then: the slot is in `dirty` again, or nobody waits for it.
+    pub(crate) fn refers_to(&self, slot: u32) -> bool {
+        let withdrawal = Item { path: NONE, slot };
+        self.dirty.contains(slot) || self.window[self.at..].binary_search(&withdrawal).is_ok()
+    }
 }
 
 /// A peer's place in its group of one family.

@@ -5,7 +5,7 @@ use base::{Duration, Instant};
 use wire::bgp::{FamilyId, Nlri, Refresh, RouteRefresh, UpdateWriter};
 
 use super::Groups;
-use super::group::{Context, Group};
+use super::group::{Context, Group, NOTED_AT_ONCE};
 use super::member::Resend;
 use crate::policy::Edits;
 use crate::rib::dirty::Dirty;
@@ -104,7 +104,7 @@ impl Groups {
                 continue;
             }
             if group.cohort.is_some() {
-                self.merge(number, store);
+                self.merge(number);
             }
             return false;
         }
@@ -127,15 +127,11 @@ impl Groups {
         if is_marked {
             mark(Refresh::Begin, family, out);
         }
-        if group.outward.add_path.is_some() {
-            group.forget_paths(&mut self.context(store));
-            group.next_flush = Instant::ZERO;
-            if !group.is_active && !group.pending.is_empty() {
-                group.is_active = true;
-                self.active.push(number);
-            }
-        }
         let is_apart = group.outward.add_path.is_none();
+        if !is_apart {
+            group.sends_again = true;
+            group.next_flush = Instant::ZERO;
+        }
         // The member has read the queue, so it was sent all that the group has advertised, except its own routes.
         let mut dirty = Dirty::default();
         let has_routes = !group.pending.is_empty() || store.has_routes(peer, family);
@@ -161,6 +157,9 @@ impl Groups {
             }
         }
         self.list[number as usize] = Some(group);
+        if !is_apart {
+            self.mark_all(number, store);
+        }
     }
 
     /// Serves a member apart from the others. Returns whether that is finished; the member then reads the queue.
@@ -176,9 +175,18 @@ impl Groups {
         let Some(mut resend) = member.and_then(|member| member.resend.take()) else {
             return true;
         };
-        let Some(group) = self.list[number as usize].take() else {
+        let Some(mut group) = self.list[number as usize].take() else {
             return true;
         };
+        if group.is_noting() {
+            // This member's slots may be noted now, so it has to be complete.
+            if let Some(member) = self.members.get_mut(peer, family) {
+                member.resend = Some(resend);
+            }
+            group.note_detached(&mut self.members);
+            self.list[number as usize] = Some(group);
+            return false;
+        }
         let is_done = group.serve(peer, &mut resend, out, limit, &mut self.context(store));
         let group = self.list[number as usize].insert(group);
         let Some(member) = self.members.get_mut(peer, family) else {
@@ -215,11 +223,16 @@ impl Groups {
                 .group(number)
                 .is_some_and(|group| self.has_to_wait(group));
             let group = self.list[number as usize].as_deref_mut();
-            if let Some(group) = group
-                && (has_to_wait || !group.may_detach(now))
-            {
-                at += 1;
-                continue;
+            if let Some(group) = group {
+                if group.is_noting() {
+                    let noted = group.note_detached(&mut self.members);
+                    left = left.saturating_sub(noted.max(1));
+                    continue;
+                }
+                if has_to_wait || !group.may_detach(now) {
+                    at += 1;
+                    continue;
+                }
             }
             let group = self.list[number as usize].as_deref();
             if group.is_none_or(|group| group.pending.is_empty()) {
@@ -244,7 +257,11 @@ impl Groups {
             && self
                 .active
                 .iter()
-                .any(|&number| self.can_flush(number, now))
+                .any(|&number| self.is_noting(number) || self.can_flush(number, now))
+    }
+
+    fn is_noting(&self, number: u32) -> bool {
+        self.group(number).is_some_and(Group::is_noting)
     }
 
     /// Whether a group has pending slots, its timer allows a flush, and its queue has room or a member has read it all.
@@ -264,13 +281,23 @@ impl Groups {
         })
     }
 
-    /// Flushes a window of a group. Members that lag too far behind are detached first.
+    /// Flushes a window of a group. Members that lag too far behind are detached first; if they are many, that alone
+    /// takes several calls. Returns how much work it was, in slots.
     fn flush(&mut self, number: u32, store: &mut Store, now: Instant) -> usize {
         let Some(mut group) = self.list[number as usize].take() else {
             return 0;
         };
+        if group.is_noting() {
+            let noted = group.note_detached(&mut self.members);
+            self.list[number as usize] = Some(group);
+            return noted.max(1);
+        }
         if group.queue.is_full() {
-            self.detach_laggards(&mut group);
+            let noted = self.detach_laggards(&mut group);
+            if noted >= NOTED_AT_ONCE {
+                self.list[number as usize] = Some(group);
+                return noted;
+            }
         }
         let before = group.queue.last();
         let count = match group.outward.add_path {
@@ -318,9 +345,14 @@ impl Groups {
         Duration::from_nanos(whole.as_nanos() / 1_024 * share)
     }
 
-    fn detach_laggards(&mut self, group: &mut Group) {
+    /// Detaches members that lag behind, until [`NOTED_AT_ONCE`] slots are noted for them. Returns how many were.
+    fn detach_laggards(&mut self, group: &mut Group) -> usize {
         let family = group.family();
+        let mut noted = 0;
         for at in 0..group.members.len() {
+            if noted >= NOTED_AT_ONCE {
+                break;
+            }
             let Some(member) = self.members.get_mut(group.members[at], family) else {
                 continue;
             };
@@ -334,12 +366,14 @@ impl Groups {
             }
             let mut resend = Box::<Resend>::default();
             group.queue.leave(member.cursor, |slot| {
+                noted += 1;
                 resend.dirty.insert(slot);
             });
             member.resend = Some(resend);
             group.attached -= 1;
             self.counters.detached += 1;
         }
+        noted
     }
 }
 

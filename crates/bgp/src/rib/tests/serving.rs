@@ -5,7 +5,7 @@ use wire::bgp::attr::code;
 
 use super::*;
 
-fn many(count: u32) -> Vec<Nlri> {
+pub(super) fn many(count: u32) -> Vec<Nlri> {
     let prefix = |n: u32| Prefix::v4(0x0a00_0000 + (n << 8), 24);
     (0..count)
         .map(|n| Nlri {
