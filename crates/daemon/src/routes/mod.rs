@@ -27,6 +27,11 @@ use peering::show::Aside;
 /// Work on routes between two looks at the clock: less than a millisecond.
 const WORK: usize = 1_024;
 
+/// The places of withdrawn prefixes that are reclaimed in a turn that has read from peers: one of so many that wait, and
+/// at least the minimum. Turns without input reclaim [`WORK`] places.
+const RECLAIMED_SHARE: usize = 256;
+const RECLAIMED_MIN: usize = 64;
+
 /// Changes for the kernel's table that are collected between two looks at the clock.
 const CHANGES: usize = 256;
 
@@ -67,6 +72,10 @@ pub(super) struct BgpService {
     /// Whether more changed routes may wait for the kernel.
     has_changes: bool,
     was_read: bool,
+    /// Whether this turn has read from peers.
+    is_reading: bool,
+    /// Whether places of withdrawn prefixes can be reclaimed.
+    has_places: bool,
     ending: bool,
     /// Whether packets keep being forwarded by our routes after the daemon ends (RFC 4724).
     preserves: bool,
@@ -118,6 +127,8 @@ impl BgpService {
             has_work: true,
             has_changes: false,
             was_read: false,
+            is_reading: false,
+            has_places: false,
             ending: false,
             preserves: bgp.preserves(),
             stale_until: now + bgp.restart_time(),
@@ -201,7 +212,8 @@ impl BgpService {
             buffers,
             ..
         } = self;
-        if peering.read_waiting(speaker, buffers, reactor, now) {
+        self.is_reading = peering.read_waiting(speaker, buffers, reactor, now);
+        if self.is_reading {
             reactor.lap(self.handlers.read);
         }
     }
@@ -231,6 +243,10 @@ impl BgpService {
 
     /// Whether there is work to do at once.
     pub(super) fn has_work(&self, now: Instant) -> bool {
+        self.has_places || self.has_work_for_peers(now)
+    }
+
+    fn has_work_for_peers(&self, now: Instant) -> bool {
         let installed = self.installed.as_ref();
         let kernel = installed.is_some_and(|installed| installed.has_work(self.is_settled(now)));
         self.has_work
@@ -243,6 +259,7 @@ impl BgpService {
     /// Does a turn's work, after its input was read.
     pub(super) fn turn(&mut self, reactor: &mut Reactor, now: Instant) {
         if core::mem::take(&mut self.was_read) {
+            self.is_reading = true;
             reactor.lap(self.handlers.read);
         }
         self.speaker.drained(reactor.complete_until());
@@ -255,7 +272,7 @@ impl BgpService {
         }
         let slice = reactor.slice(self.span);
         loop {
-            self.has_work = self.speaker.work(WORK, now);
+            self.has_work = self.speaker.work_apart(WORK, now);
             if !self.has_work || slice.is_over() {
                 break;
             }
@@ -264,6 +281,24 @@ impl BgpService {
         self.write(reactor, now);
         self.tell(reactor, now);
         self.install(reactor, now);
+        self.reclaim(reactor, now);
+    }
+
+    /// Reclaims places of withdrawn prefixes, after everything that peers wait for.
+    fn reclaim(&mut self, reactor: &mut Reactor, now: Instant) {
+        let waiting = self.speaker.reclaimable();
+        self.has_places = false;
+        if waiting == 0 {
+            return;
+        }
+        let is_busy = self.is_reading || self.has_work || self.peering.has_work();
+        let budget = if is_busy {
+            (waiting / RECLAIMED_SHARE).max(RECLAIMED_MIN)
+        } else {
+            WORK
+        };
+        self.has_places = self.speaker.reclaim(budget, now);
+        reactor.lap(self.handlers.work);
     }
 
     /// Whether the speaker has its peers' routes and has decided on them.
@@ -375,7 +410,7 @@ impl BgpService {
 
     /// Whether every peer was sent its NOTIFICATION.
     pub(super) fn is_quiet(&self, now: Instant) -> bool {
-        self.peering.counts().connections == 0 && !self.has_work(now)
+        self.peering.counts().connections == 0 && !self.has_work_for_peers(now)
     }
 
     /// Removes our routes from the kernel, unless we advertised to a peer that our forwarding state
