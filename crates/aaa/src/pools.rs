@@ -106,6 +106,52 @@ struct Outside {
     is_draining: bool,
 }
 
+/// Pools that are ready to replace those of an edge. Any thread can make them.
+#[derive(Debug)]
+pub struct NewPools {
+    own: Vec<Ipv4Addr>,
+    spans: Vec<Span>,
+    /// `None` for a pool that is expected to be there already.
+    pools: Vec<(Spec, Option<Pool>)>,
+}
+
+impl NewPools {
+    /// Prepares the specified pools, except those that are there already. `own` are the edge's own addresses.
+    ///
+    /// # Errors
+    /// All faults in the specifications.
+    pub fn new(
+        specs: Vec<Spec>,
+        own: Vec<Ipv4Addr>,
+        is_there: impl Fn(&Spec) -> bool,
+    ) -> Result<Self, Vec<SpecFault>> {
+        let spans = spec::check(&specs)?;
+        let mut faults = Vec::new();
+        let mut pools = Vec::with_capacity(specs.len());
+        for (number, spec) in specs.into_iter().enumerate() {
+            let made = if is_there(&spec) {
+                None
+            } else {
+                let pool = Pool::new(spec.clone(), spans_of(&spans, number), &own);
+                if !pool.gives_any() {
+                    faults.push(spec::gives_none(number));
+                }
+                Some(pool)
+            };
+            pools.push((spec, made));
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(Self { own, spans, pools })
+    }
+}
+
+fn spans_of(spans: &[Span], number: usize) -> Vec<Span> {
+    let spans = spans.iter().filter(|span| span.pool == number);
+    spans.copied().collect()
+}
+
 /// All pools of an edge, and the addresses held outside them.
 pub struct Pools {
     pools: Vec<Pool>,
@@ -216,26 +262,40 @@ impl Pools {
     /// # Errors
     /// All faults in the specifications; nothing changes.
     pub fn reload(&mut self, specs: Vec<Spec>, own: Vec<Ipv4Addr>) -> Result<(), Vec<SpecFault>> {
-        let spans = spec::check(&specs)?;
-        let made = self.made(specs, &own, &spans)?;
+        let pools = &self.pools;
+        let is_there = |spec: &Spec| pools.iter().any(|pool| pool.is_as(spec, &own));
+        let new = NewPools::new(specs, own.clone(), is_there)?;
+        self.replace(new);
+        Ok(())
+    }
+
+    /// Replaces the pools by those that were prepared elsewhere, as [`Pools::reload`] does. Takes time for the
+    /// addresses of changed pools only. Returns the pools that are gone, whose memory takes a while to free.
+    pub fn replace(&mut self, new: NewPools) -> Box<dyn Send> {
+        let NewPools { own, spans, pools } = new;
         let mut old: Vec<Option<Pool>> = self.pools.drain(..).map(Some).collect();
-        for made in made {
-            self.pools.push(match made {
-                Made::New(pool) => *pool,
-                Made::Old(number) => old[number].take().expect("names are given once"),
+        for (number, (spec, made)) in pools.into_iter().enumerate() {
+            let is_it = |pool: &Pool| pool.is_as(&spec, &own);
+            let same = old.iter_mut().find(|old| old.as_ref().is_some_and(is_it));
+            self.pools.push(match (same.and_then(Option::take), made) {
+                (Some(same), _) => same,
+                (None, Some(made)) => made,
+                // It was expected to be there.
+                (None, None) => Pool::new(spec, spans_of(&spans, number), &own),
             });
         }
         self.spans = spans;
         self.own = own;
-        for pool in old.into_iter().flatten() {
+        let gone: Vec<Pool> = old.into_iter().flatten().collect();
+        for pool in &gone {
             let same = self.pools.iter_mut().find(|new| new.name() == pool.name());
             if let Some(new) = same {
-                new.keep_counts(&pool);
+                new.keep_counts(pool);
             }
-            self.move_from(&pool);
+            self.move_from(pool);
         }
         self.claim_what_was_outside();
-        Ok(())
+        Box::new(gone)
     }
 
     /// The pools, in order.
@@ -249,34 +309,6 @@ impl Pools {
         OutsideView {
             held: self.outside.len(),
             ..self.counts
-        }
-    }
-
-    /// The specified pools; an existing pool whose specification is unchanged is kept.
-    fn made(
-        &self,
-        specs: Vec<Spec>,
-        own: &[Ipv4Addr],
-        spans: &[Span],
-    ) -> Result<Vec<Made>, Vec<SpecFault>> {
-        let mut faults = Vec::new();
-        let mut all = Vec::with_capacity(specs.len());
-        for (number, spec) in specs.into_iter().enumerate() {
-            if let Some(old) = self.pools.iter().position(|pool| pool.is_as(&spec, own)) {
-                all.push(Made::Old(old));
-                continue;
-            }
-            let spans = spans.iter().filter(|span| span.pool == number);
-            let pool = Pool::new(spec, spans.copied().collect(), own);
-            if !pool.gives_any() {
-                faults.push(spec::gives_none(number));
-            }
-            all.push(Made::New(Box::new(pool)));
-        }
-        if faults.is_empty() {
-            Ok(all)
-        } else {
-            Err(faults)
         }
     }
 
@@ -337,10 +369,4 @@ impl Pools {
             }
         }
     }
-}
-
-/// A pool during a reload: newly made, or an existing one by its index.
-enum Made {
-    New(Box<Pool>),
-    Old(usize),
 }

@@ -7,6 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use base::{Duration, Redacted};
+use hashbrown::HashMap;
 use wire::bgp::{Families, PORT, Prefix, Role};
 
 use crate::policy::{Policy, Roas};
@@ -50,6 +51,28 @@ impl SpeakerConfig {
             prefers_oldest: false,
             roas: Arc::default(),
             limits: Limits::default(),
+        }
+    }
+
+    /// Replaces what is equal in `old` by what `old` has: policies, settings of peers, and authorisations. A speaker
+    /// that goes from `old` to this configuration need not compare those term by term.
+    pub fn share(&mut self, old: &Self) {
+        if self.roas == old.roas {
+            self.roas = Arc::clone(&old.roas);
+        }
+        let mut known = HashMap::new();
+        let peers = old.peers.iter().map(|peer| (peer.remote, &peer.settings));
+        let peers: HashMap<IpAddr, &Arc<PeerSettings>> = peers.collect();
+        for peer in &mut self.peers {
+            if let Some(old) = peers.get(&peer.remote) {
+                share(&mut peer.settings, old, &mut known);
+            }
+        }
+        for new in &mut self.dynamic {
+            let mut olds = old.dynamic.iter();
+            if let Some(old) = olds.find(|old| old.prefix == new.prefix) {
+                share(&mut new.settings, &old.settings, &mut known);
+            }
         }
     }
 
@@ -322,6 +345,28 @@ impl Default for PeerSettings {
     }
 }
 
+/// Which pairs of policies are equal; policies are known by their addresses.
+type Equal = HashMap<(*const Policy, *const Policy), bool>;
+
+/// As [`SpeakerConfig::share`], for one peer.
+fn share(new: &mut Arc<PeerSettings>, old: &Arc<PeerSettings>, known: &mut Equal) {
+    let mut same = |new: &Option<Arc<Policy>>, old: &Option<Arc<Policy>>| {
+        let (new, old) = (new.as_ref()?, old.as_ref()?);
+        let pair = (Arc::as_ptr(new), Arc::as_ptr(old));
+        let is_equal = *known.entry(pair).or_insert_with(|| new == old);
+        (is_equal && !Arc::ptr_eq(new, old)).then(|| Arc::clone(old))
+    };
+    if let Some(import) = same(&new.import, &old.import) {
+        Arc::make_mut(new).import = Some(import);
+    }
+    if let Some(export) = same(&new.export, &old.export) {
+        Arc::make_mut(new).export = Some(export);
+    }
+    if new == old {
+        *new = Arc::clone(old);
+    }
+}
+
 impl PeerSettings {
     /// Whether a session with these settings may continue with others, because all negotiated settings are equal.
     #[must_use]
@@ -467,5 +512,39 @@ mod tests {
         let near = Transport::gtsm(None, 1);
         assert_eq!((near.ttl, near.ttl_min), (Some(255), Some(255)));
         assert_eq!(Transport::gtsm(None, 3).ttl_min, Some(253));
+    }
+    #[test]
+    fn a_new_configuration_shares_what_is_equal() {
+        let policy = |accepts: bool| {
+            let policy = if accepts {
+                Policy::accept()
+            } else {
+                Policy::deny()
+            };
+            Some(Arc::new(Policy::clone(&policy)))
+        };
+        let settings = |import, hold_time_s| PeerSettings {
+            import: policy(import),
+            export: policy(false),
+            hold_time_s,
+            ..PeerSettings::default()
+        };
+        let old = config(settings(true, 90));
+        let shared = |new: PeerSettings| {
+            let mut new = config(new);
+            new.share(&old);
+            let [old, new] = [&old, &new].map(|config| Arc::clone(&config.peers[0].settings));
+            let is_same = |old: &Option<Arc<Policy>>, new: &Option<Arc<Policy>>| {
+                Arc::ptr_eq(old.as_ref().unwrap(), new.as_ref().unwrap())
+            };
+            (
+                Arc::ptr_eq(&old, &new),
+                is_same(&old.import, &new.import),
+                is_same(&old.export, &new.export),
+            )
+        };
+        assert_eq!(shared(settings(true, 90)), (true, true, true));
+        assert_eq!(shared(settings(true, 30)), (false, true, true));
+        assert_eq!(shared(settings(false, 90)), (false, false, true));
     }
 }

@@ -65,7 +65,7 @@ impl Changes {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
     conditions: Vec<Condition>,
     /// The index of the term's changes in the policy.
@@ -74,7 +74,7 @@ struct Term {
 }
 
 /// A compiled policy.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     name: String,
     terms: Vec<Term>,

@@ -176,6 +176,17 @@ impl<J> Client<J> {
         }
     }
 
+    /// One request goes on elsewhere, and its client stays for the answer.
+    pub(super) fn wait(&mut self) {
+        self.waiting += 1;
+    }
+
+    /// The request of an earlier [`Client::wait`] has come back, with the rest of its work if there is any.
+    pub(super) fn resume(&mut self, rest: Option<J>) {
+        self.waiting -= 1;
+        self.queue.extend(rest);
+    }
+
     /// Every creation of `ticket` has started.
     pub(super) fn all_begun(&mut self, ticket: Key) {
         if let Some(open) = self.tickets.get_mut(ticket) {

@@ -35,6 +35,7 @@ pub(super) struct Handlers {
     pub(super) addresses: HandlerId,
     pub(super) shards: HandlerId,
     pub(super) signals: HandlerId,
+    pub(super) reload: HandlerId,
 }
 
 impl Handlers {
@@ -54,6 +55,7 @@ impl Handlers {
             addresses: reactor.handler("addresses of clients"),
             shards: reactor.handler("left by other cores"),
             signals: reactor.handler("signals"),
+            reload: reactor.handler("reload"),
         }
     }
 }

@@ -20,7 +20,8 @@
 //! | `default_route` | the host's default route through one of our clients |
 //! | `authority` | authentication and accounting of subscribers |
 //! | `dialler` | credentials of sessions in which we are the client |
-//! | `reload` | reads the configuration again, and undoes that |
+//! | `reload` | applies a configuration that was read again, and undoes that |
+//! | `loader` | reads and prepares configurations on a thread of its own |
 //! | `running` | the configuration in force |
 //! | `routes` | the BGP speaker, its announcements, routes for the kernel |
 //! | `shards` | packets on further cores |
@@ -55,6 +56,7 @@ mod inside;
 mod jobs;
 mod kernel;
 mod left;
+mod loader;
 mod log;
 mod mend;
 mod notices;

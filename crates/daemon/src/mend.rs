@@ -59,7 +59,7 @@ impl Daemon {
             Source::Listener => self.server.lose(reactor),
             Source::Signals => {}
             // The peering and the control clients handle their own connections, the ledger its file.
-            Source::Bgp | Source::Client(_) | Source::Store => return,
+            Source::Bgp | Source::Client(_) | Source::Store | Source::Loader => return,
             Source::Shards => return self.give_up(io::Error::new(error.kind(), error.to_string())),
         }
         if let Some(token) = token {
@@ -136,7 +136,7 @@ impl Daemon {
                 Some(failure) => Err(io::Error::other(failure)),
                 None => Ok(()),
             },
-            Source::Bgp | Source::Client(_) | Source::Shards => Ok(()),
+            Source::Bgp | Source::Client(_) | Source::Shards | Source::Loader => Ok(()),
         }
     }
 
@@ -233,6 +233,7 @@ impl Daemon {
             Source::Client(_) => "control client".into(),
             Source::Shards => "shards".into(),
             Source::Store => "accounting store".into(),
+            Source::Loader => "configuration".into(),
         }
     }
 }

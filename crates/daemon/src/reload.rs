@@ -2,21 +2,24 @@
 //!
 //! The new file is compared with the configuration in force, key by key. `config::effect` knows which keys apply at
 //! once, which apply to new tunnels and sessions, and which need a restart. If the file has a fault, nothing changes.
-//! A reload with a timeout is undone unless it is confirmed. Start reading at [`on_request`].
+//! A reload with a timeout is undone unless it is confirmed.
+//!
+//! Reading and comparing are done by the `loader`'s thread; here the result is applied, without waiting for anything.
+//! Start reading at [`on_request`] and [`finish`].
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use base::Duration;
-use settings::Difference;
+use base::slab::Key;
 use wire::bgp::Prefix;
 
 use super::core::Core;
+use super::loader::{Changed, InForce, Loader, Order, Prepared, Wanted};
 use super::log;
-use super::running::Waiting;
+use super::running::{Asker, Pending, Waiting};
 use super::sockets::End;
-use crate::config::effect::{self, Effect};
-use crate::config::{self, FiltersFile, Role, Settings};
+use crate::config::{Role, Settings};
 use control::reply::{Code, Refusal};
 use control::rows;
 
@@ -29,30 +32,50 @@ pub(super) struct Report {
     pub(super) summary: rows::Reload,
 }
 
+/// A client's reload that is finished.
+pub(super) struct Answer {
+    pub(super) client: Key,
+    pub(super) id: u64,
+    pub(super) result: Result<Report, Refusal>,
+}
+
 /// What could not be applied: the start of the keys, and why.
 type Failures = Vec<(&'static str, String)>;
 
-/// Reads the file again because a signal asks for it.
+/// Reads the file again because a signal asks for it: at once, or after the reload that is in progress.
 pub(super) fn on_signal(core: &mut Core) {
+    if let Some(pending) = &mut core.running.pending {
+        pending.again = true;
+        tracing::info!("SIGHUP: a reload is in progress; the next one follows it");
+        return;
+    }
     tracing::info!("SIGHUP: reading {} again", core.running.path.display());
-    if let Err(refusal) = reload(core, None) {
-        for line in refusal.message.lines() {
-            tracing::error!("{line}");
-        }
-        tracing::error!("SIGHUP: no setting was changed");
+    if let Err(refusal) = begin(core, Asker::Signal, None) {
+        refused(&refusal);
     }
 }
 
-/// Reads the file again because a client asks for it. With a timeout, the reload is undone then unless it is confirmed.
+fn refused(refusal: &Refusal) {
+    for line in refusal.message.lines() {
+        tracing::error!("{line}");
+    }
+    tracing::error!("SIGHUP: no setting was changed");
+}
+
+/// Reads the file again because a client asks for it; [`finish`] returns the answer. With a timeout, the reload is
+/// undone then unless it is confirmed.
 ///
 /// # Errors
-/// The faults of the file, one a line, or why no reload is possible now. Nothing changed.
-pub(super) fn on_request(core: &mut Core, timeout: Option<Duration>) -> Result<Report, Refusal> {
-    tracing::info!(
-        "headend reload: reading {} again",
-        core.running.path.display()
-    );
-    reload(core, timeout)
+/// Why no reload is possible now. Nothing changed.
+pub(super) fn on_request(
+    core: &mut Core,
+    (client, id): (Key, u64),
+    timeout: Option<Duration>,
+) -> Result<(), Refusal> {
+    let path = core.running.path.display().to_string();
+    begin(core, Asker::Client { client, id }, timeout)?;
+    tracing::info!("headend reload: reading {path} again");
+    Ok(())
 }
 
 /// Keeps what the last reload applied.
@@ -60,69 +83,181 @@ pub(super) fn on_request(core: &mut Core, timeout: Option<Duration>) -> Result<R
 /// # Errors
 /// No reload waits for its confirmation.
 pub(super) fn confirm(core: &mut Core) -> Result<(), Refusal> {
-    if core.running.waiting.take().is_none() {
-        let message = "no reload waits for a confirmation";
+    let is_undone = core.running.is_undoing();
+    let Some(waiting) = core.running.waiting.take_if(|_| !is_undone) else {
+        let message = match is_undone {
+            true => "the time is up: the reload is being undone",
+            false => "no reload waits for a confirmation",
+        };
         return Err(Refusal::new(Code::Refused, message));
-    }
+    };
+    core.running.loader.free(Box::new(waiting));
     tracing::info!("the reload is confirmed");
     Ok(())
 }
 
-/// Undoes a reload that was not confirmed in time.
-pub(super) fn handle_timeout(core: &mut Core) {
-    let now = core.now;
-    let due = |waiting: &mut Waiting| waiting.until <= now;
-    if let Some(waiting) = core.running.waiting.take_if(due) {
-        let seconds = waiting.timeout.as_secs_f64();
-        tracing::warn!("no \"headend confirm\" came within {seconds} s: undoing the reload");
-        apply(core, *waiting.before);
+/// Undoes a reload that was not confirmed in time. Returns the answer to a client, if that could be done at once.
+pub(super) fn handle_timeout(core: &mut Core) -> Option<Answer> {
+    let due = core.running.undo_at().is_some_and(|at| at <= core.now);
+    let waiting = core.running.waiting.as_ref().filter(|_| due)?;
+    let seconds = waiting.timeout.as_secs_f64();
+    tracing::warn!("no \"headend confirm\" came within {seconds} s: undoing the reload");
+    let before = Arc::clone(&waiting.before);
+    core.running.pending = Some(Pending::new(Asker::Undo, None, core.now));
+    let order = |core: &Core| Order {
+        wanted: Wanted::Before(Arc::clone(&before)),
+        in_force: in_force(core),
+    };
+    if let Err(error) = core.running.loader.prepare(order(core)) {
+        tracing::warn!(%error, "no thread can be started; undoing the reload without one");
+        let prepared = Loader::prepare_here(order(core));
+        return end(core, prepared);
+    }
+    None
+}
+
+fn in_force(core: &Core) -> InForce {
+    let config = core.edge.config();
+    InForce {
+        settings: Arc::clone(&core.running.settings),
+        filters: Arc::clone(core.edge.filters().set()),
+        paths: core.edge.filters().paths(),
+        own: vec![config.address],
+        terminates: config.terminate,
     }
 }
 
-fn reload(core: &mut Core, timeout: Option<Duration>) -> Result<Report, Refusal> {
+/// Starts a reload.
+fn begin(core: &mut Core, asker: Asker, timeout: Option<Duration>) -> Result<(), Refusal> {
+    let refuse = |message: String| Err(Refusal::new(Code::Refused, message));
     if core.stop_at.is_some() {
-        return Err(Refusal::new(Code::Refused, "the daemon is shutting down"));
+        return refuse("the daemon is shutting down".into());
     }
     if let Some(left) = core.running.undo_in(core.now) {
-        let message = format!(
+        return refuse(format!(
             "the last reload is undone in {:.0} s unless it is confirmed; say \"headend confirm\", or wait for that",
             left.as_secs_f64().ceil()
-        );
-        return Err(Refusal::new(Code::Refused, message));
+        ));
     }
-    let new = config::load(&core.running.path)
-        .map_err(|faults| Refusal::new(Code::Refused, faults.to_string()))?;
-    log::advice(&new.advice);
-    let before = timeout.map(|_| Box::new(core.running.settings.clone()));
-    let mut report = apply(core, new);
-    if let (Some(timeout), Some(before)) = (timeout, before) {
-        let until = core.now + timeout;
+    if let Some(pending) = &core.running.pending {
+        return refuse(format!(
+            "a reload is in progress: {} asked for it {:.1} s ago, and the files are still being read; nothing else was started",
+            pending.asker,
+            core.now.since(pending.since).as_secs_f64()
+        ));
+    }
+    let order = Order {
+        wanted: Wanted::File(core.running.path.clone()),
+        in_force: in_force(core),
+    };
+    if let Err(error) = core.running.loader.prepare(order) {
+        return refuse(format!("no thread can be started: {error}"));
+    }
+    core.running.pending = Some(Pending::new(asker, timeout, core.now));
+    Ok(())
+}
+
+/// Applies the configuration that the thread has prepared. Returns the answer to the client that asked for it.
+pub(super) fn finish(core: &mut Core) -> Option<Answer> {
+    let prepared = core.running.loader.take()?;
+    end(core, prepared)
+}
+
+/// Gives up the reload in progress, because the daemon ends. Returns the answer to the client that asked for it.
+pub(super) fn abandon(core: &mut Core) -> Option<Answer> {
+    let pending = core.running.pending.take()?;
+    let message = "the daemon is shutting down; no setting was changed";
+    tracing::info!("the reload in progress is given up");
+    pending
+        .asker
+        .answer(Err(Refusal::new(Code::Refused, message)))
+}
+
+fn end(core: &mut Core, prepared: Result<Box<Prepared>, String>) -> Option<Answer> {
+    let Some(pending) = core.running.pending.take() else {
+        // It was given up.
+        core.running.loader.free(Box::new(prepared));
+        return None;
+    };
+    let result = match prepared {
+        Ok(prepared) => Ok(applied(core, *prepared, &pending)),
+        Err(faults) => Err(Refusal::new(Code::Refused, faults)),
+    };
+    match (&pending.asker, &result) {
+        (Asker::Signal, Err(refusal)) => refused(refusal),
+        (Asker::Client { .. }, Err(refusal)) => {
+            let first = refusal.message.lines().next().unwrap_or_default();
+            tracing::info!("headend reload: no setting was changed: {first}");
+        }
+        _ => {}
+    }
+    let answer = pending.asker.answer(result);
+    if pending.again {
+        on_signal(core);
+    }
+    answer
+}
+
+impl Asker {
+    fn answer(&self, result: Result<Report, Refusal>) -> Option<Answer> {
+        match *self {
+            Asker::Client { client, id } => Some(Answer { client, id, result }),
+            Asker::Signal | Asker::Undo => None,
+        }
+    }
+}
+
+/// Applies what was prepared, and arms the undo. Advice is about the file, so that an undo has none.
+fn applied(core: &mut Core, prepared: Prepared, pending: &Pending) -> Report {
+    let is_undo = matches!(pending.asker, Asker::Undo);
+    if !is_undo {
+        log::advice(&prepared.settings.advice);
+    }
+    let before = Arc::clone(&core.running.settings);
+    let mut report = apply(core, prepared);
+    if is_undo {
+        core.running.waiting = None;
+    } else {
+        core.running.count += u64::from(!report.changes.is_empty());
+    }
+    if let Some(timeout) = pending.timeout {
         report.summary.undo_in_s = Some(timeout.as_secs_f64());
         core.running.waiting = Some(Waiting {
             before,
-            until,
+            until: core.now + timeout,
             timeout,
         });
+    } else {
+        core.running.loader.free(Box::new(before));
     }
-    core.running.count += u64::from(!report.changes.is_empty());
-    Ok(report)
+    report
 }
 
-/// Applies what can be applied of `new`, and reports each key whose value differs from the one in force.
-fn apply(core: &mut Core, mut new: Settings) -> Report {
-    let differences = core.running.settings.record.differences(&new.record);
-    let failures = parts(core, &new, &differences);
-    let mut changes = Vec::with_capacity(differences.len());
-    for one in &differences {
-        let change = change(one, &differences, &failures);
-        // The keys of such a section say it all.
-        if one.is_section() && change.effect == "applied" {
-            continue;
+/// Applies what can be applied of a configuration, and reports each key whose value differs from the one in force.
+fn apply(core: &mut Core, mut new: Prepared) -> Report {
+    let failures = parts(core, &mut new);
+    let Prepared {
+        mut settings,
+        changed,
+        advice,
+        ..
+    } = new;
+    let mut changes = Vec::with_capacity(changed.len());
+    for Changed {
+        difference,
+        mut row,
+    } in changed
+    {
+        let failure = failures
+            .iter()
+            .find(|(start, _)| row.key.starts_with(start));
+        if let Some((_, why)) = failure
+            && row.effect != "restart"
+        {
+            settings.record.set(difference.key, difference.old);
+            (row.effect, row.note) = ("failed".into(), Some(why.clone()));
         }
-        if matches!(&*change.effect, "restart" | "failed") {
-            new.record.set(one.key.clone(), one.old.clone());
-        }
-        changes.push(change);
+        changes.push(row);
     }
     let count = |what: &[&str]| {
         let is_one = |change: &&rows::ReloadChange| what.contains(&&*change.effect);
@@ -135,36 +270,11 @@ fn apply(core: &mut Core, mut new: Settings) -> Report {
         restart: count(&["restart"]),
         failed: count(&["failed"]),
         undo_in_s: None,
-        advice: new.advice.lines(),
+        advice,
     };
-    core.running.settings = new;
+    core.running.settings = Arc::new(settings);
     write_log(&changes, &summary);
     Report { changes, summary }
-}
-
-fn change(one: &Difference, all: &[Difference], failures: &Failures) -> rows::ReloadChange {
-    let key = one.key.to_string();
-    let failure = failures.iter().find(|(start, _)| key.starts_with(start));
-    let failure = failure.map(|(_, text)| text.clone());
-    let effect = match effect::of(one, all) {
-        Effect::Restart => "restart",
-        Effect::Now | Effect::New if failure.is_some() => "failed",
-        Effect::Now => "applied",
-        Effect::New => "applied-to-new",
-    };
-    let content = one.is_hidden().then(|| match one.new {
-        Some(ref new) if new.is_secret() => "another secret".to_owned(),
-        _ => "the content of the file has changed".to_owned(),
-    });
-    let text = |value: &Option<settings::Value>| value.as_ref().map(ToString::to_string);
-    rows::ReloadChange {
-        schema: rows::ReloadChange::SCHEMA.into(),
-        old: text(&one.old),
-        new: text(&one.new),
-        effect: effect.into(),
-        note: failure.or(content),
-        key,
-    }
 }
 
 fn write_log(changes: &[rows::ReloadChange], summary: &rows::Reload) {
@@ -195,23 +305,24 @@ fn write_log(changes: &[rows::ReloadChange], summary: &rows::Reload) {
 }
 
 /// Applies each part of a configuration. Returns what failed.
-fn parts(core: &mut Core, new: &Settings, differences: &[Difference]) -> Failures {
+fn parts(core: &mut Core, prepared: &mut Prepared) -> Failures {
     let mut failed = Failures::new();
-    let appears = |name: &str| {
-        let is_it = |one: &Difference| one.key.place.is_empty() && one.key.key == name;
-        let all = differences.iter();
-        all.filter(|one| is_it(one))
-            .any(|one| one.old.is_none() || one.new.is_none())
-    };
+    let Prepared {
+        settings: new,
+        sections,
+        listens,
+        ..
+    } = &*prepared;
+    let appears = |name: &str| sections.iter().any(|section| section == name);
     if !appears("lns") && !appears("lac") {
         let endpoint = core.edge.endpoint_mut();
         endpoint.set_config(new.l2tp.clone(), core.now);
     }
-    for (end, name, role) in [(End::Lns, "lns", &new.lns), (End::Lac, "lac", &new.lac)] {
-        let is_it = |one: &Difference| one.key.place == name && one.key.key == "listen";
+    let ends = [(End::Lns, "lns", &new.lns), (End::Lac, "lac", &new.lac)];
+    for ((end, name, role), differs) in ends.into_iter().zip(listens) {
         if let Some(role) = role
             && !appears(name)
-            && differences.iter().any(is_it)
+            && *differs
         {
             failed.extend(listen(core, end, role));
         }
@@ -220,44 +331,55 @@ fn parts(core: &mut Core, new: &Settings, differences: &[Difference]) -> Failure
         log::set_level(new.log.level);
         core.edge.filters_mut().set_logs(log::logs_packets());
     }
-    let subscribers = &new.subscribers;
-    let file = subscribers.users.as_ref();
-    core.authority
-        .set_users(file.map(|file| Arc::clone(&file.users)));
-    let none = FiltersFile::default();
-    if let Err(faults) = filters(subscribers.filters.as_ref().unwrap_or(&none), core) {
-        failed.push(("filter.file", faults.join("; ")));
-    }
-    if let (Some(radius), Some(new)) = (core.authority.radius_mut(), &subscribers.radius) {
+    let file = new.subscribers.users.as_ref();
+    let users = file.map(|file| Arc::clone(&file.users));
+    core.authority.set_users(users);
+    if let (Some(radius), Some(new)) = (core.authority.radius_mut(), &new.subscribers.radius) {
         failed.extend(radius.reload(new, &mut core.reactor, core.now));
     }
     if !appears("ppp") {
         edge(core, new);
     }
-    if core.edge.config().terminate {
-        let own = vec![core.edge.config().address];
-        let pools = subscribers.pools.clone();
-        match core.edge.pools_mut().reload(pools, own) {
-            Ok(()) => {
-                // The routes of removed pools stay, since their addresses may still be held.
-                let networks = pool_networks(&subscribers.pools);
-                let networks = networks.iter().map(|one| (one.address(), one.len()));
-                let networks: Vec<(IpAddr, u8)> = networks.collect();
-                if let Some(keeper) = &mut core.inside.keeper {
-                    keeper.want_routes(&networks, core.now);
-                }
-            }
-            Err(faults) => {
-                let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-                failed.push(("pool", faults.join("; ")));
-            }
-        }
-    }
-    if let (Some(dialler), Some(client)) = (&mut core.client, &subscribers.client) {
+    if let (Some(dialler), Some(client)) = (&mut core.client, &new.subscribers.client) {
         dialler.reload(client.clone());
     }
-    if let (Some(routes), Some(bgp)) = (&mut core.routes, &new.bgp) {
-        routes.reload(bgp, pool_networks(&subscribers.pools), core.now);
+    failed.extend(filters_and_pools(core, prepared));
+    let new = &prepared.settings;
+    if let (Some(routes), Some(bgp)) = (&mut core.routes, &new.bgp)
+        && let Some(speaker) = prepared.speaker.take()
+    {
+        let networks = pool_networks(&new.subscribers.pools);
+        routes.reload(bgp, speaker, networks, core.now);
+    }
+    failed
+}
+
+/// Takes over the filters and pools that were made ready, and lets the thread free those before. A connected
+/// subscriber keeps the filter that it has.
+fn filters_and_pools(core: &mut Core, prepared: &mut Prepared) -> Failures {
+    let mut failed = Failures::new();
+    let none = || Err(String::new());
+    match std::mem::replace(&mut prepared.filters, none()) {
+        Ok(change) => {
+            let before = core.edge.filters_mut().apply(change);
+            core.running.loader.free(Box::new(before));
+        }
+        Err(why) => failed.push(("filter.file", why)),
+    }
+    match std::mem::replace(&mut prepared.pools, Ok(None)) {
+        Ok(Some(pools)) => {
+            let before = core.edge.pools_mut().replace(pools);
+            core.running.loader.free(before);
+            // The routes of removed pools stay, since their addresses may still be held.
+            let networks = pool_networks(&prepared.settings.subscribers.pools);
+            let networks = networks.iter().map(|one| (one.address(), one.len()));
+            let networks: Vec<(IpAddr, u8)> = networks.collect();
+            if let Some(keeper) = &mut core.inside.keeper {
+                keeper.want_routes(&networks, core.now);
+            }
+        }
+        Ok(None) => {}
+        Err(why) => failed.push(("pool", why)),
     }
     failed
 }
@@ -313,14 +435,4 @@ pub(super) fn pool_networks(pools: &[aaa::pools::Spec]) -> Vec<Prefix> {
     networks
         .map(|network| Prefix::of(network.address(), network.length()))
         .collect()
-}
-
-/// Takes over the filters. A connected subscriber keeps the filter that it has.
-///
-/// # Errors
-/// The faults, one line each; the filters are unchanged.
-pub(super) fn filters(file: &FiltersFile, core: &mut Core) -> Result<(), Vec<String>> {
-    let set = config::parse_filters(&file.path, &file.text, core.edge.filters().set())?;
-    core.edge.filters_mut().replace(set);
-    Ok(())
 }

@@ -19,12 +19,13 @@ use super::capture::Captures;
 use super::client::ms;
 use super::core::Core;
 use super::health::Outcome;
-use super::jobs::Client;
+use super::jobs::{Client, Job};
+use super::reload::Answer;
 use super::source::Source;
 use super::waiting::{WaitFor, Waiter, Waiters};
 use crate::config;
 use control::lines::Heard;
-use control::reply::{Code, Created, Refusal};
+use control::reply::{self, Code, Created, Refusal};
 
 /// Request steps done in one turn, over all clients.
 const STEPS: usize = 512;
@@ -362,6 +363,22 @@ impl Server {
             self.waiters.insert(tunnel, waiter);
         }
         true
+    }
+
+    /// Answers the client that asked for a reload, unless it has gone.
+    pub(super) fn reloaded(&mut self, answer: Answer) {
+        let Answer { client, id, result } = answer;
+        let Some(connection) = self.connections.get_mut(client) else {
+            return;
+        };
+        match result {
+            Ok(report) => connection.client.resume(Some(Job::reloaded(id, report))),
+            Err(refusal) => {
+                reply::refused(connection.client.out(), id, &refusal);
+                connection.client.resume(None);
+            }
+        }
+        self.list(client);
     }
 
     fn take_waiter(&mut self, what: WaitFor) -> Option<Waiter> {

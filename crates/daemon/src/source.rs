@@ -23,6 +23,8 @@ pub(super) enum Source {
     Kernel,
     /// The file of accounting records. It has no descriptor here: a thread of its own writes it.
     Store,
+    /// The event by which the thread that reads configurations wakes this one.
+    Loader,
 }
 
 impl Source {
@@ -39,6 +41,7 @@ impl Source {
             Source::Bgp => (8, 0),
             Source::Kernel => (9, 0),
             Source::Store => (10, 0),
+            Source::Loader => (11, 0),
         };
         kind << 32 | u64::from(number)
     }
@@ -56,6 +59,7 @@ impl Source {
             8 => Source::Bgp,
             9 => Source::Kernel,
             10 => Source::Store,
+            11 => Source::Loader,
             _ => Source::Client(number),
         }
     }
@@ -79,6 +83,7 @@ mod tests {
             Source::Bgp,
             Source::Kernel,
             Source::Store,
+            Source::Loader,
         ] {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

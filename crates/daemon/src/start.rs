@@ -9,6 +9,7 @@ use aaa::Pools;
 use anyhow::{Context, Result};
 use base::Instant;
 use edge::Edge;
+use filter::FilterSet;
 use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
 
@@ -69,6 +70,9 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let shards = Shards::start(event, cookie, &edge, &sockets, seats, &mut reactor)
         .context("event.shards")?;
     let now = log_start(settings);
+    let running = Running::new(config, settings.clone()).context("cannot start")?;
+    let source = Source::Loader.to_bits();
+    reactor.add(running.loader.waker(), "reload", source, Interest::READ)?;
     let mut core = Core {
         reactor,
         edge,
@@ -86,10 +90,11 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         started: now,
         stop_at: None,
         timers: settings.l2tp.timers,
-        running: Running::new(config, settings.clone()),
+        running,
     };
     if let Some(file) = &settings.subscribers.filters {
-        reload::filters(file, &mut core).map_err(|faults| anyhow::anyhow!(faults.join("\n")))?;
+        let set = FilterSet::clone(&file.set);
+        core.edge.filters_mut().replace(set);
     }
     core.edge.filters_mut().set_logs(log::logs_packets());
     Ok(Daemon {

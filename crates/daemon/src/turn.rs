@@ -90,7 +90,8 @@ impl Daemon {
         }
         self.input.work(&mut self.core, &self.handlers);
         self.fire_timers();
-        reload::handle_timeout(&mut self.core);
+        let undone = reload::handle_timeout(&mut self.core);
+        self.reloaded(undone);
         self.mend();
         self.answer();
         if self.core.inside.check(self.core.now) {
@@ -210,6 +211,11 @@ impl Daemon {
                 }
             }
             Source::Kernel => return core.take_notices().into(),
+            Source::Loader => {
+                let answer = reload::finish(core);
+                core.reactor.lap(self.handlers.reload);
+                self.reloaded(answer);
+            }
             Source::Listener => return self.server.accept(core),
             Source::Client(place) => self.server.ready(place, ready.readiness),
             // It has no descriptor here.
@@ -221,6 +227,13 @@ impl Daemon {
             }
         }
         Outcome::Again
+    }
+
+    /// Passes the outcome of a reload to the client that waits for it.
+    fn reloaded(&mut self, answer: Option<reload::Answer>) {
+        if let Some(answer) = answer {
+            self.server.reloaded(answer);
+        }
     }
 
     fn take_signals(&mut self) -> io::Result<()> {
@@ -373,6 +386,8 @@ impl Daemon {
                     radius.end();
                 }
                 core.stop_at = Some(core.now + core.running.shutdown_wait());
+                let answer = reload::abandon(core);
+                self.reloaded(answer);
             }
         }
     }

@@ -37,7 +37,8 @@ pub use access::{Access, Numbers};
 pub use config::Config;
 pub use counters::Discard;
 pub use edge::{
-    Account, Counts, Dial, Edge, Entry, FiltersMut, Limits, SubscriberView, TAPPED_MAX, TAPS_MAX,
+    Account, Counts, Dial, Edge, Entry, FilterChange, FiltersMut, Limits, SubscriberView,
+    TAPPED_MAX, TAPS_MAX,
 };
 pub use end::End;
 pub use event::{Admission, Event, Question};

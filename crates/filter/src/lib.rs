@@ -31,7 +31,7 @@ pub use explain::{Explanation, Step};
 pub use names::Names;
 pub use packet::{PacketError, describe, parse_packet};
 pub use rule::Rule;
-pub use set::{Filter, FilterId, FilterSet, Hits, Line, Verdict};
+pub use set::{Carry, Filter, FilterId, FilterSet, Hits, Line, Verdict};
 pub use text::{Remark, Remarks};
 
 use std::fmt;

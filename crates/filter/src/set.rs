@@ -253,61 +253,76 @@ impl FilterSet {
     /// # Errors
     /// The faults, each with line, column and word, and the warnings.
     pub fn parse(text: &str, names: &Names) -> Result<(Self, Vec<Remark>), Remarks> {
-        Self::default().reload(text, names)
-    }
-
-    /// Parses a changed text of the same file. A filter whose name existed before keeps its [`FilterId`]. A
-    /// removed filter stays unchanged for sessions that hold its id, but is not found by name. The old set is
-    /// not modified: install the new one in one step, and carry the hit counters over with [`Hits::carried`].
-    ///
-    /// # Errors
-    /// As for [`FilterSet::parse`], and more than [`FILTERS_MAX`] filters including the removed ones.
-    pub fn reload(&self, text: &str, names: &Names) -> Result<(Self, Vec<Remark>), Remarks> {
         let (sources, mut remarks) = text::parse(text, names);
         text::advise(&sources, &mut remarks);
-        let mut filters = self.filters.clone();
-        let mut by_name = self.by_name.clone();
-        for filter in &mut filters {
-            filter.is_in_file = false;
-        }
-        for source in sources {
-            let place = by_name.get(&source.name).map(|id| id.index());
-            let line = source.line;
-            let filter = Filter::new(source);
-            match place {
-                Some(place) => filters[place] = filter,
-                None if filters.len() < FILTERS_MAX => {
-                    by_name.insert(filter.name.clone(), FilterId::of(filters.len()));
-                    filters.push(filter);
-                }
-                None => {
-                    remarks.faults.push(Remark {
-                        line,
-                        column: 1,
-                        word: filter.name,
-                        message: format!(
-                            "more than {FILTERS_MAX} filters with those that are gone"
-                        ),
-                        right: "a restart forgets those".to_owned(),
-                    });
-                    break;
-                }
-            }
-        }
         if !remarks.faults.is_empty() {
             return Err(remarks);
         }
+        let filters = sources.into_iter().map(Filter::new).collect();
+        Ok((Self::of(filters), remarks.advice))
+    }
+
+    /// Parses a changed text of the same file: [`FilterSet::parse`], then [`FilterSet::after`].
+    ///
+    /// # Errors
+    /// As for the two.
+    pub fn reload(&self, text: &str, names: &Names) -> Result<(Self, Vec<Remark>), Remarks> {
+        let (set, advice) = Self::parse(text, names)?;
+        match set.after(self) {
+            Ok(set) => Ok((set, advice)),
+            Err(fault) => Err(Remarks {
+                faults: vec![fault],
+                advice,
+            }),
+        }
+    }
+
+    /// This set of a file, to be installed in place of `before`. A filter whose name existed before keeps its
+    /// [`FilterId`]. A removed filter stays unchanged for sessions that hold its id, but is not found by name.
+    /// Carry the hit counters over with [`Carry`].
+    ///
+    /// # Errors
+    /// More than [`FILTERS_MAX`] filters including the removed ones.
+    pub fn after(&self, before: &Self) -> Result<Self, Remark> {
+        let olds = before.filters.iter().map(|old| match self.find(&old.name) {
+            Some(id) => self.filters[id.index()].clone(),
+            None => Filter {
+                is_in_file: false,
+                ..old.clone()
+            },
+        });
+        let mut filters: Vec<Filter> = olds.collect();
+        for new in self.filters.iter().filter(|filter| filter.is_in_file) {
+            if before.by_name.contains_key(&new.name) {
+                continue;
+            }
+            if filters.len() >= FILTERS_MAX {
+                return Err(Remark {
+                    line: new.line,
+                    column: 1,
+                    word: new.name.clone(),
+                    message: format!("more than {FILTERS_MAX} filters with those that are gone"),
+                    right: "a restart forgets those".to_owned(),
+                });
+            }
+            filters.push(new.clone());
+        }
+        Ok(Self::of(filters))
+    }
+
+    fn of(mut filters: Vec<Filter>) -> Self {
         let mut slots = 0;
-        for filter in &mut filters {
+        let mut by_name = HashMap::with_capacity(filters.len());
+        for (index, filter) in filters.iter_mut().enumerate() {
             filter.first_slot = slots;
             slots += filter.lines;
+            by_name.insert(filter.name.clone(), FilterId::of(index));
         }
-        let set = Self {
+        Self {
             filters,
             by_name,
             slots,
-        };
-        Ok((set, remarks.advice))
+        }
     }
 
     /// The filter with a Filter-Id.
@@ -370,26 +385,48 @@ impl Hits {
         }
     }
 
-    /// The counters for a set that replaces another. A line keeps its count if the filter of the same name has
-    /// a line of the same direction and text; the n-th of equal lines continues the n-th. Changed and new lines
-    /// start at 0.
+    /// The counters for a set that replaces another: see [`Carry`].
     #[must_use]
     pub fn carried(&self, old: &FilterSet, new: &FilterSet) -> Self {
         let hits = Self::new(new);
+        self.carry(&Carry::new(old, new), &hits);
+        hits
+    }
+
+    /// Adds these counters to those of the set that replaces this one.
+    pub fn carry(&self, carry: &Carry, to: &Hits) {
+        for &(old, new) in &carry.0 {
+            if let (Some(old), Some(new)) = (self.slots.get(old), to.slots.get(new)) {
+                new.store(new.load(Relaxed) + old.load(Relaxed), Relaxed);
+            }
+        }
+    }
+}
+
+/// Which lines of a set continue the counters of an earlier set. A line keeps its count if the filter of the same
+/// name has a line of the same direction and text; the n-th of equal lines continues the n-th. Changed and new lines
+/// start at 0.
+#[derive(Debug, Default)]
+pub struct Carry(Vec<(usize, usize)>);
+
+impl Carry {
+    /// Compares the lines of two sets; `new` came from [`FilterSet::after`].
+    #[must_use]
+    pub fn new(old: &FilterSet, new: &FilterSet) -> Self {
+        let mut carry = Vec::with_capacity(old.slots);
         for (before, now) in old.filters.iter().zip(&new.filters) {
-            let mut counts: HashMap<_, VecDeque<u64>> = HashMap::new();
+            let mut slots: HashMap<_, VecDeque<usize>> = HashMap::new();
             for line in before.lines() {
-                let count = self.of(before, line.rule);
-                let of_text = counts.entry((line.direction, line.text)).or_default();
-                of_text.push_back(count);
+                let of_text = slots.entry((line.direction, line.text)).or_default();
+                of_text.push_back(before.first_slot + line.rule as usize);
             }
             for line in now.lines() {
-                let of_text = counts.get_mut(&(line.direction, line.text));
-                if let Some(count) = of_text.and_then(VecDeque::pop_front) {
-                    hits.slots[now.first_slot + line.rule as usize].store(count, Relaxed);
+                let of_text = slots.get_mut(&(line.direction, line.text));
+                if let Some(old) = of_text.and_then(VecDeque::pop_front) {
+                    carry.push((old, now.first_slot + line.rule as usize));
                 }
             }
         }
-        hits
+        Self(carry)
     }
 }

@@ -391,6 +391,7 @@ pub(super) const TABLES: &[Inside] = &[
             "kernel",
             "inside",
             "shards",
+            "loader",
             "running",
             "core",
             "capture",

@@ -234,6 +234,32 @@ fn a_reload_keeps_what_is_held_and_drains_what_is_gone() {
 }
 
 #[test]
+fn pools_that_were_prepared_elsewhere_take_over_what_is_held() {
+    let before = [spec("a", &["10.0.0.0/30"]), spec("b", &["10.0.1.0/30"])];
+    let mut pools = pools(&before);
+    let held = pools.take(&plain("a", 1)).unwrap();
+    let other = pools.take(&plain("b", 2)).unwrap();
+    let after = [
+        spec("b", &["10.0.1.0/30"]),
+        spec("a", &["10.0.0.0/29"]),
+        spec("c", &["10.0.2.0/30"]),
+    ];
+    // The maker believes that "b" and "c" are there; "c" is not.
+    let is_there = |spec: &Spec| *spec.name != *"a";
+    let new = NewPools::new(after.to_vec(), Vec::new(), is_there).expect("faultless");
+    drop(pools.replace(new));
+    assert_eq!(pools.holder(held), Some(Holder(1)));
+    assert_eq!(pools.holder(other), Some(Holder(2)));
+    let counts: Vec<_> = pools
+        .views()
+        .map(|pool| (pool.size, pool.used, pool.taken))
+        .collect();
+    assert_eq!(counts, [(4, 1, 1), (8, 1, 1), (4, 0, 0)]);
+    assert!(pools.release(other, Holder(2)));
+    assert_eq!(pools.take(&plain("c", 3)), Ok(address("10.0.2.0")));
+}
+
+#[test]
 fn a_reload_remembers_whose_an_address_was() {
     let mut pools = pools(&[spec("a", &["10.0.0.1-10.0.0.3"])]);
     assert_eq!(take(&mut pools, &of("ann", 1)), "10.0.0.1");

@@ -40,7 +40,7 @@ pub(super) enum Neighbour {
 pub(super) type Parts<const N: usize> = [Option<u32>; N];
 
 /// A condition. If it is a list, one matching entry is enough.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Condition {
     Prefix(Vec<PrefixRange>),
     Family(FamilyId),

@@ -160,7 +160,8 @@ impl Store {
         let Some(state) = self.peers.get_mut(peer) else {
             return false;
         };
-        let rejudges = *state.traits.import != *import || has_new_roas && import.uses_roas();
+        // A policy that both configurations share is not compared term by term.
+        let rejudges = state.traits.import != import || has_new_roas && import.uses_roas();
         state.traits.import = import;
         state.traits.export = export;
         if rejudges {
@@ -174,7 +175,7 @@ impl Store {
 
     /// Replaces the authorised origins. Returns whether they differ from those before.
     pub(super) fn set_roas(&mut self, roas: Arc<Roas>) -> bool {
-        let is_new = *self.roas != *roas;
+        let is_new = self.roas != roas;
         self.roas = roas;
         is_new
     }

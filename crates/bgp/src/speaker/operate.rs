@@ -2,10 +2,11 @@
 //!
 //! Implements parts of RFC 4271, section 8.1.2.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use base::Instant;
+use hashbrown::HashMap;
 use wire::bgp::{Families, FamilyId, Refresh, RouteRefresh};
 
 use super::Speaker;
@@ -200,8 +201,10 @@ impl Speaker {
         self.limits = config.limits;
         let mut policies = Vec::new();
         let olds: Vec<u32> = self.peers.iter().map(|(index, _)| index).collect();
+        let news = config.peers.iter().map(|new| (new.remote, new));
+        let news: HashMap<IpAddr, &PeerConfig> = news.collect();
         for index in olds {
-            match self.fate(index, &config) {
+            match self.fate(index, &news, &config.dynamic) {
                 Fate::Stays(settings)
                     if !(ends_all || ends_internal && self.is_internal(index)) =>
                 {
@@ -218,6 +221,7 @@ impl Speaker {
                 }
             }
         }
+        drop(news);
         let cluster_id = config.cluster_id.map(Ipv4Addr::to_bits);
         self.rib
             .set_identity(config.asn, config.router_id.to_bits(), cluster_id);
@@ -260,11 +264,16 @@ impl Speaker {
     }
 
     /// What a new configuration means for a peer.
-    fn fate(&self, index: u32, config: &SpeakerConfig) -> Fate {
+    fn fate(
+        &self,
+        index: u32,
+        peers: &HashMap<IpAddr, &PeerConfig>,
+        dynamic: &[DynamicConfig],
+    ) -> Fate {
         let Some(peer) = self.peers.get(index) else {
             return Fate::Goes;
         };
-        let new = config.peers.iter().find(|new| new.remote == peer.remote);
+        let new = peers.get(&peer.remote).copied();
         match (new, peer.origin) {
             (Some(new), Origin::Configured) if peer.goes_on_under(new) => {
                 Fate::Stays(new.settings.clone())
@@ -278,7 +287,7 @@ impl Speaker {
                 let same = |new: &&DynamicConfig| {
                     new.prefix == old.config.prefix && new.remote_asn == old.config.remote_asn
                 };
-                match config.dynamic.iter().find(same) {
+                match dynamic.iter().find(same) {
                     Some(new) if peer.is_alike(&new.settings) => Fate::Stays(new.settings.clone()),
                     Some(_) => Fate::Changes,
                     None => Fate::Goes,

@@ -58,8 +58,8 @@ pub struct UsersFile {
 pub struct FiltersFile {
     /// The path of the file.
     pub path: PathBuf,
-    /// Its text.
-    pub text: Arc<str>,
+    /// Its filters, compiled.
+    pub set: Arc<FilterSet>,
 }
 
 /// The credentials and settings of client sessions, which the daemon opens itself.
@@ -97,7 +97,7 @@ pub(super) fn read(
     let own = ppp(root, notes, &mut edge);
     let pools = pools(root, notes, own);
     let (filters, set) = filters(root, path, notes, &mut edge);
-    let users = users(root, path, notes, known(&pools, set.as_ref()));
+    let users = users(root, path, notes, known(&pools, set.as_deref()));
     let radius = radius::read(root, path, notes, host_name);
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
@@ -399,9 +399,9 @@ fn filters(
     path: &Path,
     notes: &Notes<'_>,
     edge: &mut edge::Config,
-) -> (Option<FiltersFile>, Option<FilterSet>) {
+) -> (Option<FiltersFile>, Option<Arc<FilterSet>>) {
     if !root.contains_key("filter") {
-        return (None, Some(FilterSet::default()));
+        return (None, Some(Arc::default()));
     }
     let mut section = Section::open(root, "filter", notes);
     section.require("file", "give the rules' file: file = \"filters.txt\"");
@@ -412,8 +412,8 @@ fn filters(
         let read = settings::text_of(&path).map_err(|faults| faults.lines());
         let read = read.and_then(|text| {
             section.content("file", text.as_bytes());
-            let set = parse_filters(&path, &text, &FilterSet::default())?;
-            Ok((path, text, set))
+            let set = parse_filters(&path, &text)?;
+            Ok((path, set))
         });
         let note = |faults: Vec<String>| {
             for fault in faults {
@@ -422,7 +422,7 @@ fn filters(
         };
         read.map_err(note).ok()
     });
-    let Some((path, text, set)) = read else {
+    let Some((path, set)) = read else {
         section.finish();
         return (None, None);
     };
@@ -434,24 +434,24 @@ fn filters(
         edge.filter = Some(name.value.into());
     }
     section.finish();
-    let text = text.into();
-    (Some(FiltersFile { path, text }), Some(set))
+    let set = Arc::new(set);
+    let file = FiltersFile {
+        path,
+        set: Arc::clone(&set),
+    };
+    (Some(file), Some(set))
 }
 
 fn section_at(root: &DeTable<'_>, name: &str) -> usize {
     root.get(name).map_or(0, |value| value.span().start)
 }
 
-/// The filters of a text. Filters that remain keep their positions in `before`.
+/// The filters of a text.
 ///
 /// # Errors
 /// One line for each fault: file, line, column, word, what is wrong and what would be right.
-pub fn parse_filters(
-    path: &Path,
-    text: &str,
-    before: &FilterSet,
-) -> Result<FilterSet, Vec<String>> {
-    let read = before.reload(text, &crate::config::names());
+pub fn parse_filters(path: &Path, text: &str) -> Result<FilterSet, Vec<String>> {
+    let read = FilterSet::parse(text, &crate::config::names());
     read.map(|(set, _)| set).map_err(|remarks| {
         let line = |fault: &filter::Remark| format!("{}:{fault}", path.display());
         remarks.faults.iter().map(line).collect()

@@ -197,7 +197,7 @@ impl Context<'_> {
             Do::ShowEventCpu(_) => show(What::Cpu),
             Do::ShowEventShards(_) => show(What::Shards),
             Do::ServerStats(_) => show(What::Server { clients }),
-            Do::Reload(asked) => self.reload(asked).map(Some),
+            Do::Reload(asked) => self.reload(id, asked),
             Do::Confirm(_) => self.confirm(id),
         }
     }

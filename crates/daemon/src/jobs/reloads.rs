@@ -3,7 +3,7 @@
 
 use base::Duration;
 
-use super::{Context, Work};
+use super::{Context, Job, Work};
 use crate::reload::{self, Report};
 use control::reply::{self, Code, Refusal};
 use control::request::Reload;
@@ -17,9 +17,18 @@ pub(super) struct Reloaded {
     written: usize,
 }
 
+impl Job {
+    /// The rest of a reload whose configuration was applied: its rows.
+    pub(crate) fn reloaded(id: u64, report: Report) -> Self {
+        let rows = Reloaded { report, written: 0 };
+        let what = Work::Reloaded(Box::new(rows));
+        Self { id, what }
+    }
+}
+
 impl Context<'_> {
-    /// Reads the configuration again.
-    pub(super) fn reload(&mut self, asked: Reload) -> Result<Work, Refusal> {
+    /// Starts to read the configuration again. The client's other requests go on meanwhile.
+    pub(super) fn reload(&mut self, id: u64, asked: Reload) -> Result<Option<Work>, Refusal> {
         let timeout = match asked.timeout_s {
             None => None,
             Some(seconds) if (1.0..=TIMEOUT_S_MAX).contains(&seconds) => {
@@ -30,9 +39,9 @@ impl Context<'_> {
                 return Err(Refusal::new(Code::BadRequest, message));
             }
         };
-        let report = reload::on_request(self.core, timeout)?;
-        let written = 0;
-        Ok(Work::Reloaded(Box::new(Reloaded { report, written })))
+        reload::on_request(self.core, (self.key, id), timeout)?;
+        self.client.wait();
+        Ok(None)
     }
 
     /// Keeps what a reload applied.

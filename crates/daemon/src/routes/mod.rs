@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
 use bgp::rib::LocalRoute;
-use bgp::{Event, Speaker};
+use bgp::{Event, Speaker, SpeakerConfig};
 use peering::{Buffers, Counts, Peering};
 use reactor::netlink::Notice;
 use reactor::{HandlerId, Reactor, Ready, Token};
@@ -177,12 +177,18 @@ impl BgpService {
         }
     }
 
-    /// Applies another configuration. Sessions whose settings are unchanged stay up.
-    pub(super) fn reload(&mut self, bgp: &Bgp, pools: Vec<Prefix>, now: Instant) {
+    /// Applies another configuration, whose speaker was prepared elsewhere. Sessions whose settings are unchanged stay up.
+    pub(super) fn reload(
+        &mut self,
+        bgp: &Bgp,
+        speaker: SpeakerConfig,
+        pools: Vec<Prefix>,
+        now: Instant,
+    ) {
         if let Err(error) = self.peering.set_signatures(bgp.signatures()) {
             tracing::error!(%error, "bgp: cannot set the keys of TCP signatures");
         }
-        let reload = self.speaker.reload(bgp.speaker.clone(), now);
+        let reload = self.speaker.reload(speaker, now);
         self.preserves = bgp.preserves();
         self.announce(&bgp.announce, pools);
         self.has_work = true;

@@ -51,7 +51,7 @@ pub use account::{Account, Entry};
 pub use dial::Dial;
 use networks::Waiting;
 use parting::Parting;
-pub use paths::FiltersMut;
+pub use paths::{FilterChange, FiltersMut};
 use reconfigure::Retiming;
 use tap::Tap;
 pub use tap::{TAPPED_MAX, TAPS_MAX};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use filter::FilterSet;
+use filter::{Carry, FilterSet, Hits};
 
 use crate::access::{Access, Served};
 use crate::counters::Discard;
@@ -17,13 +17,48 @@ pub struct FiltersMut<'a, A: Access = Served>(&'a mut Edge<A>);
 impl<A: Access> FiltersMut<'_, A> {
     /// Replaces the set of filters. Lines that stay keep their counters.
     pub fn replace(&mut self, set: FilterSet) {
-        let hits = self.0.path.filters.carried(&set);
-        self.0.change(Step::Filters(Arc::new(set), hits));
+        let filters = &self.0.path.filters;
+        let change = FilterChange::new(set, filters.set(), filters.paths());
+        self.apply(change);
+    }
+
+    /// Replaces the set of filters by one that was prepared elsewhere. Only counters are copied here. Returns the set
+    /// before, whose memory takes a while to free.
+    pub fn apply(&mut self, change: FilterChange) -> Arc<FilterSet> {
+        let FilterChange { set, hits, carry } = change;
+        let filters = &self.0.path.filters;
+        let before = Arc::clone(filters.set());
+        // The first path continues from the sum of all.
+        if let Some(first) = hits.first() {
+            filters.all_hits().for_each(|old| old.carry(&carry, first));
+        }
+        self.0.change(Step::Filters(set, hits));
+        before
     }
 
     /// Sets whether logged packets are queued for [`Edge::poll_logged`].
     pub fn set_logs(&mut self, logs: bool) {
         self.0.change(Step::Logs(logs));
+    }
+}
+
+/// A set of filters that is ready to replace another. Any thread can make it.
+#[derive(Debug)]
+pub struct FilterChange {
+    set: Arc<FilterSet>,
+    hits: Arc<[Hits]>,
+    carry: Carry,
+}
+
+impl FilterChange {
+    /// Prepares `set`, which came from [`FilterSet::after`], for an edge of so many paths whose set is `before`.
+    #[must_use]
+    pub fn new(set: FilterSet, before: &FilterSet, paths: usize) -> Self {
+        Self {
+            carry: Carry::new(before, &set),
+            hits: (0..paths).map(|_| Hits::new(&set)).collect(),
+            set: Arc::new(set),
+        }
     }
 }
 

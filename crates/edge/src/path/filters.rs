@@ -65,7 +65,7 @@ impl Filters {
 
     /// The set.
     #[must_use]
-    pub fn set(&self) -> &FilterSet {
+    pub fn set(&self) -> &Arc<FilterSet> {
         &self.set
     }
 
@@ -75,13 +75,15 @@ impl Filters {
         self.hits.iter().map(|hits| hits.of(filter, rule)).sum()
     }
 
-    /// The hits so far of lines that are also in another set. The first path continues from them.
-    pub(crate) fn carried(&self, set: &FilterSet) -> Arc<[Hits]> {
-        let mut so_far = Hits::new(&self.set);
-        self.hits.iter().for_each(|hits| so_far.add(hits));
-        let carried = so_far.carried(&self.set, set);
-        let others = (1..self.hits.len()).map(|_| Hits::new(set));
-        core::iter::once(carried).chain(others).collect()
+    /// Number of paths, each with hits of its own.
+    #[must_use]
+    pub fn paths(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// The hits of each path.
+    pub(crate) fn all_hits(&self) -> impl Iterator<Item = &Hits> {
+        self.hits.iter()
     }
 
     pub(super) fn set_to(&mut self, set: Arc<FilterSet>, hits: Arc<[Hits]>) {

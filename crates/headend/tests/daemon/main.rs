@@ -5,6 +5,7 @@ mod faults;
 mod lifecycle;
 mod pages;
 mod reload;
+mod reload_apart;
 mod routes;
 mod subscribers;
 mod support;
