@@ -10,6 +10,7 @@
 //! Left out: IPv4 options, IPv6 extension headers, UDP without checksum, packets in tunnels. They pass as they are.
 
 mod lane;
+mod lanes;
 mod packet;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ mod tests;
 use wire::virtio;
 
 use lane::Lane;
+use lanes::{LANES_MAX, Lanes};
 use packet::{Addresses, Candidate};
 
 /// Bytes of the largest IP packet: IPv6's header and its longest payload.
@@ -25,7 +27,7 @@ pub const PACKET_MAX: usize = 40 + 65_535;
 /// How to join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Flows held at a time, 1 to 64; each uses up to 64 KiB.
+    /// Flows held at a time, 1 to 64; each uses up to 64 KiB, from its first packet on.
     pub lanes: usize,
     /// Joins UDP too, which needs Linux 6.2 (`TUN_F_USO4`).
     pub udp: bool,
@@ -34,7 +36,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            lanes: 8,
+            lanes: LANES_MAX,
             udp: true,
         }
     }
@@ -60,27 +62,20 @@ pub struct JoinStats {
 /// Packets of one flow keep their order; packets of different flows may overtake each other.
 #[derive(Debug)]
 pub struct Joiner {
-    lanes: Vec<Lane>,
+    lanes: Lanes,
     /// Buffer for a packet that is not held.
     alone: Lane,
-    /// The lane to emit next when all are in use.
-    victim: usize,
-    /// Lanes from here on are empty.
-    used: usize,
     udp: bool,
     stats: JoinStats,
 }
 
 impl Joiner {
-    /// An empty joiner. It allocates nothing later.
+    /// An empty joiner. Its buffers are allocated when they are first needed, and kept.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let lanes = options.lanes.clamp(1, 64);
         Self {
-            lanes: (0..lanes).map(|_| Lane::new()).collect(),
+            lanes: Lanes::new(options.lanes),
             alone: Lane::new(),
-            victim: 0,
-            used: 0,
             udp: options.udp,
             stats: JoinStats::default(),
         }
@@ -104,7 +99,9 @@ impl Joiner {
             Some(candidate) => self.candidate(packet, &candidate, emit),
             None => {
                 if let Some(addresses) = Addresses::read(packet) {
-                    self.flush_where(|lane| lane.flow().addresses == addresses, emit);
+                    while let Some(at) = self.lanes.find_between(addresses) {
+                        self.release(at, emit);
+                    }
                 }
                 self.pass(packet, emit);
             }
@@ -113,17 +110,13 @@ impl Joiner {
 
     /// Emits all packets held.
     pub fn flush(&mut self, emit: &mut impl FnMut(&[u8])) {
-        for lane in &mut self.lanes[..self.used] {
-            emit_lane(lane, &mut self.stats, emit);
-        }
-        self.used = 0;
+        let Self { lanes, stats, .. } = self;
+        lanes.drain(|lane| emit_lane(lane, stats, emit));
     }
 
     fn candidate(&mut self, packet: &[u8], candidate: &Candidate, emit: &mut impl FnMut(&[u8])) {
-        let held = &mut self.lanes[..self.used];
-        let found = held.iter().position(|lane| *lane.flow() == candidate.flow);
-        if let Some(at) = found {
-            let lane = &mut self.lanes[at];
+        if let Some(at) = self.lanes.find(&candidate.flow) {
+            let lane = self.lanes.at(at);
             if lane.is_continued_by(packet, candidate) {
                 if lane.is_right() && packet::is_right(packet, candidate) {
                     lane.append(packet, candidate);
@@ -147,33 +140,18 @@ impl Joiner {
             // No packet can follow it.
             return self.pass(packet, emit);
         }
-        let at = if self.used < self.lanes.len() {
-            self.used += 1;
-            self.used - 1
-        } else {
-            self.victim = (self.victim + 1) % self.lanes.len();
-            emit_lane(&mut self.lanes[self.victim], &mut self.stats, emit);
-            self.victim
-        };
-        self.lanes[at].begin(packet, candidate);
+        let at = self.lanes.choose();
+        if self.lanes.is_used(at) {
+            self.release(at, emit);
+        }
+        self.lanes.at(at).begin(packet, candidate);
+        self.lanes.enter(at);
     }
 
     /// Emits the packet of a lane and frees the lane.
     fn release(&mut self, at: usize, emit: &mut impl FnMut(&[u8])) {
-        emit_lane(&mut self.lanes[at], &mut self.stats, emit);
-        self.used -= 1;
-        self.lanes.swap(at, self.used);
-    }
-
-    fn flush_where(&mut self, is_meant: impl Fn(&Lane) -> bool, emit: &mut impl FnMut(&[u8])) {
-        let mut at = 0;
-        while at < self.used {
-            if is_meant(&self.lanes[at]) {
-                self.release(at, emit);
-            } else {
-                at += 1;
-            }
-        }
+        self.lanes.leave(at);
+        emit_lane(self.lanes.at(at), &mut self.stats, emit);
     }
 
     /// Emits a packet unchanged.

@@ -37,7 +37,7 @@ pub(super) struct Lane {
     is_ended: bool,
     /// Octets used of `buffer`.
     length: usize,
-    /// The header for the device, and the packet.
+    /// The header for the device, and the packet. Empty before the first packet.
     buffer: Box<[u8]>,
 }
 
@@ -55,7 +55,7 @@ impl Lane {
             is_verified: false,
             is_ended: false,
             length: 0,
-            buffer: vec![0; FRONT + PACKET_MAX].into_boxed_slice(),
+            buffer: Box::default(),
         }
     }
 
@@ -86,7 +86,16 @@ impl Lane {
         self.is_ended = candidate.ends;
         self.next_sequence = sequence(packet, candidate).wrapping_add(self.size as u32);
         self.length = FRONT + packet.len();
+        self.make_room();
         self.buffer[FRONT..self.length].copy_from_slice(packet);
+    }
+
+    /// Allocates the buffer once.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; FRONT + PACKET_MAX].into_boxed_slice();
+        }
     }
 
     /// Whether the first packet's checksums are right. Those of the others were verified before.
@@ -223,6 +232,7 @@ impl Lane {
     #[inline]
     pub(super) fn alone(&mut self, packet: &[u8]) -> &[u8] {
         let end = FRONT + packet.len();
+        self.make_room();
         self.buffer[FRONT..end].copy_from_slice(packet);
         &self.buffer[..end]
     }

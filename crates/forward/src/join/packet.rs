@@ -30,6 +30,15 @@ impl Addresses {
         }
     }
 
+    /// A hash whose upper bits are well mixed.
+    #[inline]
+    pub(super) fn hash(self) -> u64 {
+        let fold = |address: u128| address as u64 ^ (address >> 64) as u64;
+        let both = fold(self.source).rotate_left(29) ^ fold(self.destination);
+        // The golden ratio spreads neighbouring addresses.
+        both.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
     #[inline]
     fn v4(head: &[u8; 20]) -> Self {
         let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|n| head[at + n]));

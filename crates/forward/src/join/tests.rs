@@ -386,3 +386,49 @@ fn fragments_flush_what_the_same_sender_has_and_what_is_too_long_is_dropped() {
     let stats = joiner.stats();
     assert_eq!((stats.packets, stats.emitted, stats.too_long), (4, 3, 1));
 }
+
+/// Packets of many flows in turn, `rounds` of each.
+fn alternating(flows: u16, rounds: usize) -> Vec<Vec<u8>> {
+    let runs: Vec<Vec<Vec<u8>>> = (0..flows)
+        .map(|flow| {
+            let plan = Plan {
+                port: 1000 + flow,
+                is_v6: flow % 3 == 0,
+                is_tcp: flow % 2 == 0,
+                ..PLAIN
+            };
+            plan.run(rounds, plan.payload)
+        })
+        .collect();
+    (0..rounds)
+        .flat_map(|round| runs.iter().map(move |run| run[round].clone()))
+        .collect()
+}
+
+#[test]
+fn packets_of_64_flows_in_turn_become_one_packet_for_each_flow() {
+    let mut joiner = Joiner::new(Options::default());
+    // Twice, because the lanes are used again after a flush.
+    for _ in 0..2 {
+        let packets = alternating(64, 4);
+        let emitted = join(&mut joiner, &packets);
+        assert_eq!(emitted.len(), 64);
+        let (mut all, mut sorted) = (cut(&emitted), packets);
+        all.sort();
+        sorted.sort();
+        assert_eq!(all, sorted);
+    }
+}
+
+#[test]
+fn a_flow_more_than_there_are_lanes_puts_out_one_and_loses_nothing() {
+    let lanes = 5;
+    let mut joiner = Joiner::new(Options { lanes, udp: true });
+    let packets = alternating(6, 3);
+    let (mut all, mut sorted) = (cut(&join(&mut joiner, &packets)), packets);
+    all.sort();
+    sorted.sort();
+    assert_eq!(all, sorted);
+    let stats = joiner.stats();
+    assert_eq!((stats.packets, stats.bad_checksum), (18, 0));
+}
