@@ -91,6 +91,9 @@ enum Verb {
     /// A rate between two interfaces, which `qos` measures
     #[command(hide = true)]
     QosChild(qos::between::RateBetweenArgs),
+    /// Forwarding between two interfaces, which `qos` measures
+    #[command(hide = true)]
+    QosPassChild(qos::PassChildArgs),
     /// Cost of packets and connections for `headend trace`, next to bare loops and other analysers
     Trace(trace::TraceArgs),
     /// A bare loop that `trace` measures, or a program that it runs
@@ -149,6 +152,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         Verb::Segments(args) => segments::run(args),
         Verb::Qos(args) => qos::run(args),
         Verb::QosChild(args) => qos::between::run(args),
+        Verb::QosPassChild(args) => qos::run_pass(args),
         Verb::Trace(args) => trace::run(args),
         Verb::TraceChild(args) => trace::child::run(args),
         Verb::Captures(args) => captures::run(args),

@@ -72,6 +72,20 @@ fn each_rate_is_met_in_virtual_time_and_what_it_is_due_to_is_said_of_all() {
 }
 
 #[test]
+fn forwarding_is_measured_beside_the_kernel_s_bridge_and_a_bare_loop() {
+    let words = ["--quick", "--json", "--only", "forward"];
+    let report = report(&directory("forward"), &words);
+    assert_eq!(rows(&report, 0).len(), 3 * 5 + 4 + 3, "loads and movers");
+    for row in rows(&report, 0) {
+        let cells = &row["cells"];
+        let why = cells[9].as_str().unwrap_or_default();
+        let is_measured = cells[3].as_f64().is_some();
+        assert_eq!(is_measured, !why.starts_with("not measured: "), "{row}");
+        assert_eq!(row["floor"] == true, cells[1] == "floor");
+    }
+}
+
+#[test]
 fn every_packet_of_the_streams_is_accounted_for_beside_its_floor() {
     let report = report(&directory("late"), &["--quick", "--json", "--only", "late"]);
     assert_eq!(rows(&report, 0).len(), 5 * 2, "cases, with a floor each");

@@ -7,19 +7,23 @@
 //! | `classify` | reading of keys, map and hash |
 //! | `queues` | enqueue and dequeue, each discipline alone and in trees |
 //! | `rate` | a shaped rate, in virtual time and in real time |
+//! | `pass` | forwarding between two interfaces, beside the kernel's bridge |
 //! | `late` | how late pings leave |
 //! | `page` | the page of ten million pings |
 //! | `scheduled` | scheduler statistics and busy cores |
+//! | `wires` | a sender and two wires, each end in a namespace |
 //! | `tables` | tables and chart of packets and pages |
 
 mod classify;
 mod late;
 mod packets;
 mod page;
+mod pass;
 mod queues;
 mod rate;
 mod scheduled;
 mod tables;
+mod wires;
 
 use std::process::ExitCode;
 
@@ -29,6 +33,7 @@ use lab::plot::number::grouped;
 use lab::report::{CoreWitness, MachineInfo, Report};
 use reactor::clock;
 
+pub(super) use pass::{PassChildArgs, run as run_pass};
 pub(super) use rate::between;
 
 use super::Out;
@@ -62,6 +67,8 @@ enum Part {
     Queues,
     /// Shaped rates
     Rates,
+    /// Forwarding between two interfaces
+    Forward,
     /// Lateness of pings
     Late,
     /// The page of ten million pings
@@ -78,6 +85,8 @@ struct Config {
     ring: usize,
     /// How long a rate is measured.
     span: Duration,
+    /// How long forwarding is measured.
+    span_forward: Duration,
     /// Packets of each stream of pings.
     packets: u32,
     /// Number of pings on the page.
@@ -93,6 +102,7 @@ impl Config {
                 repeat: Duration::ZERO,
                 ring: 4_096,
                 span: Duration::from_millis(500),
+                span_forward: Duration::from_millis(100),
                 packets: 30,
                 pings: 100_000,
             };
@@ -102,6 +112,7 @@ impl Config {
             repeat: Duration::from_millis(50),
             ring: 131_072,
             span: Duration::from_secs(3),
+            span_forward: Duration::from_secs(1),
             packets: 250,
             pings: 10_000_000,
         }
@@ -146,6 +157,10 @@ pub(super) fn run(args: &QosArgs) -> Result<ExitCode> {
     if has(Part::Rates) {
         tables.push(rate::table(&config, told)?);
         method.extend(of_rates(&config));
+    }
+    if has(Part::Forward) {
+        tables.push(pass::table(&config, told)?);
+        method.push(of_forwarding(&config));
     }
     if has(Part::Late) {
         let (table, permitted) = late::table(&config, told)?;
@@ -200,6 +215,13 @@ fn of_rates(config: &Config) -> [String; 2] {
             "Rates between two interfaces: the forwarding engine runs between veth interfaces, as a separate process. The sender offers a quarter more than the rate, in frames of 1,514 bytes (264 at the lowest rate) of 64 flows. The rate is the kernel's count at the far side of what arrives in {seconds} s. The scheduler counts how long the thread that holds the queue waited: it was ready, and other threads had its core. A missed rate is the sender's if less was offered, and other programs' if the thread waited for at least half of the missing time. Otherwise a missed rate is the shaper's."
         ),
     ]
+}
+
+fn of_forwarding(config: &Config) -> String {
+    format!(
+        "Forwarding: a sender on one core sends as fast as it can to one veth interface; another thread on the other core forwards to a second one, and the kernel counts at the far side for {} s. The thread's processor time includes the kernel's delivery to the far interface, as a veth interface delivers in the time of who sends. The kernel's bridge works in the sender's time: its cost is the time of the sender's core per packet, less that of the sender alone. The floor receives and sends without looking at frames. TCP is one connection; both of its ends are on the sender's core.",
+        config.span_forward.as_secs_f64()
+    )
 }
 
 fn of_lateness(config: &Config) -> String {

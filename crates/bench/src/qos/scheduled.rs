@@ -13,6 +13,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// The scheduler's counters of a thread (proc(5): `schedstat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Account {
+    /// Time in which it ran.
+    ran: Duration,
     /// Time in which it was ready to run while other threads had the core.
     waited: Duration,
 }
@@ -30,10 +32,17 @@ impl Account {
 
     /// Reads nanoseconds run, nanoseconds waited and slices.
     fn parse(text: &str) -> Option<Self> {
-        let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        let mut numbers = text.split_ascii_whitespace().map_while(|n| n.parse().ok());
+        let (ran, waited) = (numbers.next()?, numbers.next()?);
         Some(Self {
+            ran: Duration::from_nanos(ran),
             waited: Duration::from_nanos(waited),
         })
+    }
+
+    /// How long it ran since it was started.
+    pub(super) fn ran(self) -> Duration {
+        self.ran
     }
 
     /// How long it waited for a core since it was started.
@@ -49,6 +58,16 @@ impl Account {
                 .saturating_sub(before.waited.as_nanos()),
         )
     }
+}
+
+/// The directory in `/proc` of the kernel's thread that does a core's deferred work for interfaces.
+pub(super) fn softirqd(core: usize) -> Option<String> {
+    let name = format!("ksoftirqd/{core}");
+    fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+        let directory = entry.path().to_str()?.to_owned();
+        let comm = fs::read_to_string(format!("{directory}/comm")).ok()?;
+        (comm.trim_end() == name).then_some(directory)
+    })
 }
 
 /// The cores that this thread may use.
@@ -110,6 +129,7 @@ mod tests {
     fn the_account_is_the_second_number() {
         let of = |text| Account::parse(text);
         let (before, after) = (of("5 1000 2\n").unwrap(), of("9 4500 3\n").unwrap());
+        assert_eq!(before.ran(), Duration::from_nanos(5));
         assert_eq!(after.waited_since(before), Duration::from_nanos(3_500));
         assert_eq!(before.waited_since(after), Duration::ZERO);
         assert_eq!((of("5\n"), of(""), of("a b c")), (None, None, None));

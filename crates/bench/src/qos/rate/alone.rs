@@ -15,7 +15,7 @@ use super::Kept;
 
 /// The discipline that shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shaper {
+pub(in super::super) enum Shaper {
     Htb,
     Tbf,
 }
@@ -68,7 +68,7 @@ impl Time {
 }
 
 /// One rate, with fair queueing below it.
-pub(super) fn spec(shaper: Shaper, rate_bps: u64) -> Spec {
+pub(in super::super) fn spec(shaper: Shaper, rate_bps: u64) -> Spec {
     let burst = burst_of(rate_bps, 1514);
     let fair = Spec::Fair(qos::fair::Options::default());
     if shaper == Shaper::Tbf {

@@ -14,23 +14,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use base::{Duration, Instant};
+use base::Duration;
 use qos::tree::Overhead;
-use reactor::clock;
-use reactor::namespace::{Namespace, root_command, veth};
-use reactor::port::{BATCH, Frames, Port, PortOptions};
+use reactor::namespace::{Namespace, root_command};
 use rustix::thread::gettid;
 use shaper::{Control, Direction, Engine, Snapshot};
 
 use super::super::scheduled::{Account, cores, stay_on};
+use super::super::wires::{Count, ETHERNET, Sender, Wires, open};
 use super::Kept;
 use super::alone::{Shaper, spec};
-
-/// Number of flows of the sender.
-const FLOWS: u16 = 64;
-
-/// Size of Ethernet's header in bytes, which does not count here.
-const ETHERNET: u64 = 14;
 
 /// Time until the burst is over and the queue is full.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -78,71 +71,31 @@ fn frame_length(rate_bps: u64) -> usize {
     if rate_bps < 10_000_000 { 264 } else { 1_514 }
 }
 
-/// Namespaces of the sender, the engine and the far interface.
-struct Wires {
-    near: Namespace,
-    middle: Namespace,
-    far: Namespace,
-}
-
-impl Wires {
-    fn new() -> Result<Self> {
-        let wires = Self {
-            near: Namespace::new()?,
-            middle: Namespace::new()?,
-            far: Namespace::new()?,
-        };
-        let Self { near, middle, far } = &wires;
-        for namespace in [near, middle, far] {
-            // Without IPv6 the kernel sends no packets of its own. A kernel that lacks IPv6 sends
-            // none anyway.
-            let _ = namespace.set("ipv6/conf/default/disable_ipv6", "1");
-        }
-        veth((near, "eth0"), (middle, "left"))?;
-        veth((far, "eth0"), (middle, "right"))?;
-        let ends = [
-            (near, "eth0"),
-            (middle, "left"),
-            (middle, "right"),
-            (far, "eth0"),
-        ];
-        for (namespace, name) in ends {
-            namespace.netlink()?.set_up(name, true)?;
-        }
-        for (namespace, name) in ends {
-            let patience = Duration::from_secs(5);
-            namespace.netlink()?.wait_until_running(name, patience)?;
-        }
-        Ok(wires)
-    }
-
-    fn engine(&self, rate_bps: u64) -> Result<Engine> {
-        let direction = Direction {
-            spec: spec(Shaper::Htb, rate_bps),
-            overhead: Overhead::default(),
-            delay: Duration::ZERO,
-            packets_max: 20_000,
-            seed: 1,
-        };
-        let [left, right] = ["left", "right"].map(|name| open(&self.middle, name));
-        Ok(Engine::new(left?, right?, &direction, &direction)?)
-    }
-}
-
-fn open(namespace: &Namespace, name: &str) -> Result<Port> {
-    let options = PortOptions {
-        recv_buffer_bytes: Some(16 << 20),
-        bypass_queue: true,
-        ..PortOptions::default()
+/// The engine between `left` and `right`.
+fn engine(wires: &Wires, rate_bps: u64) -> Result<Engine> {
+    let direction = Direction {
+        spec: spec(Shaper::Htb, rate_bps),
+        overhead: Overhead::default(),
+        delay: Duration::ZERO,
+        packets_max: 20_000,
+        seed: 1,
     };
-    Ok(namespace.run(|| Port::open(name, &options))??)
+    let [left, right] = ["left", "right"].map(|name| open(&wires.middle, name));
+    Ok(Engine::new(left?, right?, &direction, &direction)?)
+}
+
+/// Frames a second that offer a quarter more than the rate.
+fn offered(rate_bps: u64) -> u64 {
+    let bits = (frame_length(rate_bps) as u64 - ETHERNET) * 8;
+    ((rate_bps + rate_bps / 4) / bits).max(1)
 }
 
 fn between(rate_bps: u64, span: Duration) -> Result<Kept> {
     let wires = Wires::new()?;
-    let mut engine = wires.engine(rate_bps)?;
+    let mut engine = engine(&wires, rate_bps)?;
     let control = engine.control();
-    let sender = Sender::new(open(&wires.near, "eth0")?, rate_bps);
+    let port = open(&wires.near, "eth0")?;
+    let sender = Sender::new(port, frame_length(rate_bps), Some(offered(rate_bps)));
     let cores = cores();
     let (core_engine, core_sender) = (cores.last().copied(), cores.first().copied());
     let stop = Arc::new(AtomicBool::new(false));
@@ -182,7 +135,7 @@ fn between(rate_bps: u64, span: Duration) -> Result<Kept> {
 struct Look {
     account: Option<Account>,
     engine: Snapshot,
-    arrived: Arrived,
+    arrived: Count,
 }
 
 impl Look {
@@ -190,7 +143,7 @@ impl Look {
         Ok(Self {
             account: Account::of(thread),
             engine: control.snapshot()?,
-            arrived: far.run(arrived)??,
+            arrived: Count::of(far, "eth0")?,
         })
     }
 
@@ -212,114 +165,5 @@ impl Look {
             absent: None,
             missed,
         }
-    }
-}
-
-/// Counters of the far interface.
-struct Arrived {
-    at: Instant,
-    /// Of IP packets.
-    octets: u64,
-}
-
-fn arrived() -> Result<Arrived> {
-    let text = std::fs::read_to_string("/proc/thread-self/net/dev")?;
-    let at = clock::now();
-    let octets = octets_of("eth0", &text).context("no eth0 in /proc/net/dev")?;
-    Ok(Arrived { at, octets })
-}
-
-/// Bytes received by an interface, without Ethernet's headers (proc(5): `net/dev`).
-fn octets_of(name: &str, text: &str) -> Option<u64> {
-    let line = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
-    let mut numbers = line
-        .split_ascii_whitespace()
-        .map_while(|n| n.parse::<u64>().ok());
-    let (octets, packets) = (numbers.next()?, numbers.next()?);
-    octets.checked_sub(packets * ETHERNET)
-}
-
-/// Sends frames of several flows in turn, at a rate.
-struct Sender {
-    port: Port,
-    frames: Frames,
-    handles: Vec<u32>,
-    each_second: u64,
-}
-
-impl Sender {
-    fn new(port: Port, rate_bps: u64) -> Self {
-        let length = frame_length(rate_bps);
-        let bits = (length as u64 - ETHERNET) * 8;
-        let mut frames = Frames::new(u32::from(FLOWS), 1_500);
-        let mut handles = Vec::new();
-        while let Some(handle) = frames.take() {
-            let frame = frame(length, handles.len() as u16);
-            frames.fill(handle, |room| {
-                room[..length].copy_from_slice(&frame);
-                length
-            });
-            handles.push(handle);
-        }
-        Self {
-            port,
-            frames,
-            handles,
-            each_second: ((rate_bps + rate_bps / 4) / bits).max(1),
-        }
-    }
-
-    fn run(mut self, stop: &AtomicBool) -> Result<()> {
-        let begin = clock::now();
-        let mut next = 0;
-        while !stop.load(Ordering::Relaxed) {
-            let span = u128::from(clock::now().since(begin).as_nanos());
-            let due = (span * u128::from(self.each_second) / 1_000_000_000) as u64;
-            let batch = due.saturating_sub(self.port.stats().sent).min(BATCH as u64) as usize;
-            if batch == 0 {
-                std::thread::sleep(std::time::Duration::from_micros(100));
-                continue;
-            }
-            let end = self.handles.len().min(next + batch);
-            let sent = self.port.send(&self.frames, &self.handles[next..end])?;
-            next = (next + sent) % self.handles.len();
-        }
-        Ok(())
-    }
-}
-
-/// A UDP datagram of a flow, in a frame of `length` octets.
-fn frame(length: usize, flow: u16) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
-    frame.extend(((length - 14) as u16).to_be_bytes());
-    frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
-    frame.extend((4_000 + flow).to_be_bytes());
-    frame.extend([0x13, 0x88]);
-    frame.extend(((length - 34) as u16).to_be_bytes());
-    frame.resize(length, 0);
-    frame
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use wire::flow::Keys;
-
-    #[test]
-    fn octets_are_counted_without_ethernet_s_headers() {
-        let text =
-            "Inter-|   Receive\n face |bytes    packets errs\n    lo:  9 9 0\n  eth0: 3028 2 0 0\n";
-        assert_eq!(octets_of("eth0", text), Some(3_000));
-        assert_eq!(octets_of("eth", text), None);
-        assert_eq!(octets_of("eth0", "eth0: many\n"), None);
-    }
-
-    #[test]
-    fn each_frame_is_of_a_flow_of_its_own() {
-        let keys = |flow| Keys::read_frame(&frame(264, flow));
-        assert_ne!(keys(1), keys(2));
-        assert_eq!(keys(1).innermost().source_port, 4_001);
     }
 }

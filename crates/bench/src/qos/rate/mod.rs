@@ -14,7 +14,8 @@ use lab::report::{Cell, Table};
 use serde::{Deserialize, Serialize};
 
 use super::Config;
-use alone::{Shaper, Time};
+use alone::Time;
+pub(super) use alone::{Shaper, spec};
 
 /// The rates that are shaped, in bits per second.
 const RATES: [u64; 3] = [1_000_000, 32_000_000, 1_000_000_000];
