@@ -192,6 +192,14 @@ impl Lane {
         if self.blocked || self.outgoing.is_empty() {
             return Ok(());
         }
+        if port.sends_by_ring() {
+            for &handle in &self.outgoing {
+                if let Some(open) = frames.close_checksum(handle) {
+                    let (start, offset) = (open.start.into(), open.offset.into());
+                    segment::complete_checksum(frames.get_mut(handle), start, offset);
+                }
+            }
+        }
         let done = port.send(frames, &self.outgoing)?;
         for handle in self.outgoing.drain(..done) {
             frames.give_back(handle);

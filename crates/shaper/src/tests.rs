@@ -10,8 +10,8 @@ use qos::fifo::Limit;
 use qos::tree::{DrrSpec, PrioSpec, TbfSpec};
 use qos::{codel, tbf};
 use reactor::namespace::{Namespace, veth};
-use reactor::port::PortOptions;
 use reactor::port::offloads::OffloadsOff;
+use reactor::port::{Io, PortOptions};
 use reactor::timed::{Family, TimedBatch, TimedOptions, TimedSocket};
 
 use super::*;
@@ -34,11 +34,11 @@ struct Bench {
 
 impl Bench {
     fn new(up: &Direction, down: &Direction) -> Self {
-        Self::prepared(up, down, |_| {})
+        Self::prepared(up, down, Io::Rings, |_| {})
     }
 
     /// The same, with an engine configured by `prepare`.
-    fn prepared(up: &Direction, down: &Direction, prepare: fn(&mut Engine)) -> Self {
+    fn prepared(up: &Direction, down: &Direction, io: Io, prepare: fn(&mut Engine)) -> Self {
         let new = || Namespace::new().expect("root, or leave to make namespaces");
         let (a, b, middle) = (new(), new(), new());
         for namespace in [&a, &b, &middle] {
@@ -66,6 +66,7 @@ impl Bench {
         }
         let options = PortOptions {
             recv_buffer_bytes: Some(8 << 20),
+            io,
             ..PortOptions::default()
         };
         let open = |name| middle.run(|| Port::open(name, &options)).unwrap().unwrap();
@@ -329,7 +330,13 @@ fn both_ways_change_at_once_or_neither_does() {
 
 #[test]
 fn a_tcp_stream_that_was_left_to_be_cut_arrives_whole() {
-    let bench = Bench::new(&shaped(200_000_000, fifo(100)), &plain());
+    for io in [Io::Rings, Io::Calls] {
+        let up = shaped(200_000_000, fifo(100));
+        tcp_arrives_whole(&Bench::prepared(&up, &plain(), io, |_| {}));
+    }
+}
+
+fn tcp_arrives_whole(bench: &Bench) {
     let listener = bench
         .b
         .run(|| TcpListener::bind("192.0.2.2:80").unwrap())
@@ -406,7 +413,7 @@ fn what_is_rewritten_on_its_way_in_is_queued_so_and_may_be_restored_on_its_way_o
         out[16..18].copy_from_slice(&(length - 20).to_be_bytes());
         Some(out)
     }
-    let bench = Bench::prepared(&plain(), &plain(), |engine| {
+    let bench = Bench::prepared(&plain(), &plain(), Io::Rings, |engine| {
         engine.rewrite_entering(Way::Up, longer);
         engine.rewrite_leaving(Way::Up, shorter);
     });

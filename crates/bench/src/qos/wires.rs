@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use base::{Duration, Instant};
 use reactor::clock;
 use reactor::namespace::{Namespace, veth};
-use reactor::port::{BATCH, Frames, Port, PortOptions};
+use reactor::port::{BATCH, Frames, Io, Port, PortOptions};
 use wire::checksum;
 
 /// Number of flows of the sender.
@@ -70,6 +70,7 @@ pub(super) fn open(namespace: &Namespace, name: &str) -> Result<Port> {
     let options = PortOptions {
         recv_buffer_bytes: Some(16 << 20),
         bypass_queue: true,
+        io: Io::Rings,
         ..PortOptions::default()
     };
     Ok(namespace.run(|| Port::open(name, &options))??)

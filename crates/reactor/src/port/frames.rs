@@ -141,6 +141,17 @@ impl Frames {
         self.slots[handle as usize].checksum
     }
 
+    /// Takes the open checksum of the frame in a slot, which the caller then computes.
+    pub fn close_checksum(&mut self, handle: u32) -> Option<OpenChecksum> {
+        self.slots[handle as usize].checksum.take()
+    }
+
+    /// Stores a received frame, which fits.
+    pub(super) fn store(&mut self, handle: u32, bytes: &[u8], checksum: Option<OpenChecksum>) {
+        self.room(handle)[..bytes.len()].copy_from_slice(bytes);
+        self.set(handle, bytes.len(), checksum);
+    }
+
     fn room(&mut self, handle: u32) -> &mut [u8] {
         let range = self.range(handle);
         &mut self.octets[range]

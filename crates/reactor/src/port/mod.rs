@@ -8,11 +8,15 @@
 //! local stack left to be segmented is a [`Large`], for `wire::segment`. VLAN tags that the kernel removed are put
 //! back.
 //!
-//! Left out: memory-mapped rings (`PACKET_MMAP`), and links other than Ethernet.
+//! With [`Io::Rings`], frames are received from memory that is shared with the kernel (`rings`) and sent by an AF_XDP
+//! socket, where the kernel has that for the interface: [`Port::fallbacks`] says where not.
+//!
+//! Left out: links other than Ethernet.
 
 mod frames;
 mod link;
 pub mod offloads;
+mod rings;
 
 use std::fmt;
 use std::io;
@@ -23,6 +27,8 @@ use rustix::net::netdevice::name_to_index;
 
 pub use frames::{Frames, OpenChecksum};
 pub use link::Link;
+
+use rings::Rings;
 
 use crate::buffers::{self, BufferReport, BufferSide};
 use crate::sys::interface;
@@ -38,8 +44,20 @@ pub struct PortOptions {
     pub recv_buffer_bytes: Option<usize>,
     /// Send buffer in bytes; the kernel's default if `None`.
     pub send_buffer_bytes: Option<usize>,
-    /// Passes frames to the driver directly, without the interface's queue discipline.
+    /// Passes frames to the driver directly, without the interface's queue discipline. Sending by a ring always does.
     pub bypass_queue: bool,
+    /// How frames are received and sent.
+    pub io: Io,
+}
+
+/// How a port receives and sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// recvmmsg(2) and sendmmsg(2).
+    #[default]
+    Calls,
+    /// Memory that is shared with the kernel, as far as the kernel has it; else as [`Io::Calls`].
+    Rings,
 }
 
 /// Why a port cannot be opened, or stopped working.
@@ -146,6 +164,7 @@ pub struct Port {
     large: Vec<(Range<usize>, Option<Cut>)>,
     stats: PortStats,
     receive_buffer: Option<BufferReport>,
+    rings: Rings,
 }
 
 impl fmt::Debug for Port {
@@ -188,7 +207,16 @@ impl Port {
         };
         let receive_buffer = sized(BufferSide::Receive, options.recv_buffer_bytes)?;
         sized(BufferSide::Send, options.send_buffer_bytes)?;
-        packet::bind(&fd, index, options.bypass_queue).map_err(other)?;
+        packet::describe(&fd).map_err(other)?;
+        let rings = match options.io {
+            Io::Calls => Rings::default(),
+            Io::Rings => {
+                let mtu = interface::mtu(fd.as_fd(), name).map_err(other)?;
+                Rings::open(&fd, index, mtu, options.recv_buffer_bytes)
+            }
+        };
+        let bypass_queue = options.bypass_queue || rings.send.is_some();
+        packet::bind(&fd, index, bypass_queue).map_err(other)?;
         Ok(Self {
             fd,
             name: name.to_owned(),
@@ -199,7 +227,19 @@ impl Port {
             large: Vec::with_capacity(BATCH),
             stats: PortStats::default(),
             receive_buffer,
+            rings,
         })
+    }
+
+    /// Why frames are received or sent without a ring, if [`Io::Rings`] was asked for.
+    pub fn fallbacks(&self) -> impl Iterator<Item = &str> {
+        self.rings.fallbacks.iter().map(String::as_str)
+    }
+
+    /// Whether frames are sent by a ring. Frames with an open checksum are not: complete it first.
+    #[must_use]
+    pub fn sends_by_ring(&self) -> bool {
+        self.rings.send.is_some()
     }
 
     /// The interface's name when it was opened.
@@ -231,6 +271,9 @@ impl Port {
     /// Asks the kernel how many frames it has dropped because they were not read in time: [`PortStats::missed`].
     pub fn drops(&mut self) -> u64 {
         self.stats.missed += packet::drops(&self.fd).map_or(0, u64::from);
+        if let Ok(mtu) = self.mtu() {
+            self.rings.mtu = mtu;
+        }
         self.stats.missed
     }
 
@@ -245,6 +288,9 @@ impl Port {
         received: &mut Vec<Received>,
     ) -> Result<usize, PortError> {
         self.large.clear();
+        if self.rings.receive.is_some() {
+            return self.receive_from_ring(frames, received);
+        }
         while self.spare.len() < BATCH
             && let Some(handle) = frames.take()
         {
@@ -341,14 +387,27 @@ impl Port {
     pub fn send(&mut self, frames: &Frames, handles: &[u32]) -> Result<usize, PortError> {
         let mut done = 0;
         while done < handles.len() {
+            let (batch, is_plain) = self.rings.batch(frames, &handles[done..]);
+            let count = if is_plain {
+                self.send_by_ring(frames, batch)?
+            } else {
+                self.send_by_calls(frames, batch)?
+            };
+            done += count;
+            if count < batch.len() {
+                self.stats.blocked += 1;
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    fn send_by_calls(&mut self, frames: &Frames, handles: &[u32]) -> Result<usize, PortError> {
+        let mut done = 0;
+        while done < handles.len() {
             let batch = handles[done..].iter().map(|&handle| {
-                let offload = frames.open_checksum(handle).map(|open| Offload {
-                    flags: packet::NEEDS_CHECKSUM,
-                    checksum_start: open.start,
-                    checksum_offset: open.offset,
-                    ..Offload::default()
-                });
-                (frames.get(handle), offload.unwrap_or_default())
+                let offload = rings::described(frames.open_checksum(handle));
+                (frames.get(handle), offload)
             });
             match self.send_slots.send(&self.fd, batch) {
                 Ok(count) => {
@@ -360,10 +419,7 @@ impl Port {
                     done += count;
                 }
                 Err(error) => match error.raw_os_error() {
-                    Some(libc::EAGAIN) => {
-                        self.stats.blocked += 1;
-                        return Ok(done);
-                    }
+                    Some(libc::EAGAIN) => return Ok(done),
                     Some(libc::EINTR) => {}
                     Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
                         return Err(self.fault(error));

@@ -6,9 +6,11 @@ mod batch;
 mod control;
 pub(crate) mod epoll;
 pub(crate) mod interface;
+mod mapping;
 pub(crate) mod mmsg;
 pub(crate) mod namespace;
 pub(crate) mod packet;
+pub(crate) mod packet_ring;
 pub(crate) mod poll;
 pub(crate) mod process;
 pub(crate) mod schedule;
@@ -16,6 +18,7 @@ pub(crate) mod signal;
 pub(crate) mod socket;
 pub(crate) mod timed;
 pub(crate) mod uring;
+pub(crate) mod xdp;
 
 use std::io;
 

@@ -26,6 +26,21 @@ pub(crate) struct Offload {
     pub(crate) checksum_offset: u16,
 }
 
+impl Offload {
+    /// Reads one from as many bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        Self {
+            flags: bytes[0],
+            gso_type: bytes[1],
+            header_length: word(2),
+            gso_size: word(4),
+            checksum_start: word(6),
+            checksum_offset: word(8),
+        }
+    }
+}
+
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`.
 pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 /// `VIRTIO_NET_HDR_GSO_*`.
@@ -56,12 +71,17 @@ pub(crate) fn open() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Sets the options that must be set before binding, then binds the socket to all protocols of interface `index`.
-pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Result<()> {
+/// Sets the options that must be set before a ring is made and before the socket is bound.
+pub(crate) fn describe(socket: &OwnedFd) -> io::Result<()> {
     let fd = socket.as_fd();
     set_number(fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
     set_number(fd, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
-    set_number(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
+    set_number(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
+}
+
+/// Binds the socket to all protocols of interface `index`.
+pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Result<()> {
+    let fd = socket.as_fd();
     if bypass_queue {
         set_number(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
     }
@@ -229,6 +249,31 @@ impl RecvSlots {
         arrival
     }
 
+    /// One recvmmsg call for one frame, which is stored whole: [`RecvSlots::put_together`] has it with an empty room.
+    pub(crate) fn receive_whole(&mut self, socket: &OwnedFd, index: usize) -> io::Result<Arrival> {
+        self.prepare(index, &mut []);
+        self.used = self.used.max(index + 1);
+        SysCounts::note(Call::Recvmmsg);
+        // SAFETY: the header points to this struct's buffers, with the lengths it says, and nothing else refers to
+        // them during the call.
+        let result = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                &raw mut self.headers[index],
+                1,
+                libc::MSG_DONTWAIT as _,
+                ptr::null_mut(),
+            )
+        };
+        check(result)?;
+        Ok(self.arrival(index))
+    }
+
+    /// Stores a whole frame; returns its range.
+    pub(crate) fn keep(&mut self, index: usize, bytes: &[u8], arrival: &Arrival) -> Range<usize> {
+        self.put_together(index, arrival, bytes)
+    }
+
     /// Assembles the frame of `arrival` whose start is in `room`; returns its range.
     pub(crate) fn put_together(
         &mut self,
@@ -257,16 +302,21 @@ impl RecvSlots {
 
 /// The tag that the kernel removed, if it did.
 fn tag(data: &libc::tpacket_auxdata) -> Option<[u8; 4]> {
-    if data.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+    named_tag(data.tp_status, data.tp_vlan_tpid, data.tp_vlan_tci)
+}
+
+/// A tag of its kind and number, if `status` says that there is one.
+pub(super) fn named_tag(status: u32, kind: u16, number: u16) -> Option<[u8; 4]> {
+    if status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;
     }
-    let known = data.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-    let kind = if known {
-        data.tp_vlan_tpid
+    let is_known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let kind = if is_known {
+        kind
     } else {
         libc::ETH_P_8021Q as u16
     };
-    let ([a, b], [c, d]) = (kind.to_be_bytes(), data.tp_vlan_tci.to_be_bytes());
+    let ([a, b], [c, d]) = (kind.to_be_bytes(), number.to_be_bytes());
     Some([a, b, c, d])
 }
 

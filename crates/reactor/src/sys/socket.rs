@@ -1,7 +1,7 @@
 //! Socket options that rustix lacks.
 
 use std::io;
-use std::mem::size_of;
+use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
@@ -48,7 +48,7 @@ pub(crate) fn set_int(socket: &OwnedFd, option: IntOption, value: libc::c_int) -
 /// Sets an option to a value of the type that the kernel expects.
 ///
 /// Only for types without padding and without pointers: the kernel reads their bytes.
-fn set_plain<T: Copy>(
+pub(super) fn set_plain<T: Copy>(
     socket: BorrowedFd<'_>,
     level: c_int,
     name: c_int,
@@ -66,6 +66,36 @@ fn set_plain<T: Copy>(
         )
     })
     .map(drop)
+}
+
+/// Reads an option of the type that the kernel writes.
+///
+/// Only for types of which any bytes are a value.
+pub(super) fn get_plain<T: Copy>(
+    socket: BorrowedFd<'_>,
+    level: c_int,
+    name: c_int,
+) -> io::Result<T> {
+    let mut value = MaybeUninit::<T>::zeroed();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    enter(Call::Getsockopt)?;
+    // SAFETY: the pointers are to the value and its size, which the kernel writes.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            value.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    check(result)?;
+    if (length as usize) < size_of::<T>() {
+        // An older kernel, whose value is shorter.
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // SAFETY: the kernel has written the whole value.
+    Ok(unsafe { value.assume_init() })
 }
 
 /// Sets an option that takes a C int, by its level and name.

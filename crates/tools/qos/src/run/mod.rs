@@ -27,7 +27,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use qos::policy::Policy;
 use qos::tree::Spec;
 use qos::units::Rate;
-use reactor::port::{Port, PortError, PortOptions};
+use reactor::port::{Io, Port, PortError, PortOptions};
 use reactor::{Signals, Waker, urgency};
 use shaper::{Direction, Engine, EngineError, LaneSnapshot, Snapshot};
 
@@ -55,8 +55,20 @@ pub(super) struct QosRunArgs {
     /// The interface towards the provider
     #[arg(long, value_name = "IF")]
     wan: String,
+    /// How frames are received and sent
+    #[arg(long, value_name = "HOW", default_value = "ring")]
+    io: IoArg,
     #[command(flatten)]
     control: Control,
+}
+
+/// Values of `--io`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum IoArg {
+    /// Memory shared with the kernel, where the kernel has it for the interface
+    Ring,
+    /// The system calls recvmmsg and sendmmsg
+    Recvmmsg,
 }
 
 /// Opens everything, runs the shaper, and restores what was changed.
@@ -78,7 +90,7 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     // Before any thread starts: threads started earlier would not have the signals blocked.
     let signals = Signals::new()?;
     let locks = Locks::of([("--lan", lan), ("--wan", wan)])?;
-    let engine = open(lan, wan, &policy)?;
+    let engine = open(lan, wan, &policy, args.io)?;
     let socket = Socket::listen(args.control.path())?;
     let keeper = locks.shared_with(|| Keeper::start([lan, wan]))?;
     println(&what(lan, wan, &policy, args, &keeper.turned_off))?;
@@ -105,16 +117,24 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
 }
 
 /// The engine between both interfaces, which it opens.
-fn open(lan: &str, wan: &str, policy: &Policy) -> Result<Engine> {
+fn open(lan: &str, wan: &str, policy: &Policy, io: IoArg) -> Result<Engine> {
     let port = |name: &str| {
         let options = PortOptions {
             recv_buffer_bytes: Some(RECV_BUFFER),
+            io: match io {
+                IoArg::Ring => Io::Rings,
+                IoArg::Recvmmsg => Io::Calls,
+            },
             ..PortOptions::default()
         };
-        Port::open(name, &options).map_err(|error| match error {
+        let port = Port::open(name, &options).map_err(|error| match error {
             PortError::Down(_) => anyhow!("{error}; ip link set {name} up"),
-            error => error.into(),
-        })
+            error => anyhow::Error::from(error),
+        })?;
+        for line in port.fallbacks() {
+            eprintln!("headend qos: {name}: {line}");
+        }
+        anyhow::Ok(port)
     };
     let mut seed = [0; 8];
     File::open("/dev/urandom")
