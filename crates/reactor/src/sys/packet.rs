@@ -253,7 +253,7 @@ impl RecvSlots {
     pub(crate) fn receive_whole(&mut self, socket: &OwnedFd, index: usize) -> io::Result<Arrival> {
         self.prepare(index, &mut []);
         self.used = self.used.max(index + 1);
-        SysCounts::note(Call::Recvmmsg);
+        enter(Call::Recvmmsg)?;
         // SAFETY: the header points to this struct's buffers, with the lengths it says, and nothing else refers to
         // them during the call.
         let result = unsafe {

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use super::check;
 use super::mapping::{Mapping, load, store};
 use super::socket::{get_plain, set_number, set_plain};
-use crate::syscalls::{Call, SysCounts, enter};
+use crate::syscalls::{Call, enter};
 
 /// Chunks, and entries of each ring; a power of two.
 const CHUNKS: u32 = 512;
@@ -86,7 +86,7 @@ impl XdpSend {
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
         let chunk = if frame <= 2_048 { 2_048 } else { 4_096 };
-        SysCounts::note(Call::Socket);
+        enter(Call::Socket)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let family = AddressFamily::from_raw(libc::AF_XDP as _);
         let socket = rustix::net::socket_with(family, SocketType::RAW, flags, None)?;
@@ -273,7 +273,7 @@ fn bind(socket: &OwnedFd, index: u32) -> io::Result<()> {
         sxdp_queue_id: 0,
         sxdp_shared_umem_fd: 0,
     };
-    SysCounts::note(Call::Bind);
+    enter(Call::Bind)?;
     // SAFETY: the pointer and length are those of a `sockaddr_xdp`, only read.
     check(unsafe {
         libc::bind(
