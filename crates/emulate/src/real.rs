@@ -32,7 +32,10 @@ const ENDS_FOR_TWO: usize = 2_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// With many connections, the time for which input is gathered before it is read.
 const GATHER: Duration = Duration::from_millis(4);
-/// Number of connections that counts as many.
+/// With many session endpoints in memory, the time for which due messages and timers are gathered.
+/// A wait for each of them would cost more than the messages.
+const PACE: Duration = Duration::from_millis(1);
+/// Number of connections or endpoints that counts as many.
 const MANY: usize = 256;
 
 /// A function that a thread runs on its part.
@@ -316,7 +319,7 @@ fn run(
             .emulation
             .next_due()
             .map_or(LOOK, |due| (started + due).since(now).min(LOOK));
-        let gather = (part.emulation.watched() > MANY).then_some(GATHER);
+        let gather = gather(&part.emulation);
         let woken = part
             .emulation
             .wait(now + due, gather, |at| at.since(started))?;
@@ -329,6 +332,16 @@ fn run(
         part.emulation.run_until(clock::now().since(started));
     }
     Ok(())
+}
+
+/// How long a thread sleeps before it waits, so that each round has more to do.
+fn gather(emulation: &Emulation) -> Option<Duration> {
+    let endpoints = emulation.progress().endpoints_up;
+    if emulation.watched() > MANY {
+        Some(GATHER)
+    } else {
+        (endpoints > MANY as u64).then_some(PACE)
+    }
 }
 
 /// Spreads the routers over threads, each with room for `room` sockets. Returns, for each thread,
@@ -399,4 +412,23 @@ fn root(parent: &mut [u32], mut router: u32) -> u32 {
         router = above;
     }
     router
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_between_many_endpoints_in_memory_are_gathered_and_those_between_few_are_not() {
+        let gathered = |routers: u32| {
+            let text = format!("run_s = 9\n[topology]\nkind = \"mesh\"\nrouters = {routers}\n");
+            let mut emulation = Emulation::new(Scenario::load(&text, "test.toml").unwrap());
+            emulation.run();
+            let up = emulation.progress().endpoints_up;
+            assert_eq!(up, u64::from(routers * (routers - 1)));
+            gather(&emulation)
+        };
+        assert_eq!(gathered(16), None);
+        assert_eq!(gathered(17), Some(PACE));
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration as Wall, Instant as Moment};
 
 use base::Duration;
-use bgp::{DynamicConfig, PeerSettings, RemoteAsn, Speaker, SpeakerConfig};
+use bgp::{DynamicConfig, PeerId, PeerSettings, RemoteAsn, Speaker, SpeakerConfig};
 use emulate::{Fleet, Scenario};
 use reactor::PollerKind;
 
@@ -71,6 +71,26 @@ fn a_mesh_over_tcp_comes_up_hears_an_event_and_loses_nobody() {
         .map(|router| router.updates_received)
         .sum();
     assert!(received >= 11, "{received}");
+}
+
+#[test]
+fn a_mesh_in_memory_keeps_its_sessions_in_real_time() {
+    let mesh = "keepalive_s = 1\n[topology]\nkind = \"mesh\"\nrouters = 18\n";
+    let fleet = Fleet::start(scenario(mesh, 17_950), PollerKind::Epoll).unwrap();
+    until("306 ends", || fleet.progress().endpoints_up == 306);
+    // Longer than the hold time.
+    std::thread::sleep(Wall::from_secs(4));
+    assert_eq!(fleet.progress().sessions_lost, 0);
+    let received = fleet.with_router("r7", |speaker, now| {
+        let next = |from| speaker.next_neighbor(from, now);
+        let views = std::iter::successors(next(PeerId(0)), |view| next(PeerId(view.id.0 + 1)));
+        views
+            .map(|view| view.counts.keepalives_in)
+            .collect::<Vec<_>>()
+    });
+    let received = received.expect("r7 runs");
+    assert_eq!(received.len(), 17);
+    assert!(received.iter().all(|count| *count >= 3), "{received:?}");
 }
 
 #[test]

@@ -227,21 +227,22 @@ impl World {
         self.answer();
     }
 
-    /// Fires the timers of a router. If every router is emulated, single KEEPALIVEs bypass its
+    /// Fires the timers of a router. If all its links are in memory, single KEEPALIVEs bypass its
     /// queues.
     fn wake_up(&mut self, router: u32) {
         let now = self.now;
-        let drained = self.tcp.as_ref().map_or(now, |tcp| tcp.drained);
+        let sockets = self.tcp.as_ref().filter(|tcp| tcp.serves(router));
+        let drained = sockets.map(|tcp| tcp.drained);
         let Some(speaker) = &mut self.nodes[router as usize].speaker else {
             return;
         };
-        speaker.drained(drained);
-        if self.tcp.is_some() {
+        speaker.drained(drained.unwrap_or(now));
+        if drained.is_some() {
             speaker.handle_timeout(now);
         } else {
             speaker.handle_timeout_apart(&mut self.keepalives, now);
         }
-        speaker.drained(drained);
+        speaker.drained(drained.unwrap_or(now));
         self.send_keepalives(router);
     }
 
@@ -334,7 +335,7 @@ impl World {
 
     /// Takes all messages and events from a router until its work is done.
     fn drain(&mut self, router: u32, speaker: &mut Speaker) {
-        if let Some(tcp) = &self.tcp {
+        if let Some(tcp) = self.tcp.as_ref().filter(|tcp| tcp.serves(router)) {
             speaker.drained(tcp.drained);
             self.write_more(router, speaker);
         }

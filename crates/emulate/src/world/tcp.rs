@@ -65,6 +65,11 @@ impl Tcp {
         })
     }
 
+    /// Whether a router has sockets.
+    pub(super) fn serves(&self, router: u32) -> bool {
+        self.peerings[router as usize].is_some()
+    }
+
     fn has(&self, router: u32, conn: ConnId) -> bool {
         let peering = self.peerings[router as usize].as_ref();
         peering.is_some_and(|peering| peering.has(conn))
