@@ -5,6 +5,12 @@ use std::collections::VecDeque;
 /// Limit on queued bytes. Further datagrams are dropped; PPP retransmits them.
 const OCTETS_MAX: usize = 16 << 20;
 
+/// Length to which short Configure packets of LCP are padded, with the header before them. An LNS sends its
+/// Configure-Request, a Configure-Ack and the acknowledgement of the ICCN at the same time. Datagrams of one length, and a
+/// shorter one after them, leave as one message (`UDP_SEGMENT`, udp(7)). Receivers ignore the padding (RFC 1661, sections
+/// 2 and 5).
+const CONFIGURE_MIN: usize = 32;
+
 /// A queue of datagrams in one buffer.
 #[derive(Debug)]
 pub(crate) struct Outgoing<R> {
@@ -37,6 +43,20 @@ impl<R> Outgoing<R> {
         Some(&mut self.octets[begun..])
     }
 
+    /// Appends a frame of PPP's control protocols. A short Configure packet of LCP is padded.
+    pub(crate) fn push_frame(&mut self, route: R, head: &[u8], frame: &[u8]) -> Option<&mut [u8]> {
+        let begun = self.octets.len();
+        self.push(route, head, frame)?;
+        if is_configure(frame)
+            && self.octets.len() < begun + CONFIGURE_MIN
+            && let Some((end, _)) = self.ends.back_mut()
+        {
+            self.octets.resize(begun + CONFIGURE_MIN, 0);
+            *end = self.octets.len() as u32;
+        }
+        Some(&mut self.octets[begun..])
+    }
+
     /// Takes the oldest one.
     pub(crate) fn pop(&mut self, out: &mut Vec<u8>) -> Option<R> {
         let (end, route) = self.ends.pop_front()?;
@@ -51,5 +71,48 @@ impl<R> Outgoing<R> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
+    }
+}
+
+/// Whether a frame is a Configure-Request, -Ack, -Nak or -Reject of LCP (RFC 1661, section 5).
+fn is_configure(frame: &[u8]) -> bool {
+    let packet = frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame);
+    matches!(packet, [0xc0, 0x21, 1..=4, ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_configure_packets_are_padded_to_one_length_and_no_other_frames() {
+        let mut outgoing = Outgoing::default();
+        let head = [0, 2, 0, 1, 0, 1];
+        let frames: [(&[u8], usize); 6] = [
+            (&[0xff, 3, 0xc0, 0x21, 1, 1, 0, 4], 32),
+            (&[0xc0, 0x21, 2, 1, 0, 4], 32),
+            // An Echo-Request, a challenge, a packet of IPCP, and one that is long enough.
+            (&[0xff, 3, 0xc0, 0x21, 9, 1, 0, 4], 14),
+            (&[0xff, 3, 0xc2, 0x23, 1, 1, 0, 4], 14),
+            (
+                &[[0xc0, 0x21, 4, 1, 0, 30].as_slice(), &[7; 26]].concat(),
+                38,
+            ),
+        ];
+        for (frame, length) in frames {
+            let pushed = outgoing.push_frame(9, &head, frame).unwrap();
+            assert_eq!(pushed.len(), length);
+            let whole = [&head[..], frame].concat();
+            let (start, padding) = pushed.split_at(whole.len());
+            assert_eq!(start, whole);
+            assert!(padding.iter().all(|&octet| octet == 0));
+        }
+        let mut out = Vec::new();
+        for (_, length) in frames {
+            out.clear();
+            assert_eq!(outgoing.pop(&mut out), Some(9));
+            assert_eq!(out.len(), length);
+        }
+        assert!(outgoing.is_empty());
     }
 }

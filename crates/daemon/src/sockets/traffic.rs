@@ -57,12 +57,18 @@ impl Sockets {
 
     /// Queues a datagram; there must be room.
     pub(crate) fn push(&mut self, route: Route, bytes: &[u8]) {
-        match self.shared.get_mut(route.socket as usize) {
-            Some(shared) => shared.out.push(bytes, route.peer, route.local),
+        let out = match self.shared.get_mut(route.socket as usize) {
+            Some(shared) => &mut shared.out,
             None => {
                 self.spare_for = route.socket;
-                self.spare.push(bytes, route.peer, route.local);
+                &mut self.spare
             }
+        };
+        // An acknowledgement is the shortest message. It can end a run of datagrams that leave together, but not begin one.
+        if wire::l2tp::is_zlb(bytes) {
+            out.push_late(bytes, route.peer, route.local);
+        } else {
+            out.push(bytes, route.peer, route.local);
         }
     }
 

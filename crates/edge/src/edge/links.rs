@@ -112,7 +112,7 @@ impl<A: Access> Edge<A> {
                 [0xff, 0x03, rest @ ..] if !A::Encapsulation::HAS_ADDRESS => rest,
                 frame => frame,
             };
-            let Some(datagram) = self.outgoing.push(route, header.as_ref(), frame) else {
+            let Some(datagram) = self.outgoing.push_frame(route, header.as_ref(), frame) else {
                 self.path.counts().discard(Discard::Backlog);
                 continue;
             };

@@ -1,7 +1,7 @@
 //! Reorders the datagrams of a batch by peer, so that those to one peer can leave as one message.
 //!
 //! A server composes datagrams for each peer in turn, so those to one peer are apart in the batch. The order between
-//! peers may change; the order of the datagrams to one peer does not.
+//! peers may change; the order of the datagrams to one peer does not, except that late ones go after the others.
 
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
@@ -18,6 +18,8 @@ pub(super) struct Queued {
     pub(super) length: usize,
     pub(super) peer: SocketAddr,
     pub(super) local: Option<IpAddr>,
+    /// Whether it may leave after later datagrams to the same peer.
+    pub(super) is_late: bool,
 }
 
 impl Queued {
@@ -36,6 +38,8 @@ pub(super) struct Gather {
     next: Vec<u32>,
     queue: Vec<Queued>,
     payload: Vec<u8>,
+    /// The late datagrams of a peer.
+    late: Vec<Queued>,
 }
 
 impl Gather {
@@ -43,7 +47,7 @@ impl Gather {
     /// and `head` is 0.
     pub(super) fn run(&mut self, queue: &mut Vec<Queued>, payload: &mut Vec<u8>, head: &mut usize) {
         let pending = &queue[*head..];
-        if pending.len() < 3 || !self.link(pending) {
+        if pending.len() < 2 || !self.link(pending) {
             return;
         }
         self.queue.clear();
@@ -52,14 +56,18 @@ impl Gather {
             let mut at = first;
             while self.next[at] != PLACED {
                 let one = pending[at];
-                let start = self.payload.len();
-                self.payload
-                    .extend_from_slice(&payload[one.start..one.start + one.length]);
-                self.queue.push(Queued { start, ..one });
+                if one.is_late {
+                    self.late.push(one);
+                } else {
+                    place(one, payload, (&mut self.queue, &mut self.payload));
+                }
                 match mem::replace(&mut self.next[at], PLACED) {
                     NONE => break,
                     next => at = next as usize,
                 }
+            }
+            for one in self.late.drain(..) {
+                place(one, payload, (&mut self.queue, &mut self.payload));
             }
         }
         mem::swap(&mut self.queue, queue);
@@ -82,11 +90,18 @@ impl Gather {
             {
                 self.next[before] = at as u32;
                 let fits = earlier.has_ends_of(one) && one.length <= earlier.length;
-                has_any |= before + 1 < at && fits;
+                has_any |= before + 1 < at && fits || earlier.is_late && !one.is_late;
             }
         }
         has_any
     }
+}
+
+/// Appends a datagram to another queue and its payload.
+fn place(one: Queued, payload: &[u8], (queue, bytes): (&mut Vec<Queued>, &mut Vec<u8>)) {
+    let start = bytes.len();
+    bytes.extend_from_slice(&payload[one.start..one.start + one.length]);
+    queue.push(Queued { start, ..one });
 }
 
 /// A hash of the peer, of `bits` bits.

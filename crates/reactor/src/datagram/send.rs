@@ -29,7 +29,7 @@ pub struct SendBatch {
     queue: Vec<Queued>,
     /// The first unsent datagram of the queue.
     head: usize,
-    /// Whether a datagram has different ends than the one before it.
+    /// Whether a datagram has different ends than the one before it, or is late.
     is_mixed: bool,
     gather: Gather,
     limit: usize,
@@ -80,6 +80,10 @@ impl SendBatch {
     /// Finishes the datagram: it goes to `peer`, from `local` if given. If the batch is full, the datagram is lost
     /// and counted.
     pub fn commit(&mut self, peer: SocketAddr, local: Option<IpAddr>) {
+        self.finish(peer, local, false);
+    }
+
+    fn finish(&mut self, peer: SocketAddr, local: Option<IpAddr>, is_late: bool) {
         let start = self.committed();
         if self.is_full() {
             self.payload.truncate(start);
@@ -92,9 +96,10 @@ impl SendBatch {
             length,
             peer,
             local,
+            is_late,
         };
         let before = self.queue.last();
-        self.is_mixed |= before.is_some_and(|before| !before.has_ends_of(&queued));
+        self.is_mixed |= is_late || before.is_some_and(|before| !before.has_ends_of(&queued));
         self.queue.push(queued);
     }
 
@@ -102,6 +107,12 @@ impl SendBatch {
     pub fn push(&mut self, bytes: &[u8], peer: SocketAddr, local: Option<IpAddr>) {
         self.begin().extend_from_slice(bytes);
         self.commit(peer, local);
+    }
+
+    /// Appends a datagram that may leave after later ones of this batch to the same peer, if that merges them.
+    pub fn push_late(&mut self, bytes: &[u8], peer: SocketAddr, local: Option<IpAddr>) {
+        self.begin().extend_from_slice(bytes);
+        self.finish(peer, local, true);
     }
 
     /// Datagrams waiting to be sent.

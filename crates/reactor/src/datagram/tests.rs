@@ -282,3 +282,20 @@ fn what_waited_goes_before_what_came_later_to_the_same_peer() {
     assert_eq!(came, [&b"first"[..], b"second", b"third"]);
     assert_eq!(other.recv(&mut inbox).unwrap(), 1);
 }
+
+#[test]
+fn a_late_datagram_ends_the_run_of_its_peer() {
+    let (mut sender, mut one, mut other) = (loopback(), loopback(), loopback());
+    let (mut inbox, mut outbox) = (RecvBatch::new(16), SendBatch::new(16));
+    outbox.push_late(b"short", one.local_addr(), None);
+    outbox.push_late(b"alone", other.local_addr(), None);
+    outbox.push(b"longer 1", one.local_addr(), None);
+    outbox.push(b"longer 2", one.local_addr(), None);
+    assert_eq!(sender.send(&mut outbox).sent, 4);
+    // All three to the first peer are one message.
+    assert_eq!(sender.stats().merged, u64::from(sender.uses_gso()));
+    assert_eq!(one.recv(&mut inbox).unwrap(), 3);
+    let came: Vec<&[u8]> = inbox.iter().map(|one| one.bytes).collect();
+    assert_eq!(came, [&b"longer 1"[..], b"longer 2", b"short"]);
+    assert_eq!(other.recv(&mut inbox).unwrap(), 1);
+}

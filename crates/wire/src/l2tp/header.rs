@@ -144,6 +144,12 @@ fn parse_control(version: Version, flags: u16, datagram: &[u8]) -> Result<Contro
     })
 }
 
+/// Whether a message that we composed is an acknowledgement alone: a control message without a body (ZLB).
+#[must_use]
+pub fn is_zlb(message: &[u8]) -> bool {
+    message.len() == CONTROL_HEADER_LEN && message[0] & (FLAG_T >> 8) as u8 != 0
+}
+
 /// Appends a control message: a header with the correct Length, then `body`.
 ///
 /// `connection` is the recipient's Tunnel ID (v2, only the low 16 bits are sent) or Control Connection ID (v3);
@@ -194,6 +200,7 @@ mod tests {
 
     #[test]
     fn ids_are_of_16_bits_in_v2_and_of_32_in_v3() {
+        assert!(is_zlb(&ZLB) && !is_zlb(&ZLB[..11]));
         let Ok(Packet::Control(v2)) = parse(&ZLB) else {
             panic!("a control message")
         };

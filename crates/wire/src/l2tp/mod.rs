@@ -25,7 +25,9 @@ pub use attribute::Attribute;
 pub use avp::{AVP_HEADER_LEN, Avp, Avps, VALUE_LEN_MAX};
 pub use data::{DATA_HEADER_MAX, DataV2, DataV3, Sublayer, write_data_v2, write_data_v3};
 pub use digest::DigestType;
-pub use header::{CONTROL_HEADER_LEN, Control, Packet, ParseError, Version, emit_control, parse};
+pub use header::{
+    CONTROL_HEADER_LEN, Control, Packet, ParseError, Version, emit_control, is_zlb, parse,
+};
 pub use hidden::{HiddenError, unhide};
 pub use message::{Fault, Message, ResultCode};
 pub use message_type::MessageType;
