@@ -2,7 +2,8 @@
 //!
 //! The lock is held only to copy a record in, or to swap the batch for an empty one; never during a commit.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ const OVERHEAD: u64 = 16;
 /// The writer and the reader.
 const THREADS: usize = 2;
 /// The largest empty batch that is kept for reuse, in bytes.
-const KEEP: usize = 1 << 20;
+const KEEP: usize = 4 << 20;
 
 /// Records and acknowledgements of one commit.
 #[derive(Debug, Default)]
@@ -24,9 +25,9 @@ pub(crate) struct Batch {
     first: u64,
     lengths: Vec<u32>,
     octets: Vec<u8>,
-    /// Drafts by key, as they are to be: `None` removes one.
-    pub(crate) drafts: HashMap<u128, Option<Box<[u8]>>>,
-    drafts_octets: u64,
+    /// Where the drafts are in `drafts_octets`, by key: `None` removes one. The store adds them fastest in order.
+    drafts: BTreeMap<u128, Option<Range<usize>>>,
+    drafts_octets: Vec<u8>,
     /// Acknowledged records, possibly from this very batch.
     pub(crate) removals: Arc<Vec<u64>>,
     /// When the oldest entry was added.
@@ -39,10 +40,30 @@ impl Batch {
     }
 
     fn draft(&mut self, key: u128, draft: Option<&[u8]>) {
-        let length = |draft: &[u8]| draft.len() as u64;
-        self.drafts_octets += draft.map_or(0, length);
-        let before = self.drafts.insert(key, draft.map(Box::from));
-        self.drafts_octets -= before.flatten().as_deref().map_or(0, length);
+        let entry = self.drafts.entry(key).or_default();
+        let Some(draft) = draft else {
+            *entry = None;
+            return;
+        };
+        // A draft takes the place of an earlier one if it is no longer.
+        let start = match entry {
+            Some(place) if draft.len() <= place.len() => place.start,
+            _ => {
+                let start = self.drafts_octets.len();
+                self.drafts_octets.resize(start + draft.len(), 0);
+                start
+            }
+        };
+        let place = start..start + draft.len();
+        self.drafts_octets[place.clone()].copy_from_slice(draft);
+        *entry = Some(place);
+    }
+
+    /// Its drafts in the order of their keys, as they are to be: `None` removes one.
+    pub(crate) fn drafts(&self) -> impl ExactSizeIterator<Item = (u128, Option<&[u8]>)> {
+        let octets = &self.drafts_octets;
+        let drafts = self.drafts.iter();
+        drafts.map(|(key, place)| (*key, place.clone().map(|place| &octets[place])))
     }
 
     /// Its records by number, without those that the batch itself acknowledges.
@@ -72,7 +93,7 @@ impl Batch {
 
     fn memory(&self) -> u64 {
         let entries = self.lengths.len() as u64 + 4 * self.drafts.len() as u64;
-        self.octets.len() as u64 + self.drafts_octets + entries * OVERHEAD
+        (self.octets.len() + self.drafts_octets.len()) as u64 + entries * OVERHEAD
     }
 
     fn clear(&mut self) {
@@ -82,8 +103,8 @@ impl Batch {
         self.lengths.shrink_to(KEEP / 16);
         self.removals = Arc::default();
         self.drafts.clear();
-        self.drafts.shrink_to(KEEP / 64);
-        self.drafts_octets = 0;
+        self.drafts_octets.clear();
+        self.drafts_octets.shrink_to(KEEP);
         self.since = None;
     }
 }
@@ -413,7 +434,8 @@ impl Shared {
         if is_first {
             inner.batch.since = Some(Instant::now());
         }
-        let octets = inner.batch.octets.len() as u64 + inner.batch.drafts_octets;
+        let batch = &inner.batch;
+        let octets = (batch.octets.len() + batch.drafts_octets.len()) as u64;
         let half = octets >= self.options.memory_octets_max / 2;
         let is_last = !inner.hurry && (count >= self.options.commit_records || half);
         inner.hurry |= is_last;

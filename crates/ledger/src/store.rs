@@ -301,11 +301,12 @@ fn write(database: &Database, batch: &Batch, before: Totals) -> io::Result<Total
                 after.octets -= old.value().len() as u64;
             }
         }
-        if !batch.drafts.is_empty() {
+        let drafts = batch.drafts();
+        if drafts.len() > 0 {
             let mut table = writing.open_table(DRAFTS).map_err(told)?;
-            for (key, draft) in &batch.drafts {
+            for (key, draft) in drafts {
                 let old = match draft {
-                    Some(draft) => table.insert(key, &**draft).map_err(told)?,
+                    Some(draft) => table.insert(key, draft).map_err(told)?,
                     None => table.remove(key).map_err(told)?,
                 };
                 after.drafts -= u64::from(old.is_some());

@@ -410,6 +410,31 @@ fn the_last_draft_of_a_key_survives_until_it_is_discarded() {
 }
 
 #[test]
+fn a_draft_of_any_length_takes_the_place_of_an_earlier_one() {
+    let scratch = Scratch::new("drafts-replaced");
+    let options = Options {
+        commit_interval: LONG,
+        ..Options::default()
+    };
+    let (mut ledger, _) = Ledger::open(&scratch.file(), options).expect("it opens");
+    let drafts: [(u128, &[u8]); 6] = [
+        (2, b"second"),
+        (1, b"long, then short"),
+        (1, b"short"),
+        (3, b"third"),
+        (2, b"longer than before"),
+        (1, b"again"),
+    ];
+    for (key, draft) in drafts {
+        ledger.keep(key, draft).expect("there is room");
+    }
+    ledger.discard(3);
+    assert!(ledger.flush(LONG));
+    let all = [(1, b"again".to_vec()), (2, b"longer than before".to_vec())];
+    assert_eq!(ledger.drafts(0, 9).expect("it reads"), all);
+}
+
+#[test]
 fn drafts_count_as_memory_and_are_refused_when_the_disk_is_behind() {
     let scratch = Scratch::new("drafts-behind");
     let options = Options {

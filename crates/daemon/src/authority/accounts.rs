@@ -208,10 +208,11 @@ impl Accounts {
 
     /// Makes a record for an entry of a subscriber's account.
     pub(super) fn take(&mut self, account: &Account, edge: &Edge, wall_s: u64) {
-        if !matches!(account.entry, Entry::Stop(_)) {
-            self.keep_open(account, edge, wall_s);
-        }
+        let ends = matches!(account.entry, Entry::Stop(_));
         with_subscriber(account, edge, |subscriber, usage| {
+            if !ends {
+                self.draft(account.number, wall_s, subscriber, usage);
+            }
             let report = match account.entry {
                 Entry::Start => Report::Start(subscriber),
                 Entry::Interim => Report::Interim(subscriber, usage),
@@ -219,33 +220,37 @@ impl Accounts {
             };
             self.note(account.number, wall_s, report);
         });
-        if matches!(account.entry, Entry::Stop(_))
-            && let Some(ledger) = &mut self.ledger
-        {
+        if ends && let Some(ledger) = &mut self.ledger {
             ledger.discard(key(self.boot, account.number));
         }
     }
 
     /// Stores the Stop that a session gets if this run is killed.
     pub(super) fn keep_open(&mut self, account: &Account, edge: &Edge, wall_s: u64) {
+        if self.keeps_open() {
+            with_subscriber(account, edge, |subscriber, usage| {
+                self.draft(account.number, wall_s, subscriber, usage);
+            });
+        }
+    }
+
+    fn draft(&mut self, number: u64, at_s: u64, subscriber: Subscriber<'_>, usage: Usage) {
         let Some(ledger) = &mut self.ledger else {
             return;
         };
-        let mut draft = Vec::with_capacity(256);
-        let (boot, number) = (self.boot, account.number);
-        with_subscriber(account, edge, |subscriber, usage| {
-            let record = Record {
-                nas: &self.nas,
-                session: SessionId { boot, number },
-                at_s: wall_s,
-                report: Report::Stop(subscriber, usage, TerminateCause::NasReboot),
-            };
-            // A name that is too long is counted when the record itself is made, and the store counts
-            // what it refuses.
-            if record.encode(&mut draft).is_ok() {
-                let _ = ledger.keep(key(boot, number), &draft);
-            }
-        });
+        let boot = self.boot;
+        let record = Record {
+            nas: &self.nas,
+            session: SessionId { boot, number },
+            at_s,
+            report: Report::Stop(subscriber, usage, TerminateCause::NasReboot),
+        };
+        self.record.clear();
+        // A name that is too long is counted when the record itself is made, and the store counts what it
+        // refuses.
+        if record.encode(&mut self.record).is_ok() {
+            let _ = ledger.keep(key(boot, number), &self.record);
+        }
     }
 
     fn note(&mut self, number: u64, at_s: u64, report: Report<'_>) {
