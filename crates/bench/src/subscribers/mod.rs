@@ -14,7 +14,7 @@
 mod floor;
 pub(super) mod lns;
 pub(super) mod load;
-mod radius;
+pub(super) mod radius;
 mod tables;
 mod wave;
 
@@ -180,7 +180,7 @@ fn file(all: &mut Vec<Waves>, kind: Option<Kind>, subscribers: u32, run: Run) {
 
 fn method(args: &SubscribersArgs, apart: bool) -> Vec<String> {
     let mut lines = vec![
-        "The load generator runs clients of this program's own edge, in the benchmark's process. The LNS is a separate process, started anew for each wave. The LNS has a users file with as many users as subscribers, or asks a RADIUS server. The RADIUS server is a thread of the benchmark's process, on the load generator's core, and accepts every request with a valid authenticator. Processor time is the scheduler's count for the LNS's process, in nanoseconds."
+        "The load generator runs clients of this program's own edge, in the benchmark's process. The LNS is a separate process, started anew for each wave. The LNS has a users file with as many users as subscribers, or asks a RADIUS server. The RADIUS server is a thread of the benchmark's process, on the load generator's core, and accepts every request with a valid authenticator. The RADIUS server and both ends of L2TP receive joined datagrams (GRO). Processor time is the scheduler's count for the LNS's process, in nanoseconds."
             .to_owned(),
         format!(
             "Subscribers connect {} at a time, each through its own L2TPv2 tunnel from its own address in 127.0.0.0/8. The exchange is SCCRQ to SCCCN, ICRQ to ICCN, LCP, CHAP with MD5 or PAP, and IPCP with an address from a pool. Above 60,000 subscribers, the LNS has two listen addresses, because L2TPv2's ids have 16 bits. Waves of all kinds alternate; the table shows the wave of median cost.",

@@ -14,10 +14,11 @@ use wire::radius::secret::{Signature, signature, verify_request};
 use wire::radius::{Packet, Writer, code};
 
 /// The shared secret of server and LNS.
-pub(super) const SECRET: &str = "between us";
+pub(crate) const SECRET: &str = "between us";
 
-/// Requests read at a time.
+/// Messages read at a time, and the most requests that the kernel joins in one.
 const BATCH: usize = 64;
+const JOINED_MAX: usize = 64;
 
 /// Longest wait before the thread checks whether it is to end.
 const LOOK_EVERY: Timespec = Timespec {
@@ -25,10 +26,19 @@ const LOOK_EVERY: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
+/// The Access-Requests that a server accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepts {
+    /// Those with a valid Message-Authenticator.
+    Signed,
+    /// Those without one too.
+    Unsigned,
+}
+
 /// A server that runs until this is dropped.
-pub(super) struct Responder {
+pub(crate) struct Responder {
     /// Its addresses for authentication and accounting.
-    pub(super) addresses: [SocketAddr; 2],
+    pub(crate) addresses: [SocketAddr; 2],
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -44,10 +54,11 @@ impl Responder {
     ///
     /// # Errors
     /// The kernel's error.
-    pub(super) fn start() -> io::Result<Self> {
+    pub(crate) fn start(accepts: Accepts) -> io::Result<Self> {
         let options = UdpOptions {
             recv_buffer_bytes: Some(16 << 20),
             send_buffer_bytes: Some(4 << 20),
+            gro: true,
             ..UdpOptions::default()
         };
         let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0).into(), &options);
@@ -57,7 +68,9 @@ impl Responder {
         Ok(Self {
             addresses: [sockets[0].local_addr(), sockets[1].local_addr()],
             shared,
-            thread: Some(std::thread::spawn(move || serve(&mut sockets, &theirs))),
+            thread: Some(std::thread::spawn(move || {
+                serve(&mut sockets, &theirs, accepts)
+            })),
         })
     }
 
@@ -79,9 +92,9 @@ impl Drop for Responder {
 
 /// Answers requests until asked to end or until a socket fails. After a failure, the LNS's requests
 /// visibly go unanswered.
-fn serve(sockets: &mut [UdpSocket; 2], shared: &Shared) {
+fn serve(sockets: &mut [UdpSocket; 2], shared: &Shared, accepts: Accepts) {
     let mut received = RecvBatch::new(BATCH);
-    let mut out = SendBatch::new(BATCH);
+    let mut out = SendBatch::new(BATCH * JOINED_MAX);
     while !shared.stop.load(Ordering::Relaxed) {
         let mut came = 0;
         for socket in &mut *sockets {
@@ -91,7 +104,7 @@ fn serve(sockets: &mut [UdpSocket; 2], shared: &Shared) {
                 Err(_) => return,
             }
             for request in received.iter() {
-                if answer(request.bytes, out.begin()) {
+                if answer(request.bytes, accepts, out.begin()) {
                     out.commit(request.peer, None);
                     shared.answered.fetch_add(1, Ordering::Relaxed);
                 }
@@ -111,7 +124,7 @@ fn serve(sockets: &mut [UdpSocket; 2], shared: &Shared) {
 }
 
 /// Appends the reply to a request; `false` if the request is not valid.
-fn answer(request: &[u8], out: &mut Vec<u8>) -> bool {
+fn answer(request: &[u8], accepts: Accepts, out: &mut Vec<u8>) -> bool {
     let secret = SECRET.as_bytes();
     let Ok(packet) = Packet::parse(request) else {
         return false;
@@ -119,7 +132,11 @@ fn answer(request: &[u8], out: &mut Vec<u8>) -> bool {
     let authenticator = packet.authenticator();
     match packet.code() {
         code::ACCESS_REQUEST => {
-            let signed = signature(&packet, &authenticator, secret) == Signature::Right;
+            let signed = match signature(&packet, &authenticator, secret) {
+                Signature::Right => true,
+                Signature::Missing => accepts == Accepts::Unsigned,
+                Signature::Wrong => false,
+            };
             let id = packet.identifier();
             let mut reply = Writer::new(out, code::ACCESS_ACCEPT, id, &authenticator);
             reply.message_authenticator();
@@ -161,7 +178,7 @@ mod tests {
         ] {
             let asked = request(kind, authenticator, SECRET.as_bytes());
             let mut octets = Vec::new();
-            assert!(answer(&asked, &mut octets));
+            assert!(answer(&asked, Accepts::Signed, &mut octets));
             let sent = Packet::parse(&asked).unwrap().authenticator();
             let packet = Packet::parse(&octets).unwrap();
             assert_eq!((packet.code(), packet.identifier()), (reply, 7));
@@ -172,15 +189,16 @@ mod tests {
             }
             assert!(!answer(
                 &request(kind, authenticator, b"another"),
+                Accepts::Unsigned,
                 &mut Vec::new()
             ));
         }
-        assert!(!answer(b"no packet", &mut Vec::new()));
+        assert!(!answer(b"no packet", Accepts::Unsigned, &mut Vec::new()));
     }
 
     #[test]
     fn a_server_answers_by_its_socket_and_ends() {
-        let responder = Responder::start().unwrap();
+        let responder = Responder::start(Accepts::Signed).unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let asked = request(code::ACCESS_REQUEST, [9; 16], SECRET.as_bytes());
         socket.send_to(&asked, responder.addresses[0]).unwrap();

@@ -12,7 +12,7 @@ use reactor::usage::process_cpu;
 use super::floor;
 use super::lns::{self, Kind};
 use super::load::{Load, Options, Wave};
-use super::radius::Responder;
+use super::radius::{Accepts, Responder};
 use crate::harness::Bench;
 use crate::harness::costs::{median_by, range_by};
 use crate::harness::datagrams::Datagrams;
@@ -79,7 +79,7 @@ impl Waves {
 /// # Errors
 /// It does not start or has ended, or the kernel's error for a socket.
 pub(super) fn ours(bench: &Bench, kind: Kind, subscribers: u32, window: u32) -> Result<Run> {
-    let responder = Responder::start()?;
+    let responder = Responder::start(Accepts::Signed)?;
     let mut lns = lns::start(bench, kind, subscribers, responder.addresses)?;
     let mut load = Load::new(Options {
         servers: lns.server.addresses.clone(),

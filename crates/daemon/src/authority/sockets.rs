@@ -133,6 +133,7 @@ impl Sockets {
         let options = UdpOptions {
             recv_buffer_bytes: Some(BUFFER_BYTES),
             connect: Some(one.peer),
+            gro: true,
             ..UdpOptions::default()
         };
         let socket = UdpSocket::bind(any, &options)?;
