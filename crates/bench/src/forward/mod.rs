@@ -8,11 +8,13 @@
 //! | `packets` | the packets and their sender |
 //! | `bare` | the bare loops |
 //! | `ways` | one measurement |
+//! | `l2tpns` | another LNS in the LNS's place |
 //! | `bulk` | TCP through one session |
 //! | `tables` | the report |
 
 pub(super) mod bare;
 mod bulk;
+mod l2tpns;
 mod packets;
 mod place;
 mod tables;
@@ -47,8 +49,17 @@ pub(super) struct ForwardArgs {
     /// Seconds of each measurement
     #[arg(long, value_name = "S", default_value_t = 1.0)]
     span: f64,
+    /// Another LNS to measure in the same run, with mixed flows from the tunnel
+    #[arg(long, value_name = "LNS")]
+    against: Option<Other>,
     #[command(flatten)]
     out: Out,
+}
+
+/// Another LNS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Other {
+    L2tpns,
 }
 
 /// The direction of packets.
@@ -89,17 +100,21 @@ pub(super) fn run(args: &ForwardArgs) -> Result<ExitCode> {
             all.extend(ways::bare(&bench, &place, way, flows, &args.rates, span)?);
         }
     }
+    if args.against.is_some() {
+        bench.say("l2tpns");
+        all.extend(ways::l2tpns(&bench, &place, &args.rates, span)?);
+    }
     let bulk = bulk::measure(&bench, &place, &args.ways, span.into())?;
     bench.bar.finish_and_clear();
     bench.cores.leave();
     let mut report = Report::new("forward", MachineInfo::read_with(witness));
-    report.method = method(bench.cores.are_apart());
+    report.method = method(bench.cores.are_apart(), args.against);
     report.tables = tables::all(&all, &bulk);
     args.out.publish(&report)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn method(apart: bool) -> Vec<String> {
+fn method(apart: bool, against: Option<Other>) -> Vec<String> {
     let mut lines = vec![
         "The LNS is a separate process in one network namespace, and its peers are in another. A pair of virtual Ethernet interfaces connects the two. Processor time is the scheduler's count of user and system time for the LNS's process, divided by the number of packets that came out. Packets come out into the TUN device or at the peers' end of the wire; the interfaces count them. The interfaces also count other packets, such as ARP and HELLO, so the report counts at most as many packets as were sent. Processor time includes the kernel's work on a packet in the LNS's own system calls."
             .to_owned(),
@@ -110,12 +125,15 @@ fn method(apart: bool) -> Vec<String> {
         ),
         "Behind the TUN device, the kernel has no route for the packets and drops them. At the peers' end, no process reads the socket."
             .into(),
-        "The bare loop towards the TUN device calls recvmmsg, and write for each packet. The bare loop in the other direction calls read for each packet, and sendmmsg. Each handles 64 datagrams at a time, on a TUN device without offloads, in a separate process in the LNS's place, under the same load. The bare loops pass each datagram to the kernel as a separate message. Our LNS passes all datagrams that one turn has for a peer as one message if GSO can split them again, even if other datagrams come between them."
+        "The bare loop towards the TUN device calls recvmmsg, and write for each packet. The bare loop in the other direction calls read for each packet, and sendmmsg. Each handles 64 datagrams at a time, on a TUN device without offloads, in a separate process in the LNS's place, under the same load. The bare loops pass each datagram to the kernel as a separate message. Our LNS passes all datagrams that one turn has for a peer as one message if GSO can split them again, even if other datagrams come between them. Towards the TUN device, our LNS passes packets of one flow from one turn as one packet (GSO), for up to 64 flows."
             .into(),
         "Bulk traffic is one TCP connection between a client of our LAC and a socket in the LNS's namespace. The LAC and both ends of the connection run on the load generator's core. The processor time is the LNS's; it includes the kernel's work to pass segments up to the socket, or to the peers' end of the wire."
             .into(),
         "The sender sends evenly spaced bursts of 64 packets. If it cannot reach the offered rate, the report counts what it sent.".into(),
     ];
+    if let Some(Other::L2tpns) = against {
+        lines.push("l2tpns is Debian's package with its default settings, in the LNS's place. A RADIUS server in its namespace accepts all subscribers. l2tpns reads one datagram and writes one packet per system call, on a TUN device without offloads.".into());
+    }
     lines.push(if apart {
         "The sender runs on one core and the LNS on another; the cores are the same for all measurements.".into()
     } else {

@@ -4,6 +4,7 @@ use lab::report::{Cell, Table};
 
 use super::bulk::Bulk;
 use super::ways::{Flows, Measured, words};
+use crate::harness::server::LnsProgram;
 
 /// Goal for a packet in a run of one flow, in nanoseconds.
 const RUN_GOAL_NS: f64 = 1_500.0;
@@ -53,7 +54,10 @@ fn tcp(bulk: &[Bulk]) -> Table {
 /// The bare loop under the same load.
 fn floor<'a>(all: &'a [Measured], of: &Measured) -> Option<&'a Measured> {
     let same = |m: &&Measured| {
-        m.is_bare && m.way == of.way && m.flows == of.flows && m.offered == of.offered
+        m.program == LnsProgram::Bare
+            && m.way == of.way
+            && m.flows == of.flows
+            && m.offered == of.offered
     };
     all.iter().find(same)
 }
@@ -70,7 +74,7 @@ fn goals(all: &[Measured]) -> Table {
             ("reached", ""),
         ],
     );
-    for one in all.iter().filter(|one| !one.is_bare) {
+    for one in all.iter().filter(|one| one.program == LnsProgram::Headend) {
         let goal = match one.flows {
             Flows::One => Some(RUN_GOAL_NS),
             Flows::Mixed => floor(all, one).map(|bare| bare.ns() * MIXED_GOAL),
@@ -110,10 +114,10 @@ fn costs(all: &[Measured]) -> Table {
     for one in all {
         let seconds = one.sent.seconds.max(1e-9);
         let sent = one.sent.packets.max(1) as f64;
-        let bare = floor(all, one).filter(|_| !one.is_bare);
-        let program = if one.is_bare { "bare loop" } else { "headend" };
+        let is_bare = one.program == LnsProgram::Bare;
+        let bare = floor(all, one).filter(|_| !is_bare);
         let cells = [
-            Cell::from(program),
+            Cell::from(one.program.name()),
             words(one.way).into(),
             one.flows.name().into(),
             one.offered.into(),
@@ -129,7 +133,7 @@ fn costs(all: &[Measured]) -> Table {
             one.others_percent
                 .map_or(Cell::Missing, |percent| Cell::num(percent, 1)),
         ];
-        if one.is_bare {
+        if is_bare {
             table.floor(cells);
         } else {
             table.row(cells);

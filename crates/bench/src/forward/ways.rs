@@ -11,10 +11,10 @@ use reactor::namespace::Namespace;
 
 use super::packets::{HEADERS, LENGTH, Sender, Sent, Shot, udp};
 use super::place::{LNS, OWN, PEER, Place, TUN, WIRE, peer};
-use super::{Way, bare as loops};
+use super::{Way, bare as loops, l2tpns as other};
 use crate::harness::Bench;
 use crate::harness::others_of;
-use crate::harness::server::Server;
+use crate::harness::server::{LnsProgram, Server};
 use crate::subscribers::load::{self, Load, Options};
 
 /// Number of subscribers in mixed flows.
@@ -60,7 +60,7 @@ pub(super) fn words(way: Way) -> &'static str {
 /// Results.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
-    pub(super) is_bare: bool,
+    pub(super) program: LnsProgram,
     pub(super) way: Way,
     pub(super) flows: Flows,
     /// Packets per second that were to be sent.
@@ -123,7 +123,8 @@ pub(super) fn ours(
         server: &lns.server,
         way,
         flows,
-        is_bare: false,
+        program: LnsProgram::Headend,
+        device: TUN,
     };
     scene.at_rates(rates, span, socket, &lines)
 }
@@ -160,7 +161,32 @@ pub(super) fn bare(
         server: &server,
         way,
         flows,
-        is_bare: true,
+        program: LnsProgram::Bare,
+        device: TUN,
+    };
+    scene.at_rates(rates, span, socket, &lines)
+}
+
+/// Measures l2tpns at each of the rates, with mixed flows from the tunnel.
+///
+/// # Errors
+/// As of [`ours`].
+pub(super) fn l2tpns(
+    bench: &Bench,
+    place: &Place,
+    rates: &[u64],
+    span: Duration,
+) -> Result<Vec<Measured>> {
+    let lns = other::start(bench, place)?;
+    let (socket, lines) = place.peers.run(|| on_line(PEERS))??;
+    let scene = Scene {
+        bench,
+        place,
+        server: &lns.server,
+        way: Way::In,
+        flows: Flows::Mixed,
+        program: LnsProgram::L2tpns,
+        device: other::TUN,
     };
     scene.at_rates(rates, span, socket, &lines)
 }
@@ -210,7 +236,9 @@ struct Scene<'a> {
     server: &'a Server,
     way: Way,
     flows: Flows,
-    is_bare: bool,
+    program: LnsProgram,
+    /// Its TUN device.
+    device: &'static str,
 }
 
 impl Scene<'_> {
@@ -247,7 +275,7 @@ impl Scene<'_> {
         let what = format!("{}, {}, {offered}/s", words(way), flows.name());
         self.bench.say(what);
         let (namespace, name): (&Namespace, &str) = match way {
-            Way::In => (&place.lns, TUN),
+            Way::In => (&place.lns, self.device),
             Way::Out => (&place.peers, WIRE),
         };
         let witness = CoreWitness::start();
@@ -262,7 +290,7 @@ impl Scene<'_> {
             Way::Out => count.datagrams((front + LENGTH) as u64),
         };
         Ok(Measured {
-            is_bare: self.is_bare,
+            program: self.program,
             way,
             flows,
             offered,
@@ -306,7 +334,7 @@ mod tests {
 
     fn measured(counted: u64, sent: u64) -> Measured {
         Measured {
-            is_bare: false,
+            program: LnsProgram::Headend,
             way: Way::Out,
             flows: Flows::One,
             offered: 1_000,
