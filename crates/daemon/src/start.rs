@@ -70,9 +70,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let shards = Shards::start(event, cookie, &edge, &sockets, seats, &mut reactor)
         .context("event.shards")?;
     let now = log_start(settings);
-    let running = Running::new(config, settings.clone()).context("cannot start")?;
-    let source = Source::Loader.to_bits();
-    reactor.add(running.loader.waker(), "reload", source, Interest::READ)?;
+    let running = running(settings, config, &mut reactor)?;
     let mut core = Core {
         reactor,
         edge,
@@ -112,6 +110,13 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         failure: None,
         waits_failed: 0,
     })
+}
+
+fn running(settings: &Settings, config: &Path, reactor: &mut Reactor) -> Result<Running> {
+    let running = Running::new(config, settings.clone()).context("cannot start")?;
+    let source = Source::Loader.to_bits();
+    reactor.add(running.loader.waker(), "reload", source, Interest::READ)?;
+    Ok(running)
 }
 
 /// Notifications of the kernel, if anything is compared with what it has.
