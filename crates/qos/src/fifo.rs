@@ -111,6 +111,14 @@ impl<S> Plan<S> for Limit {
         }
     }
 
+    fn longest(&self) -> u32 {
+        match self {
+            Self::Packets(_) => u32::MAX,
+            // Several of them fit.
+            Self::Bytes(bytes) => u32::try_from(bytes / 8).unwrap_or(u32::MAX),
+        }
+    }
+
     fn make(&self, _: Make) -> Result<Box<dyn Discipline>, Unfit> {
         Ok(Box::new(Fifo::new(*self)))
     }

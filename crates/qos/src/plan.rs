@@ -48,6 +48,12 @@ pub trait Plan<S> {
     /// Packets that may wait in the discipline itself, not counting those below it.
     fn packets_max(&self) -> u32;
 
+    /// Bytes on the line of the longest packet that suits the discipline itself: it does not keep others waiting for
+    /// more than a millisecond, and is not discarded for its length.
+    fn longest(&self) -> u32 {
+        u32::MAX
+    }
+
     /// Makes the discipline, empty.
     ///
     /// # Errors

@@ -129,6 +129,15 @@ impl Spec {
         let below = below.map(|(_, child)| child.packets_max());
         below.fold(self.plan().packets_max(), u32::saturating_add)
     }
+
+    /// Bytes on the line of the longest packet that suits all disciplines: at the lowest rate of any class, it takes a
+    /// millisecond at most, and none discards it for its length.
+    #[must_use]
+    pub fn longest(&self) -> u32 {
+        let below = self.children().into_iter();
+        let below = below.map(|(_, child)| child.longest());
+        below.fold(self.plan().longest(), u32::min)
+    }
 }
 
 /// Every queue that a policy can choose.

@@ -9,7 +9,7 @@ use crate::bucket::Bucket;
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, Pool, Reason};
 use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
-use crate::units::{Octets, Rate};
+use crate::units::{self, Octets, Rate};
 
 /// A second rate that bursts must not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,6 +128,14 @@ impl<S> Plan<S> for TbfSpec<S> {
 
     fn packets_max(&self) -> u32 {
         0
+    }
+
+    fn longest(&self) -> u32 {
+        let peak = self.options.peak.map(|peak| peak.rate_bps);
+        let rates = [Some(self.options.rate_bps), peak].into_iter().flatten();
+        rates
+            .map(units::bytes_in_a_millisecond)
+            .fold(self.options.longest(), u32::min)
     }
 
     fn make(&self, mut make: Make) -> Result<Box<dyn Discipline>, Unfit> {

@@ -209,6 +209,11 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)]) -> fmt:
     }
 }
 
+/// Bytes that take a millisecond at a rate.
+pub(crate) fn bytes_in_a_millisecond(rate_bps: u64) -> u32 {
+    u32::try_from(rate_bps / 8_000).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

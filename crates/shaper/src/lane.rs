@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use base::{Duration, Instant};
 use qos::tree::{Overhead, Spec, SpecError, Tree};
 use qos::{Discipline, Packet, Pool, Reason};
-use reactor::port::{BATCH, Cut, Frames, Large, Port, PortError};
+use reactor::port::{BATCH, Cut, Frames, Large, OpenChecksum, Port, PortError, Uncut};
 use wire::ecn;
 use wire::flow::Keys;
 use wire::segment::{self, Kind, Segments};
@@ -19,6 +19,9 @@ const OUTGOING: usize = BATCH;
 /// Frames without IP that may wait for the interface; further ones are lost.
 const PAST_MAX: usize = 256;
 
+/// Bytes of Ethernet's header.
+const ETHERNET: usize = 14;
+
 /// Counters of one way, beside those of its queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LaneStats {
@@ -28,6 +31,8 @@ pub struct LaneStats {
     pub past: u64,
     /// Large frames that were segmented.
     pub cut: u64,
+    /// Large frames of which several packets each were kept together.
+    pub kept: u64,
     /// Frames that were too long, or could not be segmented.
     pub too_long: u64,
     /// Packets discarded because their queue was full.
@@ -51,6 +56,8 @@ pub(super) struct Lane {
     tree: Tree,
     pool: Pool,
     overhead: Overhead,
+    /// Bytes on the line of the longest piece of a large frame.
+    longest: u32,
     delay: Duration,
     pub(super) entering: Option<Rewrite>,
     pub(super) leaving: Option<Rewrite>,
@@ -68,6 +75,7 @@ impl Lane {
             tree: Tree::new(&direction.spec, direction.seed, now)?,
             pool: Pool::new(direction.packets_max.max(1)),
             overhead: direction.overhead,
+            longest: direction.spec.longest(),
             delay: direction.delay,
             entering: None,
             leaving: None,
@@ -90,11 +98,24 @@ impl Lane {
             return;
         };
         self.stats.packets += 1;
+        // A slot is smaller than that.
+        let length = self.overhead.on_line(packet.len() as u32);
+        let keys = Keys::read_frame(frame);
+        self.enqueue(frames, (handle, length), keys, now);
+    }
+
+    /// Queues a frame that takes so many bytes of the line.
+    fn enqueue(
+        &mut self,
+        frames: &mut Frames,
+        (handle, length): (u32, u32),
+        keys: Keys,
+        now: Instant,
+    ) {
         let packet = Packet {
             handle,
-            // A slot is smaller than that.
-            length: self.overhead.on_line(packet.len() as u32),
-            keys: Keys::read_frame(frame),
+            length,
+            keys,
             arrived: now,
             marked: false,
         };
@@ -119,27 +140,94 @@ impl Lane {
         }
     }
 
-    /// Segments a frame and queues the packets.
-    pub(super) fn cut(&mut self, frames: &mut Frames, large: Large<'_>, now: Instant) {
+    /// Segments a frame and queues the packets. Packets that all together take the line for a millisecond at most stay
+    /// in one piece, which the interface segments, if it takes segments of up to `segment_max` bytes.
+    pub(super) fn cut(
+        &mut self,
+        frames: &mut Frames,
+        large: Large<'_>,
+        segment_max: Option<usize>,
+        now: Instant,
+    ) {
         let segments = match large.cut {
             Some(Cut::Tcp(size)) => Segments::new(large.bytes, Kind::Tcp, size).ok(),
             Some(Cut::Udp(size)) => Segments::new(large.bytes, Kind::Udp, size).ok(),
             None => None,
         };
         let fitting = segments.filter(|segments| segments.length_max() <= frames.frame_max());
-        let Some(segments) = fitting else {
+        let (Some(segments), Some(cut)) = (fitting, large.cut) else {
             self.stats.too_long += 1;
             return;
         };
-        self.stats.cut += 1;
-        for n in 0..segments.count() {
+        let each = self.packets_of_a_piece(&segments, segment_max);
+        *if each > 1 {
+            &mut self.stats.kept
+        } else {
+            &mut self.stats.cut
+        } += 1;
+        let mut n = 0;
+        while n < segments.count() {
+            let count = each.min(segments.count() - n);
+            if count > 1 && self.keep(frames, (&segments, cut), (n, count), now) {
+                n += count;
+                continue;
+            }
+            n += 1;
             let Some(handle) = frames.take() else {
                 self.stats.no_room += 1;
                 continue;
             };
-            frames.fill(handle, |room| segments.write(n, room).unwrap_or(0));
+            frames.fill(handle, |room| segments.write(n - 1, room).unwrap_or(0));
             self.take(frames, handle, now);
         }
+    }
+
+    /// How many packets of a frame may stay together.
+    fn packets_of_a_piece(&self, segments: &Segments<'_>, segment_max: Option<usize>) -> usize {
+        let length = segments.length_max();
+        let is_rewritten = self.entering.is_some() || self.leaving.is_some();
+        if is_rewritten || !segments.has_pieces() || segment_max.is_none_or(|most| length > most) {
+            return 1;
+        }
+        (self.longest / self.line_length(length)).max(1) as usize
+    }
+
+    /// Bytes on the line of a segment's frame.
+    fn line_length(&self, length: usize) -> u32 {
+        self.overhead.on_line((length - ETHERNET) as u32)
+    }
+
+    /// Queues `count` segments from `first` on in one piece; returns whether there was a slot for it.
+    fn keep(
+        &mut self,
+        frames: &mut Frames,
+        (segments, cut): (&Segments<'_>, Cut),
+        (first, count): (usize, usize),
+        now: Instant,
+    ) -> bool {
+        let handle = frames.take_uncut(|room| {
+            let piece = segments.write_piece(first, count, room)?;
+            let uncut = Uncut {
+                cut,
+                is_v6: piece.is_v6,
+                has_cwr: piece.has_cwr,
+                headers: piece.headers as u16,
+                checksum: OpenChecksum {
+                    start: piece.transport as u16,
+                    offset: piece.checksum as u16,
+                },
+            };
+            Some((piece.length, uncut))
+        });
+        let Some(handle) = handle else {
+            return false;
+        };
+        self.stats.packets += count as u64;
+        let lengths = (first..first + count).map(|n| self.line_length(segments.length(n)));
+        let length = lengths.sum();
+        let keys = Keys::read_frame(frames.get(handle));
+        self.enqueue(frames, (handle, length), keys, now);
+        true
     }
 
     /// Releases packets from the queues, as far as the other interface is ready for them.
@@ -247,7 +335,9 @@ impl Lane {
     }
 
     pub(super) fn replace(&mut self, spec: &Spec, now: Instant) -> Result<(), SpecError> {
-        self.tree.change(spec, &mut self.pool, now)
+        self.tree.change(spec, &mut self.pool, now)?;
+        self.longest = spec.longest();
+        Ok(())
     }
 
     pub(super) fn set_overhead(&mut self, overhead: Overhead) {

@@ -3,7 +3,8 @@
 //!
 //! All frames pass. IP packets are queued. Other frames (ARP, 802.1X, spanning tree) bypass the queue, since a link
 //! does not work without them. Frames that a local stack left to be segmented are segmented first, so that queues see
-//! packets as the line does. A packet that its queue marks leaves as "congestion experienced".
+//! packets as the line does; if the other port keeps large frames, several packets that take a millisecond at most stay in one
+//! piece, which counts with the length of all its packets on the line. A packet that its queue marks leaves as "congestion experienced".
 //!
 //! A [`Rewrite`] can change packets before they are queued, and another one after they leave the queue: the ends of a
 //! tunnel, for example.
@@ -252,7 +253,12 @@ impl Engine {
         for received in self.received.drain(..) {
             match received {
                 Received::Frame(handle) => lane.take(frames, handle, now),
-                Received::Large(index) => lane.cut(frames, self.ports[side].large(index), now),
+                Received::Large(index) => {
+                    let large = self.ports[side].large(index);
+                    let out = &self.ports[1 - side];
+                    let segment_max = large.cut.and_then(|cut| out.segment_max(cut));
+                    lane.cut(frames, large, segment_max, now);
+                }
             }
         }
         lane.reclaim(frames);

@@ -13,6 +13,7 @@ use reactor::namespace::{Namespace, veth};
 use reactor::port::offloads::OffloadsOff;
 use reactor::port::{Io, PortOptions};
 use reactor::timed::{Family, TimedBatch, TimedOptions, TimedSocket};
+use wire::segment::{Kind, Segments};
 
 use super::*;
 
@@ -67,6 +68,7 @@ impl Bench {
         let options = PortOptions {
             recv_buffer_bytes: Some(8 << 20),
             io,
+            keep_large: true,
             ..PortOptions::default()
         };
         let open = |name| middle.run(|| Port::open(name, &options)).unwrap().unwrap();
@@ -331,12 +333,20 @@ fn both_ways_change_at_once_or_neither_does() {
 #[test]
 fn a_tcp_stream_that_was_left_to_be_cut_arrives_whole() {
     for io in [Io::Rings, Io::Calls] {
-        let up = shaped(200_000_000, fifo(100));
-        tcp_arrives_whole(&Bench::prepared(&up, &plain(), io, |_| {}));
+        // Two packets take more than a millisecond.
+        let up = shaped(23_000_000, fifo(100));
+        let up = tcp_arrives_whole(&Bench::prepared(&up, &plain(), io, |_| {}));
+        assert!(up.stats.cut > 0 && up.stats.kept == 0);
+        // No packet on the line exceeds the link's MTU.
+        assert!(up.statistics.sent_bytes <= up.statistics.sent_packets * 1_500);
+        // Without a rate, nothing is cut.
+        let up = tcp_arrives_whole(&Bench::prepared(&plain(), &plain(), io, |_| {}));
+        assert!(up.stats.kept > 0 && up.stats.cut == 0);
+        assert!(up.statistics.sent_bytes <= up.stats.packets * 1_500);
     }
 }
 
-fn tcp_arrives_whole(bench: &Bench) {
+fn tcp_arrives_whole(bench: &Bench) -> LaneSnapshot {
     let listener = bench
         .b
         .run(|| TcpListener::bind("192.0.2.2:80").unwrap())
@@ -356,11 +366,8 @@ fn tcp_arrives_whole(bench: &Bench) {
         assert!(serving.join().unwrap() == data);
     });
     let snapshot = bench.control.snapshot().unwrap();
-    assert!(snapshot.up.stats.cut > 0);
     assert_eq!(snapshot.up.stats.too_long, 0);
-    // No packet on the line exceeds the link's MTU.
-    let passed = snapshot.up.statistics;
-    assert!(passed.sent_bytes <= passed.sent_packets * 1_500);
+    snapshot.up
 }
 
 #[test]
@@ -483,4 +490,239 @@ fn an_interface_that_goes_down_is_waited_for_and_one_that_vanishes_ends_it() {
     let error = bench.end().unwrap_err();
     assert_eq!(error.to_string(), "right: the interface has vanished");
     assert!(bench.middle.as_fd().try_clone_to_owned().is_ok());
+}
+
+/// Ten datagrams of 1,000 bytes that host `a` leaves to be cut, and one more.
+fn send_ten(bench: &Bench) {
+    let options = reactor::UdpOptions::default();
+    let from = "192.0.2.1:4000".parse().unwrap();
+    let socket = bench.a.run(|| reactor::UdpSocket::bind(from, &options));
+    let mut socket = socket.unwrap().unwrap();
+    let mut batch = reactor::SendBatch::new(16);
+    for n in 1..=10 {
+        batch.push(&numbered(n), TO.parse().unwrap(), None);
+    }
+    assert_eq!(socket.send(&mut batch).sent, 10);
+}
+
+#[test]
+fn packets_stay_together_where_the_rate_allows_it_and_count_as_each_by_itself() {
+    let framed = |spec| Direction {
+        overhead: Overhead {
+            per_packet: 100,
+            ..Overhead::default()
+        },
+        ..direction(spec)
+    };
+    // The bytes on the line of four packets take a millisecond at 37 Mbit/s.
+    let class = |rate_bps| qos::htb::ClassOptions {
+        minor: 1,
+        parent: None,
+        rate_bps,
+        ceil_bps: rate_bps,
+        burst: 20_000,
+        cburst: 20_000,
+        priority: 0,
+        quantum: None,
+    };
+    let htb = |rate_bps| {
+        Spec::Htb(qos::tree::HtbSpec {
+            mtu: 1_514,
+            classes: vec![class(rate_bps)],
+            leaves: vec![(1, fifo(100))],
+            classifier: None,
+            default: Some(1),
+            direct_limit: 0,
+        })
+    };
+    // Of UDP, a port that sends by a ring keeps nothing.
+    let cases = [
+        (Io::Calls, fifo(100), [1, 0], 1),
+        (Io::Calls, htb(37_000_000), [1, 0], 3),
+        (Io::Calls, htb(10_000_000), [0, 1], 10),
+        (Io::Rings, fifo(100), [0, 1], 10),
+    ];
+    for (io, spec, kept_and_cut, pieces) in cases {
+        {
+            let bench = Bench::prepared(&framed(spec), &plain(), io, |_| {});
+            let mut receiver = collector(&bench);
+            // The neighbours find each other.
+            bench
+                .udp("192.0.2.1:4001")
+                .send_to(&numbered(0), TO)
+                .unwrap();
+            collect(&mut receiver, 1);
+            let before = bench.control.snapshot().unwrap().up;
+            send_ten(&bench);
+            let got = collect(&mut receiver, 10);
+            assert!(got.iter().map(|&(n, _)| n).eq(1..=10), "{got:?}");
+            let after = bench.control.snapshot().unwrap().up;
+            let (stats, sent) = (after.stats, after.statistics);
+            assert_eq!([stats.kept, stats.cut], kept_and_cut);
+            assert_eq!(stats.packets - before.stats.packets, 10);
+            assert_eq!(sent.sent_bytes - before.statistics.sent_bytes, 10 * 1_128);
+            assert_eq!(sent.sent_packets - before.statistics.sent_packets, pieces);
+        }
+    }
+}
+
+#[test]
+fn packets_that_the_other_link_does_not_take_are_refused_and_counted() {
+    let bench = Bench::new(&plain(), &plain());
+    let mut receiver = collector(&bench);
+    bench
+        .udp("192.0.2.1:4001")
+        .send_to(&numbered(0), TO)
+        .unwrap();
+    collect(&mut receiver, 1);
+    let mut command = std::process::Command::new("ip");
+    command.args(["link", "set", "right", "mtu", "1000"]);
+    let status = bench.middle.command(&mut command).unwrap().status();
+    assert!(status.unwrap().success());
+    // The port looks at its MTU again.
+    bench.control.snapshot().unwrap();
+    send_ten(&bench);
+    while bench.control.snapshot().unwrap().ports[1].refused < 10 {
+        std::thread::sleep(MILLISECOND);
+    }
+    assert_eq!(bench.control.snapshot().unwrap().up.stats.cut, 1);
+}
+
+/// A frame of TCP or UDP to be cut, with the flags CWR, ACK, PSH and FIN, and numbers that wrap around.
+fn whole(kind: Kind, is_v6: bool, payload: usize) -> Vec<u8> {
+    let mut transport = vec![0x0f, 0xa0, 0x13, 0x88];
+    match kind {
+        Kind::Tcp => {
+            transport.extend([
+                0xff, 0xff, 0xff, 0, 0, 0, 0, 9, 0x60, 0x99, 0x10, 0, 0, 0, 0, 0,
+            ]);
+            transport.extend([1, 1, 1, 0]);
+        }
+        Kind::Udp => {
+            transport.extend((payload as u16 + 8).to_be_bytes());
+            transport.extend([0xab, 0xcd]);
+        }
+    }
+    transport.extend((0..payload).map(|n| (n * 7) as u8));
+    let protocol = if kind == Kind::Tcp { 6 } else { 17 };
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+    if is_v6 {
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+        frame.extend((transport.len() as u16).to_be_bytes());
+        frame.extend([protocol, 64]);
+        frame.extend([0x20; 16]);
+        frame.extend([0x30; 16]);
+    } else {
+        frame.extend([8, 0, 0x45, 0xb9]);
+        frame.extend((transport.len() as u16 + 20).to_be_bytes());
+        frame.extend([0xff, 0xfe, 0x40, 0, 64, protocol, 0, 0]);
+        frame.extend([192, 0, 2, 1, 192, 0, 2, 2]);
+    }
+    frame.extend(transport);
+    frame
+}
+
+#[test]
+fn the_kernel_cuts_a_piece_into_the_same_bytes_as_we_do() {
+    let bench = Bench::new(&plain(), &plain());
+    let off = |name| OffloadsOff::new(name).unwrap();
+    let _off = bench.a.run(|| off("eth0")).unwrap();
+    // The second port at the engine's interface receives the same frames.
+    let open = |namespace: &Namespace, name, io| {
+        let options = PortOptions {
+            recv_buffer_bytes: Some(8 << 20),
+            io,
+            ..PortOptions::default()
+        };
+        namespace
+            .run(|| Port::open(name, &options))
+            .unwrap()
+            .unwrap()
+    };
+    let mut sender = open(&bench.a, "eth0", Io::Calls);
+    let mut receiver = open(&bench.middle, "left", Io::Rings);
+    let mut frames = Frames::new(300, 1_500);
+    for (kind, is_v6) in [
+        (Kind::Tcp, false),
+        (Kind::Tcp, true),
+        (Kind::Udp, false),
+        (Kind::Udp, true),
+    ] {
+        let whole = whole(kind, is_v6, 5_432);
+        let segments = Segments::new(&whole, kind, 700).unwrap();
+        // Several pieces of three segments, the last one of two.
+        let handles: Vec<u32> = (0..segments.count())
+            .step_by(3)
+            .map(|first| piece(&mut frames, &segments, (kind, 700), first))
+            .collect();
+        assert_eq!(sender.send(&frames, &handles).unwrap(), 3);
+        assert_eq!(sender.stats().refused, 0, "{kind:?}, IPv6: {is_v6}");
+        for n in 0..segments.count() {
+            let mut expected = vec![0; segments.length(n)];
+            segments.write(n, &mut expected).unwrap();
+            let handle = next_of(&mut receiver, &mut frames);
+            let got = frames.get(handle);
+            assert!(got == expected, "{kind:?} {n}:\n{got:x?}\n{expected:x?}");
+            frames.give_back(handle);
+        }
+        for handle in handles {
+            frames.give_back(handle);
+        }
+    }
+}
+
+/// A slot with three segments from `first` on.
+fn piece(
+    frames: &mut Frames,
+    segments: &Segments<'_>,
+    (kind, size): (Kind, u16),
+    first: usize,
+) -> u32 {
+    let handle = frames.take_uncut(|room| {
+        let piece = segments.write_piece(first, 3, room)?;
+        let uncut = reactor::port::Uncut {
+            cut: match kind {
+                Kind::Tcp => reactor::port::Cut::Tcp(size),
+                Kind::Udp => reactor::port::Cut::Udp(size),
+            },
+            is_v6: piece.is_v6,
+            has_cwr: piece.has_cwr,
+            headers: piece.headers as u16,
+            checksum: reactor::port::OpenChecksum {
+                start: piece.transport as u16,
+                offset: piece.checksum as u16,
+            },
+        };
+        Some((piece.length, uncut))
+    });
+    handle.unwrap()
+}
+
+/// The next frame from the test's sender.
+fn next_of(port: &mut Port, frames: &mut Frames) -> u32 {
+    let mut received = Vec::new();
+    loop {
+        // One at a time, so that none is left over.
+        if port.receive(frames, &mut received).unwrap() == 0 {
+            std::thread::sleep(MILLISECOND);
+        }
+        WAITING.with_borrow_mut(|waiting| {
+            waiting.extend(received.drain(..).map(|received| match received {
+                Received::Frame(handle) => handle,
+                Received::Large(_) => panic!("not cut"),
+            }));
+        });
+        while let Some(handle) = WAITING.with_borrow_mut(std::collections::VecDeque::pop_front) {
+            if frames.get(handle)[..12] == [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1] {
+                return handle;
+            }
+            frames.give_back(handle);
+        }
+    }
+}
+
+std::thread_local! {
+    /// Frames that were received with an earlier one.
+    static WAITING: std::cell::RefCell<std::collections::VecDeque<u32>> =
+        const { std::cell::RefCell::new(std::collections::VecDeque::new()) };
 }

@@ -179,6 +179,70 @@ impl<'a> Segments<'a> {
         self.frame.len().min(self.payload + self.size)
     }
 
+    /// Octets of segment `n`, with all headers.
+    #[must_use]
+    pub fn length(&self, n: usize) -> usize {
+        let start = n
+            .saturating_mul(self.size)
+            .min(self.frame.len() - self.payload);
+        self.payload + (self.frame.len() - self.payload - start).min(self.size)
+    }
+
+    /// Whether several segments can be written as one frame, which the kernel or the card segments: there is one IP
+    /// header, no VLAN tag, and a checksum.
+    #[must_use]
+    pub fn has_pieces(&self) -> bool {
+        self.levels == 1 && self.ips[0].at == ETHERNET && !self.unchecked
+    }
+
+    /// Writes `count` segments from `first` on as one frame that is to be segmented later, to the start of `out`. Its
+    /// checksum holds the pseudo header's sum. `None` if there are no such segments, they do not fit, or this frame
+    /// has no pieces.
+    pub fn write_piece(&self, first: usize, count: usize, out: &mut [u8]) -> Option<Piece> {
+        let start = self.payload + first.checked_mul(self.size)?;
+        let end = start + count.checked_mul(self.size)?;
+        let is_last = first.checked_add(count)? >= self.count();
+        let end = self.frame.len().min(end);
+        if start >= end || !self.has_pieces() {
+            return None;
+        }
+        let length = self.payload + (end - start);
+        let out = out.get_mut(..length)?;
+        out[..self.payload].copy_from_slice(&self.frame[..self.payload]);
+        out[self.payload..].copy_from_slice(&self.frame[start..end]);
+        let ip = self.ips[0];
+        write_ip(&mut out[ip.at..], &ip, first as u16);
+        let place = self.write_transport(out, first, is_last);
+        let (head, transport) = out.split_at_mut(self.transport);
+        let sum = pseudo_sum(&head[ip.at..], &ip, self.kind, transport.len());
+        transport[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+        Some(Piece {
+            length,
+            headers: self.payload,
+            is_v6: ip.is_v6,
+            has_cwr: self.kind == Kind::Tcp && transport[13] & CWR != 0,
+            transport: self.transport,
+            checksum: place,
+        })
+    }
+
+    /// Writes the fields of the TCP or UDP header that depend on the place of a segment, except the checksum; returns
+    /// the checksum's offset.
+    fn write_transport(&self, out: &mut [u8], n: usize, is_last: bool) -> usize {
+        let transport = &mut out[self.transport..];
+        match self.kind {
+            Kind::Tcp => {
+                write_tcp(transport, (n * self.size) as u32, n == 0, is_last);
+                16
+            }
+            Kind::Udp => {
+                let length = transport.len() as u16;
+                transport[4..6].copy_from_slice(&length.to_be_bytes());
+                6
+            }
+        }
+    }
+
     /// Writes segment `n`, a frame with all checksums filled in, to the start of `out`. Returns its length;
     /// `None` if there is no such segment, or it does not fit.
     pub fn write(&self, n: usize, out: &mut [u8]) -> Option<usize> {
@@ -196,18 +260,8 @@ impl<'a> Segments<'a> {
             write_ip(&mut out[ip.at..], ip, n as u16);
         }
         let ip = self.ips[self.levels - 1];
+        let place = self.write_transport(out, n, n + 1 == count);
         let (head, transport) = out.split_at_mut(self.transport);
-        let place = match self.kind {
-            Kind::Tcp => {
-                write_tcp(transport, (n * self.size) as u32, n == 0, n + 1 == count);
-                16
-            }
-            Kind::Udp => {
-                let length = transport.len() as u16;
-                transport[4..6].copy_from_slice(&length.to_be_bytes());
-                6
-            }
-        };
         if !self.unchecked {
             let sum = pseudo_sum(&head[ip.at..], &ip, self.kind, transport.len());
             transport[place..place + 2].copy_from_slice(&sum.to_be_bytes());
@@ -215,6 +269,23 @@ impl<'a> Segments<'a> {
         }
         Some(length)
     }
+}
+
+/// A frame of several segments: what is needed to segment it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// Octets of the frame.
+    pub length: usize,
+    /// Octets of all its headers.
+    pub headers: usize,
+    /// Whether its IP header is IPv6's.
+    pub is_v6: bool,
+    /// Whether its first segment has TCP's flag CWR, and the others have not.
+    pub has_cwr: bool,
+    /// Offset of the TCP or UDP header in the frame.
+    pub transport: usize,
+    /// Offset of the checksum in that header.
+    pub checksum: usize,
 }
 
 fn read_ip(frame: &[u8], at: usize) -> Result<(Ip, u8), SegmentError> {

@@ -10,11 +10,18 @@ use anyhow::{Context, Result};
 use base::{Duration, Instant};
 use reactor::clock;
 use reactor::namespace::{Namespace, veth};
-use reactor::port::{BATCH, Frames, Io, Port, PortOptions};
+use reactor::port::{BATCH, Cut, Frames, Io, OpenChecksum, Port, PortOptions, Uncut};
 use wire::checksum;
+use wire::segment::{Kind, Segments};
 
 /// Number of flows of the sender.
 const FLOWS: u16 = 64;
+
+/// Frames of one flow in a row, if as many are sent as possible.
+const RUN: usize = 16;
+
+/// Bytes of the headers of Ethernet, IPv4 and UDP.
+const HEADERS: usize = 42;
 
 /// Size of Ethernet's header in bytes, which does not count here.
 pub(super) const ETHERNET: u64 = 14;
@@ -62,6 +69,15 @@ impl Wires {
     }
 }
 
+/// A port of the sender's. The kernel cuts its runs only if they pass the queue discipline.
+///
+/// # Errors
+/// The port's.
+pub(super) fn open_sender(wires: &Wires) -> Result<Port> {
+    let options = PortOptions::default();
+    Ok(wires.near.run(|| Port::open("eth0", &options))??)
+}
+
 /// A port with a large buffer, for measurements.
 ///
 /// # Errors
@@ -71,6 +87,7 @@ pub(super) fn open(namespace: &Namespace, name: &str) -> Result<Port> {
         recv_buffer_bytes: Some(16 << 20),
         bypass_queue: true,
         io: Io::Rings,
+        keep_large: true,
         ..PortOptions::default()
     };
     Ok(namespace.run(|| Port::open(name, &options))??)
@@ -131,17 +148,24 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Frames of `length` bytes, so many a second; as many as the port takes if `None`.
+    /// Frames of `length` bytes, so many a second. If `None`, as many as the port takes: in runs of one flow, which
+    /// the kernel cuts, because a sender of single frames is slower than what forwards them.
     pub(super) fn new(port: Port, length: usize, each_second: Option<u64>) -> Self {
         let mut frames = Frames::new(u32::from(FLOWS), 1_500);
         let mut handles = Vec::new();
-        while let Some(handle) = frames.take() {
-            let frame = frame(length, handles.len() as u16);
-            frames.fill(handle, |room| {
-                room[..length].copy_from_slice(&frame);
-                length
-            });
-            handles.push(handle);
+        for flow in 0..FLOWS {
+            let handle = if each_second.is_some() {
+                let frame = frame(length, flow);
+                frames.take().inspect(|&handle| {
+                    frames.fill(handle, |room| {
+                        room[..length].copy_from_slice(&frame);
+                        length
+                    });
+                })
+            } else {
+                run_of(&mut frames, length, flow)
+            };
+            handles.extend(handle);
         }
         Self {
             port,
@@ -159,7 +183,7 @@ impl Sender {
         let begin = clock::now();
         let mut next = 0;
         while !stop.load(Ordering::Relaxed) {
-            let batch = self.due(begin).min(BATCH as u64) as usize;
+            let batch = self.due(begin).min(self.batch()) as usize;
             if batch == 0 {
                 std::thread::sleep(std::time::Duration::from_micros(100));
                 continue;
@@ -171,6 +195,15 @@ impl Sender {
         Ok(())
     }
 
+    /// Frames, or runs of frames, of one call.
+    fn batch(&self) -> u64 {
+        if self.each_second.is_some() {
+            BATCH as u64
+        } else {
+            BATCH as u64 / RUN as u64
+        }
+    }
+
     /// How many frames should have been sent by now, and have not been.
     fn due(&self, begin: Instant) -> u64 {
         let Some(each_second) = self.each_second else {
@@ -180,6 +213,29 @@ impl Sender {
         let due = (span * u128::from(each_second) / 1_000_000_000) as u64;
         due.saturating_sub(self.port.stats().sent)
     }
+}
+
+/// [`RUN`] datagrams of a flow as one frame that the kernel cuts.
+fn run_of(frames: &mut Frames, length: usize, flow: u16) -> Option<u32> {
+    let size = length - HEADERS;
+    let mut whole = frame(HEADERS + RUN * size, flow);
+    // A checksum of 0 would mean that there is none.
+    whole[40] = 1;
+    let segments = Segments::new(&whole, Kind::Udp, size as u16).ok()?;
+    frames.take_uncut(|room| {
+        let piece = segments.write_piece(0, RUN, room)?;
+        let uncut = Uncut {
+            cut: Cut::Udp(size as u16),
+            is_v6: piece.is_v6,
+            has_cwr: piece.has_cwr,
+            headers: piece.headers as u16,
+            checksum: OpenChecksum {
+                start: piece.transport as u16,
+                offset: piece.checksum as u16,
+            },
+        };
+        Some((piece.length, uncut))
+    })
 }
 
 /// A UDP datagram of a flow, in a frame of `length` octets. The IP header's checksum is right: bridges may check it.
@@ -215,5 +271,13 @@ mod tests {
         assert_ne!(keys(1), keys(2));
         assert_eq!(keys(1).innermost().source_port, 4_001);
         assert_eq!(checksum::sum(&frame(264, 1)[14..34]), 0xffff);
+    }
+
+    #[test]
+    fn a_run_is_as_long_as_its_frames() {
+        let mut frames = Frames::new(1, 1_500);
+        let handle = run_of(&mut frames, 114, 3).unwrap();
+        assert_eq!(frames.get(handle).len(), HEADERS + RUN * (114 - HEADERS));
+        assert_eq!(frames.uncut(handle).unwrap().cut, Cut::Udp(72));
     }
 }

@@ -4,6 +4,7 @@ use super::{ClassOptions, Htb, Levels, Options};
 use crate::classifier::{Classifier, Rule, name};
 use crate::discipline::Discipline;
 use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
+use crate::units;
 
 /// What an [`Htb`] is made from, and what is below it.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +45,14 @@ impl<S> Plan<S> for HtbSpec<S> {
 
     fn packets_max(&self) -> u32 {
         self.direct_limit
+    }
+
+    fn longest(&self) -> u32 {
+        let rates = self.classes.iter().map(|class| class.rate_bps);
+        rates
+            .map(units::bytes_in_a_millisecond)
+            .min()
+            .unwrap_or(u32::MAX)
     }
 
     fn make(&self, make: Make) -> Result<Box<dyn Discipline>, Unfit> {

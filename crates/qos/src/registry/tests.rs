@@ -269,3 +269,40 @@ fn a_discipline_that_only_tests_have_plugs_in_by_its_line() {
         "{misspelt}"
     );
 }
+
+#[test]
+fn the_longest_packet_takes_a_millisecond_in_the_slowest_class() {
+    let class = |minor, rate_bps| htb::ClassOptions {
+        minor,
+        parent: None,
+        rate_bps,
+        ceil_bps: 1_000_000_000,
+        burst: 125_000,
+        cburst: 125_000,
+        priority: 0,
+        quantum: None,
+    };
+    let leaf = |limit| Spec::Fifo(fifo::Limit::Bytes(limit));
+    let htb = |limit| {
+        Spec::Htb(HtbSpec {
+            mtu: 1_514,
+            classes: vec![class(1, 1_000_000_000), class(2, 80_000_000)],
+            leaves: vec![(1, leaf(limit)), (2, leaf(1_000_000))],
+            classifier: None,
+            default: Some(1),
+            direct_limit: 0,
+        })
+    };
+    assert_eq!(htb(1_000_000).longest(), 10_000);
+    assert_eq!(htb(40_000).longest(), 5_000);
+    let tbf = Spec::Tbf(TbfSpec {
+        options: tbf::Options {
+            rate_bps: 1_000_000_000,
+            burst: 3_000,
+            peak: None,
+        },
+        child: Box::new(leaf(1_000_000)),
+    });
+    assert_eq!(tbf.longest(), 3_000);
+    assert_eq!(Spec::Fifo(fifo::Limit::Packets(10)).longest(), u32::MAX);
+}

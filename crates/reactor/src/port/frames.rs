@@ -1,5 +1,7 @@
 //! Slots for frames that wait.
 
+use super::Cut;
+
 /// Bytes before a received frame: room to put a VLAN tag back, and such that the IP header is aligned to a cache
 /// line.
 const HEADROOM: usize = 50;
@@ -11,6 +13,13 @@ const JUMBO: usize = 10_240;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
+/// Slots for frames that are yet to be cut; their handles have the highest bit.
+const LARGE_MAX: usize = 128;
+const LARGE: u32 = 1 << 31;
+
+/// Bytes of such a slot: the longest IP packet, and Ethernet's header.
+const LARGE_BYTES: usize = 65_535 + 14;
+
 /// A checksum that is not computed yet. It covers the bytes from `start` on, and belongs `offset` bytes after
 /// `start`, where the pseudo-header's sum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +28,30 @@ pub struct OpenChecksum {
     pub start: u16,
     /// The place of the checksum, counted from there.
     pub offset: u16,
+}
+
+/// How the interface is to cut a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Uncut {
+    /// The kind and size of the segments.
+    pub cut: Cut,
+    /// Whether the frame's IP header is IPv6's.
+    pub is_v6: bool,
+    /// Whether only the first segment keeps TCP's flag CWR.
+    pub has_cwr: bool,
+    /// Bytes of all headers.
+    pub headers: u16,
+    /// The checksum of each segment.
+    pub checksum: OpenChecksum,
+}
+
+/// A slot of a frame that is yet to be cut.
+#[derive(Debug, Default)]
+struct LargeSlot {
+    /// Allocated on first use.
+    octets: Vec<u8>,
+    length: usize,
+    uncut: Option<Uncut>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +64,8 @@ struct Slot {
     next: u32,
 }
 
-/// Slots for frames, named by handles. All have the same size. Memory is used only as far as slots ever were.
+/// Slots for frames, named by handles. All have the same size, except those of frames that are yet to be cut. Memory is
+/// used only as far as slots ever were.
 #[derive(Debug)]
 pub struct Frames {
     octets: Vec<u8>,
@@ -40,6 +74,8 @@ pub struct Frames {
     free: u32,
     limit: u32,
     used: u32,
+    large: Vec<LargeSlot>,
+    large_free: Vec<u32>,
 }
 
 impl Frames {
@@ -49,7 +85,7 @@ impl Frames {
         // Room for two more VLAN tags.
         let small = SMALL - HEADROOM - 14 - 8;
         let size = if mtu as usize <= small { SMALL } else { JUMBO };
-        let limit = limit.clamp(1, NONE - 1);
+        let limit = limit.clamp(1, LARGE - 1);
         Self {
             // Zeroed memory, which the system allocates on the first write.
             octets: vec![0; limit as usize * size],
@@ -58,6 +94,8 @@ impl Frames {
             free: NONE,
             limit,
             used: 0,
+            large: Vec::new(),
+            large_free: Vec::new(),
         }
     }
 
@@ -105,8 +143,40 @@ impl Frames {
         Some(handle)
     }
 
+    /// Takes a slot for a frame that the interface is to cut, which `fill` writes: it gets the room and returns the
+    /// bytes used. `None` if all such slots are in use, or `fill` returns none.
+    pub fn take_uncut(
+        &mut self,
+        fill: impl FnOnce(&mut [u8]) -> Option<(usize, Uncut)>,
+    ) -> Option<u32> {
+        if self.large_free.is_empty() && self.large.len() < LARGE_MAX {
+            self.large_free.push(self.large.len() as u32);
+            self.large.push(LargeSlot::default());
+        }
+        let index = *self.large_free.last()?;
+        let slot = &mut self.large[index as usize];
+        slot.octets.resize(LARGE_BYTES, 0);
+        let (length, uncut) = fill(&mut slot.octets)?;
+        slot.length = length.min(LARGE_BYTES);
+        slot.uncut = Some(uncut);
+        self.large_free.pop();
+        Some(index | LARGE)
+    }
+
+    /// How the interface is to cut the frame in a slot.
+    #[must_use]
+    pub fn uncut(&self, handle: u32) -> Option<Uncut> {
+        (handle & LARGE != 0)
+            .then(|| self.large[(handle & !LARGE) as usize].uncut)
+            .flatten()
+    }
+
     /// Frees a slot. Free each handle once.
     pub fn give_back(&mut self, handle: u32) {
+        if handle & LARGE != 0 {
+            self.large_free.push(handle & !LARGE);
+            return;
+        }
         self.slots[handle as usize].next = self.free;
         self.free = handle;
         self.used -= 1;
@@ -115,6 +185,10 @@ impl Frames {
     /// The frame in a slot.
     #[must_use]
     pub fn get(&self, handle: u32) -> &[u8] {
+        if handle & LARGE != 0 {
+            let slot = &self.large[(handle & !LARGE) as usize];
+            return &slot.octets[..slot.length];
+        }
         let slot = self.slots[handle as usize];
         let start = handle as usize * self.size + usize::from(slot.start);
         &self.octets[start..start + usize::from(slot.length)]
@@ -122,6 +196,10 @@ impl Frames {
 
     /// The frame in a slot, to change it in place.
     pub fn get_mut(&mut self, handle: u32) -> &mut [u8] {
+        if handle & LARGE != 0 {
+            let slot = &mut self.large[(handle & !LARGE) as usize];
+            return &mut slot.octets[..slot.length];
+        }
         let slot = self.slots[handle as usize];
         let start = handle as usize * self.size + usize::from(slot.start);
         &mut self.octets[start..start + usize::from(slot.length)]
@@ -138,11 +216,18 @@ impl Frames {
     /// The open checksum of the frame in a slot. [`super::Port::send`] leaves it to the interface, which computes it.
     #[must_use]
     pub fn open_checksum(&self, handle: u32) -> Option<OpenChecksum> {
+        if handle & LARGE != 0 {
+            return self.uncut(handle).map(|uncut| uncut.checksum);
+        }
         self.slots[handle as usize].checksum
     }
 
-    /// Takes the open checksum of the frame in a slot, which the caller then computes.
+    /// Takes the open checksum of the frame in a slot, which the caller then computes. A frame that is yet to be cut
+    /// keeps it.
     pub fn close_checksum(&mut self, handle: u32) -> Option<OpenChecksum> {
+        if handle & LARGE != 0 {
+            return None;
+        }
         self.slots[handle as usize].checksum.take()
     }
 
@@ -228,6 +313,40 @@ mod tests {
         let handle = frames.take().unwrap();
         frames.fill(handle, |_| usize::MAX);
         assert_eq!(frames.get(handle).len(), frames.frame_max());
+    }
+
+    #[test]
+    fn frames_yet_to_be_cut_have_slots_of_their_own() {
+        let mut frames = Frames::new(1, 1500);
+        let small = frames.take().unwrap();
+        let uncut = Uncut {
+            cut: Cut::Tcp(1_000),
+            is_v6: false,
+            has_cwr: false,
+            headers: 54,
+            checksum: OpenChecksum {
+                start: 34,
+                offset: 16,
+            },
+        };
+        let mut large = Vec::new();
+        while let Some(handle) = frames.take_uncut(|room| {
+            room[..9].copy_from_slice(b"yet uncut");
+            Some((9, uncut))
+        }) {
+            large.push(handle);
+        }
+        assert_eq!((large.len(), frames.used()), (LARGE_MAX, 1));
+        assert_eq!(frames.get(large[5]), b"yet uncut");
+        assert_eq!(
+            (frames.uncut(large[5]), frames.uncut(small)),
+            (Some(uncut), None)
+        );
+        assert_eq!(frames.close_checksum(large[5]), None);
+        frames.give_back(large[5]);
+        assert_eq!(frames.take_uncut(|_| None), None);
+        assert_eq!(frames.take_uncut(|_| Some((0, uncut))), Some(large[5]));
+        assert!(frames.get(large[5]).is_empty());
     }
 
     #[test]

@@ -25,7 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::netdevice::name_to_index;
 
-pub use frames::{Frames, OpenChecksum};
+pub use frames::{Frames, OpenChecksum, Uncut};
 pub use link::Link;
 
 use rings::Rings;
@@ -48,6 +48,9 @@ pub struct PortOptions {
     pub bypass_queue: bool,
     /// How frames are received and sent.
     pub io: Io,
+    /// Whether frames may be sent that the kernel or the interface cuts. The interface's offloads must stay as they
+    /// are when the port is opened.
+    pub keep_large: bool,
 }
 
 /// How a port receives and sends.
@@ -151,6 +154,27 @@ pub struct Large<'a> {
     pub cut: Option<Cut>,
 }
 
+/// Which frames may be sent uncut.
+#[derive(Clone, Copy, Debug, Default)]
+struct Keeps {
+    tcp: bool,
+    udp: bool,
+}
+
+impl Keeps {
+    /// What an interface allows, if frames bypass its queue discipline and are sent by a ring or not.
+    fn of(fd: BorrowedFd<'_>, name: &str, bypasses: bool, has_ring: bool) -> Self {
+        // The ring sends by the first queue, and calls by one that the kernel chooses.
+        let keeps_order = !has_ring || matches!(interface::send_queues(fd, name), Ok(1));
+        // Without the queue discipline, the kernel cuts nothing.
+        let cuts_tcp = !bypasses || offloads::cuts_tcp(fd, name);
+        Self {
+            tcp: keeps_order && cuts_tcp,
+            udp: !bypasses,
+        }
+    }
+}
+
 /// An Ethernet interface: receives all its frames and sends any frame.
 pub struct Port {
     fd: OwnedFd,
@@ -165,6 +189,9 @@ pub struct Port {
     stats: PortStats,
     receive_buffer: Option<BufferReport>,
     rings: Rings,
+    /// The interface's MTU, as of the last look.
+    mtu: u32,
+    keeps: Keeps,
 }
 
 impl fmt::Debug for Port {
@@ -208,15 +235,18 @@ impl Port {
         let receive_buffer = sized(BufferSide::Receive, options.recv_buffer_bytes)?;
         sized(BufferSide::Send, options.send_buffer_bytes)?;
         packet::describe(&fd).map_err(other)?;
+        let mtu = interface::mtu(fd.as_fd(), name).map_err(other)?;
         let rings = match options.io {
             Io::Calls => Rings::default(),
-            Io::Rings => {
-                let mtu = interface::mtu(fd.as_fd(), name).map_err(other)?;
-                Rings::open(&fd, index, mtu, options.recv_buffer_bytes)
-            }
+            Io::Rings => Rings::open(&fd, index, mtu, options.recv_buffer_bytes),
         };
         let bypass_queue = options.bypass_queue || rings.send.is_some();
         packet::bind(&fd, index, bypass_queue).map_err(other)?;
+        let keeps = if options.keep_large {
+            Keeps::of(fd.as_fd(), name, bypass_queue, rings.send.is_some())
+        } else {
+            Keeps::default()
+        };
         Ok(Self {
             fd,
             name: name.to_owned(),
@@ -227,13 +257,26 @@ impl Port {
             large: Vec::with_capacity(BATCH),
             stats: PortStats::default(),
             receive_buffer,
+            keeps,
             rings,
+            mtu,
         })
     }
 
     /// Why frames are received or sent without a ring, if [`Io::Rings`] was asked for.
     pub fn fallbacks(&self) -> impl Iterator<Item = &str> {
         self.rings.fallbacks.iter().map(String::as_str)
+    }
+
+    /// The longest segment that the link takes now, in bytes of its frame, if the interface or the kernel cuts frames
+    /// of this kind and they cannot overtake others; `None` if they have to be cut before.
+    #[must_use]
+    pub fn segment_max(&self, cut: Cut) -> Option<usize> {
+        let keeps = match cut {
+            Cut::Tcp(_) => self.keeps.tcp,
+            Cut::Udp(_) => self.keeps.tcp && self.keeps.udp,
+        };
+        keeps.then_some(self.mtu as usize + 14)
     }
 
     /// Whether frames are sent by a ring. Frames with an open checksum are not: complete it first.
@@ -272,7 +315,7 @@ impl Port {
     pub fn drops(&mut self) -> u64 {
         self.stats.missed += packet::drops(&self.fd).map_or(0, u64::from);
         if let Ok(mtu) = self.mtu() {
-            self.rings.mtu = mtu;
+            self.mtu = mtu;
         }
         self.stats.missed
     }
@@ -387,7 +430,7 @@ impl Port {
     pub fn send(&mut self, frames: &Frames, handles: &[u32]) -> Result<usize, PortError> {
         let mut done = 0;
         while done < handles.len() {
-            let (batch, is_plain) = self.rings.batch(frames, &handles[done..]);
+            let (batch, is_plain) = self.rings.batch(frames, &handles[done..], self.mtu);
             let count = if is_plain {
                 self.send_by_ring(frames, batch)?
             } else {
@@ -406,7 +449,7 @@ impl Port {
         let mut done = 0;
         while done < handles.len() {
             let batch = handles[done..].iter().map(|&handle| {
-                let offload = rings::described(frames.open_checksum(handle));
+                let offload = described(frames, handle);
                 (frames.get(handle), offload)
             });
             match self.send_slots.send(&self.fd, batch) {
@@ -426,6 +469,9 @@ impl Port {
                     }
                     // The interface's queue is full, or the frame is too long or too short for it.
                     _ => {
+                        // The kernel does not cut such frames.
+                        let is_invalid = error.raw_os_error() == Some(libc::EINVAL);
+                        self.keeps.tcp &= !is_invalid || frames.uncut(handles[done]).is_none();
                         self.stats.refused += 1;
                         done += 1;
                     }
@@ -455,6 +501,34 @@ impl Port {
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+/// The kernel's description of a frame in a slot.
+fn described(frames: &Frames, handle: u32) -> Offload {
+    let Some(open) = frames.open_checksum(handle) else {
+        return Offload::default();
+    };
+    let open = Offload {
+        flags: packet::NEEDS_CHECKSUM,
+        checksum_start: open.start,
+        checksum_offset: open.offset,
+        ..Offload::default()
+    };
+    let Some(uncut) = frames.uncut(handle) else {
+        return open;
+    };
+    let (gso_type, gso_size) = match uncut.cut {
+        Cut::Tcp(size) if uncut.is_v6 => (packet::GSO_TCPV6, size),
+        Cut::Tcp(size) => (packet::GSO_TCPV4, size),
+        Cut::Udp(size) => (packet::GSO_UDP, size),
+    };
+    let ecn = if uncut.has_cwr { packet::GSO_ECN } else { 0 };
+    Offload {
+        gso_type: gso_type | ecn,
+        gso_size,
+        header_length: uncut.headers,
+        ..open
     }
 }
 

@@ -1,7 +1,7 @@
 //! An interface's offloads, and turning them off (ethtool's `SIOCETHTOOL`), so that packets look as on a wire.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -23,6 +23,11 @@ const LRO: u32 = 1 << 15;
 /// In the order in which they are turned off.
 const SWITCHES: [(u32, u32); 4] = [GRO, GSO, TSO, TX_CHECKSUM];
 
+/// Whether an interface cuts TCP by itself now.
+pub(super) fn cuts_tcp(socket: BorrowedFd<'_>, name: &str) -> bool {
+    ethtool(socket, name, TSO.0, 0).is_ok_and(|value| value != 0)
+}
+
 /// The offloads of an interface, off until this is dropped.
 #[derive(Debug)]
 pub struct OffloadsOff {
@@ -41,6 +46,18 @@ impl OffloadsOff {
     /// The interface does not exist, or the privilege (`CAP_NET_ADMIN`) is missing; offloads turned off until then
     /// are on again.
     pub fn new(name: &str) -> io::Result<Self> {
+        Self::of(name, &SWITCHES)
+    }
+
+    /// Turns off LRO alone: the card joins packets by it such that they cannot be cut again into the same ones.
+    ///
+    /// # Errors
+    /// As [`OffloadsOff::new`].
+    pub fn lro(name: &str) -> io::Result<Self> {
+        Self::of(name, &[])
+    }
+
+    fn of(name: &str, switches: &[(u32, u32)]) -> io::Result<Self> {
         enter(Call::Socket)?;
         let socket = rustix::net::socket_with(
             AddressFamily::INET,
@@ -54,7 +71,7 @@ impl OffloadsOff {
             former: [None; 4],
             former_flags: None,
         };
-        for (index, (get, set)) in SWITCHES.into_iter().enumerate() {
+        for (index, (get, set)) in switches.iter().copied().enumerate() {
             let value = off.ask(get, 0)?.filter(|&value| value != 0);
             if value.is_some() && off.ask(set, 0)?.is_some() {
                 off.former[index] = value;

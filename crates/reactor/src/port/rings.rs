@@ -11,7 +11,7 @@ use rustix::net::sockopt::socket_error;
 use super::frames::{Frames, OpenChecksum};
 use super::{BATCH, Port, PortError, Received, cut};
 use crate::clock;
-use crate::sys::packet::{self, Arrival, Offload};
+use crate::sys::packet::{self, Arrival};
 use crate::sys::packet_ring::{RecvRing, RingFrame};
 use crate::sys::xdp::XdpSend;
 
@@ -31,17 +31,12 @@ pub(super) struct Rings {
     pub(super) receive: Option<RecvRing>,
     pub(super) send: Option<XdpSend>,
     pub(super) fallbacks: Vec<String>,
-    /// The interface's MTU, as of the last look.
-    pub(super) mtu: u32,
 }
 
 impl Rings {
     /// Makes both rings for interface `index`, or says why not.
     pub(super) fn open(socket: &OwnedFd, index: u32, mtu: u32, memory: Option<usize>) -> Self {
-        let mut rings = Self {
-            mtu,
-            ..Self::default()
-        };
+        let mut rings = Self::default();
         let frame = Frames::new(1, mtu).frame_max();
         match RecvRing::new(socket, frame, memory.unwrap_or(MEMORY)) {
             Ok(ring) => rings.receive = Some(ring),
@@ -59,7 +54,12 @@ impl Rings {
     }
 
     /// The first frames that go the same way, and whether this is the ring.
-    pub(super) fn batch<'h>(&self, frames: &Frames, handles: &'h [u32]) -> (&'h [u32], bool) {
+    pub(super) fn batch<'h>(
+        &self,
+        frames: &Frames,
+        handles: &'h [u32],
+        mtu: u32,
+    ) -> (&'h [u32], bool) {
         let Some(send) = &self.send else {
             return (handles, false);
         };
@@ -67,7 +67,7 @@ impl Rings {
         let is_plain = |&handle: &u32| {
             let frame = frames.get(handle);
             frames.open_checksum(handle).is_none()
-                && self.has_room(frame)
+                && has_room(frame, mtu)
                 && frame.len() <= send.frame_max()
         };
         let first = handles.first().is_some_and(is_plain);
@@ -76,12 +76,12 @@ impl Rings {
             .take_while(|handle| is_plain(handle) == first);
         (&handles[..same.count()], first)
     }
+}
 
-    /// Whether the link takes a frame of this length. A first VLAN tag does not count.
-    fn has_room(&self, frame: &[u8]) -> bool {
-        let is_tagged = frame.get(12..14) == Some(&[0x81, 0]);
-        frame.len() <= self.mtu as usize + ETHERNET + if is_tagged { TAG } else { 0 }
-    }
+/// Whether a link with this MTU takes a frame of this length. A first VLAN tag does not count.
+fn has_room(frame: &[u8], mtu: u32) -> bool {
+    let is_tagged = frame.get(12..14) == Some(&[0x81, 0]);
+    frame.len() <= mtu as usize + ETHERNET + if is_tagged { TAG } else { 0 }
 }
 
 impl Port {
@@ -214,14 +214,4 @@ impl Port {
             }
         }
     }
-}
-
-/// The kernel's description of a frame whose checksum is open.
-pub(super) fn described(open: Option<OpenChecksum>) -> Offload {
-    open.map_or(Offload::default(), |open| Offload {
-        flags: packet::NEEDS_CHECKSUM,
-        checksum_start: open.start,
-        checksum_offset: open.offset,
-        ..Offload::default()
-    })
 }

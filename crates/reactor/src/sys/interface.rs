@@ -110,6 +110,23 @@ struct EthtoolValue {
     data: u32,
 }
 
+/// `ETHTOOL_GCHANNELS`, and the words of `struct ethtool_channels`.
+const GET_CHANNELS: u32 = 0x3c;
+const CHANNELS_WORDS: usize = 9;
+
+/// The number of an interface's queues to send by; an error if its driver does not tell.
+pub(crate) fn send_queues(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
+    let mut channels = [0_u32; CHANNELS_WORDS];
+    channels[0] = GET_CHANNELS;
+    let mut request = named(name)?;
+    request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    // SAFETY: `SIOCETHTOOL` reads one `ifreq` and, by this command, writes the one `ethtool_channels` that it points
+    // to, which outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) })?;
+    // `tx_count`, and `combined_count`.
+    Ok(channels[6] + channels[8])
+}
+
 /// An ethtool command that reads or writes a number. Returns the number read, or the one given.
 pub(crate) fn ethtool(
     socket: BorrowedFd<'_>,

@@ -235,3 +235,79 @@ fn a_packet_is_taken_without_the_frame_s_padding() {
     }
     assert_eq!(ip_packet(&[0xff; 60]), None);
 }
+
+/// Every way to cut a frame into pieces and the pieces into segments gives the segments of the whole frame.
+#[test]
+fn the_segments_of_pieces_are_those_of_the_whole_frame() {
+    for kind in [Kind::Tcp, Kind::Udp] {
+        for is_v6 in [false, true] {
+            let shape = Shape {
+                is_v6,
+                tags: 0,
+                outer: None,
+            };
+            let whole = frame(shape, kind, 4_321);
+            let segments = Segments::new(&whole, kind, 500).unwrap();
+            let write = |segments: &Segments<'_>, n: usize| {
+                let mut out = vec![0; segments.length(n)];
+                assert_eq!(segments.write(n, &mut out), Some(out.len()));
+                out
+            };
+            let all: Vec<_> = (0..segments.count()).map(|n| write(&segments, n)).collect();
+            for each in 1..=9 {
+                let mut cut = Vec::new();
+                for first in (0..9).step_by(each) {
+                    let mut out = vec![0; 5_000];
+                    let piece = segments.write_piece(first, each, &mut out).unwrap();
+                    assert_eq!((piece.is_v6, piece.headers), (is_v6, segments.payload));
+                    let piece = Segments::new(&out[..piece.length], kind, 500).unwrap();
+                    cut.extend((0..piece.count()).map(|n| write(&piece, n)));
+                }
+                assert!(cut == all, "{kind:?}, {each} at once");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_piece_s_checksum_is_complete_once_its_octets_are_added() {
+    let shape = Shape {
+        is_v6: false,
+        tags: 0,
+        outer: None,
+    };
+    let whole = frame(shape, Kind::Tcp, 2_000);
+    let segments = Segments::new(&whole, Kind::Tcp, 500).unwrap();
+    let mut out = vec![0; 3_000];
+    let piece = segments.write_piece(1, 3, &mut out).unwrap();
+    let out = &mut out[..piece.length];
+    assert!(complete_checksum(out, piece.transport, piece.checksum));
+    let transport = &out[piece.transport..];
+    let sum = pseudo_sum(&out[14..], &segments.ips[0], Kind::Tcp, transport.len());
+    let total = u32::from(sum) + u32::from(checksum::sum(transport));
+    assert_eq!((total >> 16) + (total & 0xffff), 0xffff);
+}
+
+#[test]
+fn a_frame_with_tags_or_an_outer_header_or_without_a_checksum_has_no_pieces() {
+    let plain = Shape {
+        is_v6: false,
+        tags: 0,
+        outer: None,
+    };
+    let outer = Some(false);
+    for shape in [Shape { tags: 1, ..plain }, Shape { outer, ..plain }] {
+        let whole = frame(shape, Kind::Tcp, 2_000);
+        let segments = Segments::new(&whole, Kind::Tcp, 500).unwrap();
+        assert_eq!(segments.write_piece(0, 2, &mut [0; 3_000]), None);
+    }
+    let mut whole = frame(plain, Kind::Udp, 2_000);
+    whole[40..42].fill(0);
+    let segments = Segments::new(&whole, Kind::Udp, 500).unwrap();
+    assert_eq!(segments.write_piece(0, 2, &mut [0; 3_000]), None);
+    whole[40] = 1;
+    let segments = Segments::new(&whole, Kind::Udp, 500).unwrap();
+    assert_eq!(segments.write_piece(4, 1, &mut [0; 3_000]), None);
+    assert_eq!(segments.write_piece(0, 2, &mut [0; 1_041]), None);
+    assert!(segments.write_piece(0, 2, &mut [0; 1_042]).is_some());
+}

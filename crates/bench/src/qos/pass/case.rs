@@ -11,7 +11,7 @@ use reactor::namespace::{Namespace, root_command};
 use serde::{Deserialize, Serialize};
 
 use super::super::scheduled::{Account, cores, softirqd, stay_on};
-use super::super::wires::{Count, Sender, Wires, open};
+use super::super::wires::{Count, Sender, Wires, open_sender};
 use super::movers::Moving;
 use super::{REACH_BPS, REACH_PPS, tcp};
 
@@ -239,7 +239,7 @@ impl Sending {
         let mut threads = Vec::new();
         let stops = Arc::clone(&stop);
         if let Some(length) = load.frame() {
-            let sender = Sender::new(open(&wires.near, "eth0")?, length, None);
+            let sender = Sender::new(open_sender(wires)?, length, None);
             threads.push(wires.near.spawn("sender", move || {
                 stay_on(core);
                 let _ = tell.send(reactor::usage::this_thread());

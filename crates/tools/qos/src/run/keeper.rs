@@ -19,6 +19,9 @@ pub(crate) const VERB: &str = "keep-offloads-off";
 /// Keep offloads of interfaces off until standard input ends.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeeperArgs {
+    /// Only those whose work cannot be undone
+    #[arg(long)]
+    lro: bool,
     interfaces: Vec<String>,
 }
 
@@ -30,7 +33,12 @@ pub(crate) fn run(args: &KeeperArgs) -> Result<ExitCode> {
     let mut off = Vec::new();
     let mut said = String::new();
     for name in &args.interfaces {
-        match OffloadsOff::new(name) {
+        let off_now = if args.lro {
+            OffloadsOff::lro(name)
+        } else {
+            OffloadsOff::new(name)
+        };
+        match off_now {
             Ok(offloads) => {
                 said += "off ";
                 said += &offloads.turned_off().collect::<Vec<_>>().join(", ");
@@ -79,14 +87,16 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Turns the offloads of both interfaces off.
+    /// Turns the offloads of both interfaces off; only LRO if `keep` is set.
     ///
     /// # Errors
     /// A privilege or an interface is missing. Nothing has changed in that case.
-    pub(super) fn start(interfaces: [&str; 2]) -> Result<Self> {
+    pub(super) fn start(interfaces: [&str; 2], keep: bool) -> Result<Self> {
         let program = std::env::current_exe().context("our own path")?;
         let child = Command::new(program)
-            .args(["qos", VERB, "--"])
+            .args(["qos", VERB])
+            .args(keep.then_some("--lro"))
+            .arg("--")
             .args(interfaces)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -58,8 +58,20 @@ pub(super) struct QosRunArgs {
     /// How frames are received and sent
     #[arg(long, value_name = "HOW", default_value = "ring")]
     io: IoArg,
+    /// Whether the interfaces may join and cut packets
+    #[arg(long, value_name = "WHAT", default_value = "off")]
+    offloads: OffloadsArg,
     #[command(flatten)]
     control: Control,
+}
+
+/// Values of `--offloads`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OffloadsArg {
+    /// Each packet arrives and leaves as it appears on the wire
+    Off,
+    /// Packets that were joined stay together where the rate allows it
+    Keep,
 }
 
 /// Values of `--io`.
@@ -90,9 +102,10 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     // Before any thread starts: threads started earlier would not have the signals blocked.
     let signals = Signals::new()?;
     let locks = Locks::of([("--lan", lan), ("--wan", wan)])?;
-    let engine = open(lan, wan, &policy, args.io)?;
+    let engine = open(lan, wan, &policy, args)?;
     let socket = Socket::listen(args.control.path())?;
-    let keeper = locks.shared_with(|| Keeper::start([lan, wan]))?;
+    let keeper =
+        locks.shared_with(|| Keeper::start([lan, wan], args.offloads == OffloadsArg::Keep))?;
     println(&what(lan, wan, &policy, args, &keeper.turned_off))?;
     let shaping = Shaping::new(policy, args.policy.clone(), [lan, wan], engine.control());
     let engine = Running::start(engine)?;
@@ -117,14 +130,15 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
 }
 
 /// The engine between both interfaces, which it opens.
-fn open(lan: &str, wan: &str, policy: &Policy, io: IoArg) -> Result<Engine> {
+fn open(lan: &str, wan: &str, policy: &Policy, args: &QosRunArgs) -> Result<Engine> {
     let port = |name: &str| {
         let options = PortOptions {
             recv_buffer_bytes: Some(RECV_BUFFER),
-            io: match io {
+            io: match args.io {
                 IoArg::Ring => Io::Rings,
                 IoArg::Recvmmsg => Io::Calls,
             },
+            keep_large: args.offloads == OffloadsArg::Keep,
             ..PortOptions::default()
         };
         let port = Port::open(name, &options).map_err(|error| match error {
