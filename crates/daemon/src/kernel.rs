@@ -1,11 +1,11 @@
-//! Keeps the TUN device as the configuration describes it: its addresses, and the routes of pools
-//! and of `[tun] routes`.
+//! Keeps the TUN device as the configuration describes it: its addresses, the routes of pools and of
+//! `[tun] routes`, and its offloads.
 //!
 //! The kernel drops the routes of a device that is set down, and another program may remove an
-//! address. [`Keeper`] compares the device with the configuration at start, after each notification
-//! about the device, and after notifications were lost. It restores missing addresses and routes,
-//! and logs this. If an operator set the device down, it leaves the device down. It
-//! follows a device that is renamed, and reports one that left the network namespace. Left out: learned
+//! address or turn an offload off. [`Keeper`] compares the device with the configuration at start,
+//! after each notification about the device, and after notifications were lost. It restores what is
+//! missing, and logs this. If an operator set the device down, it leaves the device down. It follows
+//! a device that is renamed, and reports one that left the network namespace. Left out: learned
 //! routes, which `routes` installs.
 //!
 //! Start with [`Keeper::check`].
@@ -16,6 +16,7 @@ use std::net::IpAddr;
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
 use reactor::netlink::{FoundLink, Netlink, Notice, RouteFilter};
+use reactor::port::offloads::{Settings, Switch};
 use reactor::tun::{Tun, TunOptions};
 
 use crate::config;
@@ -39,6 +40,8 @@ pub(super) struct Wanted {
     terminates: bool,
     addresses: Vec<Network>,
     routes: Vec<Network>,
+    /// Offloads that the device had when it was made. Without them the kernel cuts up every packet for us.
+    offloads: Vec<Switch>,
     options: TunOptions,
 }
 
@@ -64,6 +67,7 @@ impl Wanted {
             routes: routes
                 .map(|network| (network.address(), network.length()))
                 .collect(),
+            offloads: Vec::new(),
             options: TunOptions {
                 offloads: true,
                 queues: usize::from(edge.paths),
@@ -81,11 +85,20 @@ impl Wanted {
         self.routes.len()
     }
 
+    /// Number of offloads.
+    pub(super) fn offloads(&self) -> usize {
+        self.offloads.len()
+    }
+
     /// Creates the device with its addresses and routes. Returns its queues.
     pub(super) fn make(&mut self) -> Result<Vec<Tun>> {
         let queues = Tun::open_queues(&self.name, &self.options)?;
         // The kernel has replaced `%d` by a number.
         self.name = queues[0].name().to_owned();
+        let has = queues[0].offloads();
+        let offloads = [(has.checksum, Switch::TxChecksum), (has.tcp, Switch::Tso)];
+        let offloads = offloads.into_iter().filter(|(has, _)| *has);
+        self.offloads = offloads.map(|(_, switch)| switch).collect();
         self.set_up()
             .with_context(|| format!("cannot set up the device {}", self.name))?;
         Ok(queues)
@@ -125,11 +138,12 @@ fn take_errors(name: &str) {
 pub(super) struct Missing {
     pub(super) addresses: Vec<Network>,
     pub(super) routes: Vec<Network>,
+    pub(super) offloads: Vec<Switch>,
 }
 
 impl Missing {
     fn is_empty(&self) -> bool {
-        self.addresses.is_empty() && self.routes.is_empty()
+        self.addresses.is_empty() && self.routes.is_empty() && self.offloads.is_empty()
     }
 }
 
@@ -138,6 +152,7 @@ impl Missing {
 pub(super) struct Restored {
     pub(super) addresses: u64,
     pub(super) routes: u64,
+    pub(super) offloads: u64,
 }
 
 /// The state of the device at the last comparison.
@@ -313,6 +328,7 @@ impl Keeper {
         Missing {
             addresses: self.wanted.addresses.clone(),
             routes: self.wanted.routes.clone(),
+            offloads: self.wanted.offloads.clone(),
         }
     }
 
@@ -338,12 +354,16 @@ impl Keeper {
         missing.addresses.retain(|one| !addresses.contains(one));
         let routes: hashbrown::HashSet<Network> = routes.into_iter().collect();
         missing.routes.retain(|one| !routes.contains(one));
+        let settings = Settings::of(&self.wanted.name)?;
+        let is_off = |one: &Switch| settings.is_on(*one).is_ok_and(|is_on| is_on != Some(true));
+        missing.offloads.retain(is_off);
         Ok(missing)
     }
 
     fn set_missing(&mut self, netlink: &mut Netlink) -> io::Result<()> {
         let name = self.name.as_str();
-        let (mut addresses, mut routes, mut failure) = (0_u64, 0_u64, None);
+        let (mut addresses, mut routes, mut offloads) = (0_u64, 0_u64, 0_u64);
+        let mut failure = None;
         let mut is_set = |set: io::Result<()>, count: &mut u64| {
             let is_set = set.is_ok();
             *count += u64::from(is_set);
@@ -356,10 +376,19 @@ impl Keeper {
         self.missing.routes.retain(|&(network, length)| {
             !is_set(netlink.add_route(network, length, None, name), &mut routes)
         });
+        let settings = Settings::of(name)?;
+        self.missing.offloads.retain(|&offload| {
+            let set = settings.set(offload, true).and_then(|is_set| match is_set {
+                true => Ok(()),
+                false => Err(io::ErrorKind::Unsupported.into()),
+            });
+            !is_set(set, &mut offloads)
+        });
         self.restored.addresses += addresses;
         self.restored.routes += routes;
-        if addresses + routes > 0 {
-            tracing::info!(device = %name, addresses, routes, "the device had lost addresses or routes; they are set again");
+        self.restored.offloads += offloads;
+        if addresses + routes + offloads > 0 {
+            tracing::info!(device = %name, addresses, routes, offloads, "the device had lost addresses, routes or offloads; they are set again");
         }
         failure.map_or(Ok(()), Err)
     }

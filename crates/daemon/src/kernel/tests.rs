@@ -23,6 +23,7 @@ fn wanted() -> Wanted {
         terminates: true,
         addresses: vec![(network("10.255.0.1"), 32), (network("2001:db8::1"), 128)],
         routes: vec![(network("10.64.0.0"), 16), (network("2001:db8:1::"), 48)],
+        offloads: Vec::new(),
         options: TunOptions {
             offloads: true,
             queues: 1,
@@ -84,6 +85,17 @@ fn what_another_program_removes_is_found_and_set_again() {
             (keeper.link, &keeper.missing),
             (Link::Up, &Missing::default())
         );
+        // An offload that another program turns off.
+        assert_eq!(keeper.wanted.offloads, [Switch::TxChecksum, Switch::Tso]);
+        let settings = Settings::of("inside0").unwrap();
+        assert!(settings.set(Switch::Tso, false).unwrap());
+        read(&mut notices, &mut keeper, at(410));
+        assert!(!keeper.check(at(440)));
+        assert_eq!(
+            (keeper.restored.offloads, keeper.missing.offloads.len()),
+            (1, 0)
+        );
+        assert_eq!(settings.is_on(Switch::Tso).unwrap(), Some(true));
         // A new pool's network is routed there, and an old one's stays.
         let new = ("10.65.0.0".parse().unwrap(), 16);
         keeper.want_routes(&[("10.64.0.0".parse().unwrap(), 16), new], at(450));

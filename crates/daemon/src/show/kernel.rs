@@ -1,6 +1,8 @@
 //! Rows of `headend show kernel`: the state that the daemon wants the kernel to have, and how much
 //! of it the kernel has.
 
+use std::net::IpAddr;
+
 use control::rows;
 
 use super::Rows;
@@ -80,28 +82,41 @@ fn device(keeper: &Keeper, out: &mut Rows) {
         }),
         ..row(&place, "link")
     });
-    let kinds = [
+    let missing = &keeper.missing;
+    let network = |(ip, length): &(IpAddr, u8)| format!("{ip}/{length}");
+    let kinds: [(_, _, Vec<String>, _); 3] = [
         (
             "addresses",
             keeper.wanted.addresses(),
-            &keeper.missing.addresses,
+            missing.addresses.iter().map(network).collect(),
             keeper.restored.addresses,
         ),
         (
             "routes",
             keeper.wanted.routes(),
-            &keeper.missing.routes,
+            missing.routes.iter().map(network).collect(),
             keeper.restored.routes,
         ),
+        (
+            "offloads",
+            keeper.wanted.offloads(),
+            missing
+                .offloads
+                .iter()
+                .map(|one| one.name().to_owned())
+                .collect(),
+            keeper.restored.offloads,
+        ),
     ];
-    for (what, wanted, missing, restored) in kinds {
-        let named = missing.iter().take(NAMED);
+    for (what, wanted, mut missing, restored) in kinds {
+        let count = missing.len();
+        missing.truncate(NAMED);
         out.push(&rows::Kernel {
             wanted: wanted as u64,
-            present: (wanted - missing.len()) as u64,
+            present: (wanted - count) as u64,
             restored,
-            missing: named.map(|(ip, length)| format!("{ip}/{length}")).collect(),
-            reason: keeper.reason.as_deref().filter(|_| !missing.is_empty()),
+            missing,
+            reason: keeper.reason.as_deref().filter(|_| count > 0),
             ..row(&place, what)
         });
     }

@@ -1,4 +1,5 @@
-//! An interface's offloads, and turning them off (ethtool's `SIOCETHTOOL`), so that packets look as on a wire.
+//! An interface's offloads (ethtool's `SIOCETHTOOL`): reading and setting them, and keeping them off so that packets
+//! look as on a wire. Start with [`OffloadsOff`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,93 +9,91 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use crate::sys::interface::ethtool;
 use crate::syscalls::{Call, enter};
 
-/// Joins received packets of a flow, in the stack.
-const GRO: (u32, u32) = (0x2b, 0x2c);
-/// Lets large packets reach the driver unsegmented.
-const GSO: (u32, u32) = (0x23, 0x24);
-/// Segments TCP in the card.
-const TSO: (u32, u32) = (0x1e, 0x1f);
-/// Computes checksums in the card. Without it the card cannot segment either, UDP included.
-const TX_CHECKSUM: (u32, u32) = (0x16, 0x17);
 /// A set of flags; one of them joins received packets in the card.
 const FLAGS: (u32, u32) = (0x25, 0x26);
 const LRO: u32 = 1 << 15;
 
-/// In the order in which they are turned off.
-const SWITCHES: [(u32, u32); 4] = [GRO, GSO, TSO, TX_CHECKSUM];
-
-/// Whether an interface cuts TCP by itself now.
-pub(super) fn cuts_tcp(socket: BorrowedFd<'_>, name: &str) -> bool {
-    ethtool(socket, name, TSO.0, 0).is_ok_and(|value| value != 0)
+/// An offload that has a switch of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Switch {
+    /// Joins received packets of a flow, in the stack.
+    Gro,
+    /// Lets large packets reach the driver unsegmented.
+    Gso,
+    /// Segments TCP in the card.
+    Tso,
+    /// Computes checksums in the card. Without it the card cannot segment either, UDP included.
+    TxChecksum,
 }
 
-/// The offloads of an interface, off until this is dropped.
+impl Switch {
+    /// In the order in which they are turned off.
+    const ALL: [Switch; 4] = [Switch::Gro, Switch::Gso, Switch::Tso, Switch::TxChecksum];
+
+    /// Its name, as ethtool has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Switch::Gro => "gro",
+            Switch::Gso => "gso",
+            Switch::Tso => "tso",
+            Switch::TxChecksum => "tx checksum",
+        }
+    }
+
+    /// The commands that read and set it.
+    const fn commands(self) -> (u32, u32) {
+        match self {
+            Switch::Gro => (0x2b, 0x2c),
+            Switch::Gso => (0x23, 0x24),
+            Switch::Tso => (0x1e, 0x1f),
+            Switch::TxChecksum => (0x16, 0x17),
+        }
+    }
+}
+
+/// Whether an interface segments TCP by itself now.
+pub(super) fn cuts_tcp(socket: BorrowedFd<'_>, name: &str) -> bool {
+    ethtool(socket, name, Switch::Tso.commands().0, 0).is_ok_and(|value| value != 0)
+}
+
+/// The settings of an interface of the calling thread's network namespace.
 #[derive(Debug)]
-pub struct OffloadsOff {
+pub struct Settings {
     socket: OwnedFd,
     name: String,
-    /// The former state of each switch; `None` if the interface lacks it or it was off.
-    former: [Option<u32>; 4],
-    former_flags: Option<u32>,
 }
 
-impl OffloadsOff {
-    /// Turns off GRO, LRO, GSO, TSO and transmit checksums of an interface in the calling thread's network namespace.
-    /// Settings that the interface cannot change stay as they are.
+impl Settings {
+    /// The settings of the interface `name`, which need not exist yet.
     ///
     /// # Errors
-    /// The interface does not exist, or the privilege (`CAP_NET_ADMIN`) is missing; offloads turned off until then
-    /// are on again.
-    pub fn new(name: &str) -> io::Result<Self> {
-        Self::of(name, &SWITCHES)
-    }
-
-    /// Turns off LRO alone: the card joins packets by it such that they cannot be cut again into the same ones.
-    ///
-    /// # Errors
-    /// As [`OffloadsOff::new`].
-    pub fn lro(name: &str) -> io::Result<Self> {
-        Self::of(name, &[])
-    }
-
-    fn of(name: &str, switches: &[(u32, u32)]) -> io::Result<Self> {
+    /// The kernel's error for a socket.
+    pub fn of(name: &str) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC;
         enter(Call::Socket)?;
-        let socket = rustix::net::socket_with(
-            AddressFamily::INET,
-            SocketType::DGRAM,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        let mut off = Self {
+        let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
+        Ok(Self {
             socket,
             name: name.to_owned(),
-            former: [None; 4],
-            former_flags: None,
-        };
-        for (index, (get, set)) in switches.iter().copied().enumerate() {
-            let value = off.ask(get, 0)?.filter(|&value| value != 0);
-            if value.is_some() && off.ask(set, 0)?.is_some() {
-                off.former[index] = value;
-            }
-        }
-        let flags = off.ask(FLAGS.0, 0)?.filter(|flags| flags & LRO != 0);
-        if let Some(flags) = flags
-            && off.ask(FLAGS.1, flags & !LRO)?.is_some()
-        {
-            off.former_flags = Some(flags);
-        }
-        Ok(off)
+        })
     }
 
-    /// Names of the offloads that were on and are off now.
-    pub fn turned_off(&self) -> impl Iterator<Item = &'static str> + '_ {
-        let names = ["gro", "gso", "tso", "tx checksum"];
-        let switches = names.into_iter().zip(self.former);
-        let flags = [("lro", self.former_flags)];
-        switches
-            .chain(flags)
-            .filter(|(_, former)| former.is_some())
-            .map(|(name, _)| name)
+    /// Whether an offload is on; `None` if the interface lacks it.
+    ///
+    /// # Errors
+    /// The interface does not exist.
+    pub fn is_on(&self, switch: Switch) -> io::Result<Option<bool>> {
+        let value = self.ask(switch.commands().0, 0)?;
+        Ok(value.map(|value| value != 0))
+    }
+
+    /// Turns an offload on or off. Returns `false` if the interface cannot.
+    ///
+    /// # Errors
+    /// The interface does not exist, or the privilege (`CAP_NET_ADMIN`) is missing.
+    pub fn set(&self, switch: Switch, on: bool) -> io::Result<bool> {
+        Ok(self.ask(switch.commands().1, on.into())?.is_some())
     }
 
     /// Reads or writes a setting; `None` if the interface lacks it.
@@ -107,18 +106,130 @@ impl OffloadsOff {
             },
         }
     }
+
+    fn has_lro(&self) -> io::Result<bool> {
+        Ok(self.ask(FLAGS.0, 0)?.is_some_and(|flags| flags & LRO != 0))
+    }
+
+    fn set_lro(&self, on: bool) -> io::Result<bool> {
+        let flags = self.ask(FLAGS.0, 0)?.unwrap_or(0);
+        let flags = if on { flags | LRO } else { flags & !LRO };
+        Ok(self.ask(FLAGS.1, flags)?.is_some())
+    }
+}
+
+/// The offloads of an interface, off until this is dropped.
+#[derive(Debug)]
+pub struct OffloadsOff {
+    settings: Settings,
+    /// The offloads that were on.
+    former: Vec<Switch>,
+    had_lro: bool,
+}
+
+/// What names LRO in a record.
+const LRO_NAME: &str = "lro";
+
+impl OffloadsOff {
+    /// Turns off GRO, LRO, GSO, TSO and transmit checksums of an interface in the calling thread's network namespace.
+    /// Settings that the interface cannot change stay as they are.
+    ///
+    /// # Errors
+    /// The interface does not exist, or the privilege (`CAP_NET_ADMIN`) is missing; offloads turned off until then
+    /// are on again.
+    pub fn new(name: &str) -> io::Result<Self> {
+        let mut off = Self::find(name, "")?;
+        off.turn_off()?;
+        Ok(off)
+    }
+
+    /// Turns off LRO alone: the packets that the card joins by it cannot be cut into the same ones again.
+    ///
+    /// # Errors
+    /// As [`OffloadsOff::new`].
+    pub fn lro(name: &str) -> io::Result<Self> {
+        let mut off = Self::search(name, "", &[])?;
+        off.turn_off()?;
+        Ok(off)
+    }
+
+    /// Finds the offloads that are on, and takes those of `record` for on as well: another process turned them off
+    /// and was killed before it turned them on again. All of them are turned on when this is dropped.
+    ///
+    /// # Errors
+    /// The interface does not exist.
+    pub fn find(name: &str, record: &str) -> io::Result<Self> {
+        Self::search(name, record, &Switch::ALL)
+    }
+
+    fn search(name: &str, record: &str, switches: &[Switch]) -> io::Result<Self> {
+        let settings = Settings::of(name)?;
+        let recorded = |name: &str| record.split(',').any(|one| one.trim() == name);
+        let mut former = Vec::new();
+        for switch in Switch::ALL {
+            let is_on = switches.contains(&switch) && settings.is_on(switch)? == Some(true);
+            if is_on || recorded(switch.name()) {
+                former.push(switch);
+            }
+        }
+        let had_lro = settings.has_lro()? || recorded(LRO_NAME);
+        Ok(Self {
+            settings,
+            former,
+            had_lro,
+        })
+    }
+
+    /// Turns off what [`OffloadsOff::find`] found.
+    ///
+    /// # Errors
+    /// As [`OffloadsOff::new`].
+    pub fn turn_off(&mut self) -> io::Result<()> {
+        let mut done = Vec::new();
+        for &switch in &self.former {
+            if self.settings.set(switch, false)? {
+                done.push(switch);
+            }
+        }
+        self.former = done;
+        if self.had_lro {
+            self.had_lro = self.settings.set_lro(false)?;
+        }
+        Ok(())
+    }
+
+    /// Turns off again what another program has turned on meanwhile. Returns the names of that.
+    ///
+    /// # Errors
+    /// As [`OffloadsOff::new`].
+    pub fn keep_off(&self) -> io::Result<Vec<&'static str>> {
+        let mut names = Vec::new();
+        for &switch in &self.former {
+            if self.settings.is_on(switch)? == Some(true) && self.settings.set(switch, false)? {
+                names.push(switch.name());
+            }
+        }
+        if self.had_lro && self.settings.has_lro()? && self.settings.set_lro(false)? {
+            names.push(LRO_NAME);
+        }
+        Ok(names)
+    }
+
+    /// Names of the offloads that were on, which are on again when this is dropped: a record, if joined by commas.
+    pub fn turned_off(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let lro = self.had_lro.then_some(LRO_NAME);
+        self.former.iter().map(|switch| switch.name()).chain(lro)
+    }
 }
 
 impl Drop for OffloadsOff {
     fn drop(&mut self) {
         // An interface that has vanished needs no restoring.
-        if let Some(flags) = self.former_flags {
-            let _ = self.ask(FLAGS.1, flags);
+        if self.had_lro {
+            let _ = self.settings.set_lro(true);
         }
-        for ((_, set), former) in SWITCHES.into_iter().zip(self.former).rev() {
-            if let Some(value) = former {
-                let _ = self.ask(set, value);
-            }
+        for switch in self.former.iter().rev() {
+            let _ = self.settings.set(*switch, true);
         }
     }
 }
