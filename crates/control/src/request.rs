@@ -134,6 +134,50 @@ pub enum Do {
     Confirm(Nothing),
 }
 
+impl Do {
+    /// The verb.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Do::TunnelCreate(_) => "tunnel.create",
+            Do::TunnelDelete(_) => "tunnel.delete",
+            Do::SessionCreate(_) => "session.create",
+            Do::SessionDelete(_) => "session.delete",
+            Do::SessionAnswer(_) => "session.answer",
+            Do::SessionDrop(_) => "session.drop",
+            Do::CaptureSubscriber(_) => "capture.subscriber",
+            Do::CaptureStop(_) => "capture.stop",
+            Do::ShowTunnels(_) => "show.tunnels",
+            Do::ShowSessions(_) => "show.sessions",
+            Do::ShowPeers(_) => "show.peers",
+            Do::ShowEndedTunnels(_) => "show.ended.tunnels",
+            Do::ShowEndedSessions(_) => "show.ended.sessions",
+            Do::ShowSubscribers(_) => "show.subscribers",
+            Do::ShowSubscriber(_) => "show.subscriber",
+            Do::ShowEndedSubscribers(_) => "show.ended.subscribers",
+            Do::ShowPools(_) => "show.pools",
+            Do::ShowRadius(_) => "show.radius",
+            Do::ShowFilters(_) => "show.filters",
+            Do::ShowFilter(_) => "show.filter",
+            Do::ShowBgpSummary(_) => "show.bgp.summary",
+            Do::ShowBgpNeighbors(_) => "show.bgp.neighbors",
+            Do::ShowBgpRoute(_) => "show.bgp.route",
+            Do::ShowBgpRib(_) => "show.bgp.rib",
+            Do::ShowBgpEvents(_) => "show.bgp.events",
+            Do::BgpPeer(_) => "bgp.peer",
+            Do::ShowCounters(_) => "show.counters",
+            Do::ShowEventPoll(_) => "show.event.poll",
+            Do::ShowEventTimers(_) => "show.event.timers",
+            Do::ShowEventCpu(_) => "show.event.cpu",
+            Do::ShowEventShards(_) => "show.event.shards",
+            Do::ShowKernel(_) => "show.kernel",
+            Do::ServerStats(_) => "server.stats",
+            Do::Reload(_) => "reload",
+            Do::Confirm(_) => "confirm",
+        }
+    }
+}
+
 /// A verb without arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -512,6 +556,32 @@ mod tests {
         write(&mut line, 7, &what);
         let request = parse::<Do>(&line).unwrap();
         assert_eq!((request.id, request.what), (7, what));
+    }
+
+    #[test]
+    fn each_request_has_the_name_of_its_verb() {
+        let (_, told) = refusal(r#"{"v":1,"id":1,"do":"?"}"#);
+        let (_, verbs) = told.split_once("expected one of").unwrap();
+        let verbs: Vec<&str> = verbs.split('`').skip(1).step_by(2).collect();
+        assert!(verbs.contains(&"reload"), "{told}");
+        let arguments = [
+            "",
+            r#","peer":"127.0.0.1:1701""#,
+            r#","peer":"one","verb":"start""#,
+            r#","tunnel":1"#,
+            r#","tunnel":1,"session":1"#,
+            r#","who":"one""#,
+            r#","of":{"who":"one"}"#,
+            r#","capture":1"#,
+            r#","name":"one""#,
+        ];
+        for verb in verbs {
+            let parsed = arguments.iter().find_map(|more| {
+                let line = format!(r#"{{"v":1,"id":1,"do":"{verb}"{more}}}"#);
+                parse::<Do>(line.as_bytes()).ok()
+            });
+            assert_eq!(parsed.map(|request| request.what.name()), Some(verb));
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ use super::routes::BgpService;
 use super::running::Running;
 use super::shards::Shards;
 use super::sockets::Sockets;
+use super::source::Source;
 use super::waiting::OpenedFor;
 
 /// The accounts of the loop's time, one for each kind of work.
@@ -35,10 +36,28 @@ pub(super) struct Handlers {
     pub(super) addresses: HandlerId,
     pub(super) shards: HandlerId,
     pub(super) signals: HandlerId,
+    pub(super) bgp: HandlerId,
     pub(super) reload: HandlerId,
+    pub(super) netlink: HandlerId,
+    pub(super) mend: HandlerId,
 }
 
 impl Handlers {
+    /// The handler of a source that is ready.
+    pub(super) fn of(&self, source: Source) -> HandlerId {
+        match source {
+            Source::Udp(_) => self.read,
+            Source::Tun(_) => self.tun_read,
+            Source::Shards => self.shards,
+            Source::Radius(_) | Source::Disconnect => self.radius,
+            Source::Bgp => self.bgp,
+            Source::Kernel => self.netlink,
+            Source::Loader => self.reload,
+            Source::Listener | Source::Client(_) => self.control,
+            Source::Signals => self.signals,
+        }
+    }
+
     pub(super) fn open(reactor: &mut Reactor) -> Self {
         Self {
             read: reactor.handler("udp read"),
@@ -55,7 +74,11 @@ impl Handlers {
             addresses: reactor.handler("addresses of clients"),
             shards: reactor.handler("left by other cores"),
             signals: reactor.handler("signals"),
+            // The name that the speaker books its reading on.
+            bgp: reactor.handler("bgp read"),
             reload: reactor.handler("reload"),
+            netlink: reactor.handler("netlink"),
+            mend: reactor.handler("sources"),
         }
     }
 }

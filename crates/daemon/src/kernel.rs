@@ -354,7 +354,7 @@ impl Keeper {
         missing.addresses.retain(|one| !addresses.contains(one));
         let routes: hashbrown::HashSet<Network> = routes.into_iter().collect();
         missing.routes.retain(|one| !routes.contains(one));
-        let settings = Settings::of(&self.wanted.name)?;
+        let settings = Settings::of(&self.name)?;
         let is_off = |one: &Switch| settings.is_on(*one).is_ok_and(|is_on| is_on != Some(true));
         missing.offloads.retain(is_off);
         Ok(missing)

@@ -31,6 +31,7 @@
 //! | `check`, `config` | the configuration file |
 //! | `source` | identifies the owner of a descriptor |
 //! | `events` | passes the endpoint's events on |
+//! | `watchdog`, `hangs` | report handlers that took too long, and those that do not return |
 //! | `server` | the control socket and its clients |
 //! | `client` | input and output of one client, both bounded |
 //! | `jobs` | carries out requests in bounded steps |
@@ -50,6 +51,7 @@ mod core;
 mod default_route;
 mod dialler;
 mod events;
+mod hangs;
 mod health;
 mod input;
 mod inside;

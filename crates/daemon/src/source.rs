@@ -1,5 +1,7 @@
 //! Identifies a watched descriptor.
 
+use std::fmt;
+
 /// The kind and number of a watched descriptor, packed into the 64 bits that the reactor keeps for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
@@ -46,6 +48,11 @@ impl Source {
         kind << 32 | u64::from(number)
     }
 
+    /// The number by which a thread that watches the loop knows it; 0 is none.
+    pub(super) fn work(self) -> u64 {
+        self.to_bits() + 1
+    }
+
     pub(super) fn from_bits(bits: u64) -> Self {
         let number = bits as u32;
         match bits >> 32 {
@@ -61,6 +68,24 @@ impl Source {
             10 => Source::Store,
             11 => Source::Loader,
             _ => Source::Client(number),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Signals => f.write_str("signals"),
+            Source::Listener => f.write_str("control socket"),
+            Source::Udp(number) => write!(f, "udp socket {number}"),
+            Source::Tun(number) => write!(f, "tun queue {number}"),
+            Source::Radius(place) => write!(f, "radius socket {place}"),
+            Source::Disconnect => f.write_str("radius disconnect"),
+            Source::Shards => f.write_str("packet threads"),
+            Source::Bgp => f.write_str("bgp connections"),
+            Source::Client(place) => write!(f, "control client {place}"),
+            Source::Kernel => f.write_str("netlink"),
+            Source::Loader => f.write_str("configuration thread"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use aaa::Pools;
 use anyhow::{Context, Result};
-use base::Instant;
+use base::{Duration, Instant};
 use edge::Edge;
 use filter::FilterSet;
 use l2tp::Endpoint;
@@ -18,6 +18,7 @@ use super::authority::{Authority, Radius};
 use super::core::{Core, Handlers};
 use super::dialler::Dialler;
 use super::events::Summary;
+use super::hangs::{self, Hangs};
 use super::health::Health;
 use super::input::Input;
 use super::inside::Inside;
@@ -34,7 +35,7 @@ use super::source::Source;
 use super::turn::Daemon;
 use super::waiting::OpenedFor;
 use super::watchdog::Watchdog;
-use crate::config::Settings;
+use crate::config::{Event, Settings};
 
 /// Makes a daemon that is ready to run.
 ///
@@ -46,16 +47,11 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         tracing::warn!(%error, "cannot raise the limit on descriptors");
     }
     let event = &settings.event;
-    let mut reactor = Reactor::new(event.poller, event.descriptors)
-        .with_context(|| format!("event.poller: this kernel has no {}", event.poller))?;
-    reactor.set_overrun(event.overrun);
+    let hang = Some(event.hang).filter(|hang| *hang > Duration::ZERO);
+    let mut reactor = new_reactor(event, hang)?;
     let handlers = Handlers::open(&mut reactor);
-    reactor.add(
-        &signals,
-        "signals",
-        Source::Signals.to_bits(),
-        Interest::READ,
-    )?;
+    let source = Source::Signals.to_bits();
+    reactor.add(&signals, "signals", source, Interest::READ)?;
     let sockets = open_sockets(settings, &mut reactor)?;
     let server = Server::open(&settings.control, &mut reactor)
         .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
@@ -95,6 +91,8 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         core.edge.filters_mut().replace(set);
     }
     core.edge.filters_mut().set_logs(log::logs_packets());
+    let hangs = hang.map(|limit| Hangs::start(core.reactor.pulse(), limit, hangs::log));
+    let hangs = hangs.transpose().context("event.hang_ms")?;
     Ok(Daemon {
         core,
         server,
@@ -106,10 +104,19 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         handlers,
         span: event.slice,
         is_behind: false,
-        watchdog: Watchdog::new(),
+        watchdog: Watchdog::new(hang),
+        hangs,
         failure: None,
         waits_failed: 0,
     })
+}
+
+fn new_reactor(event: &Event, hang: Option<Duration>) -> Result<Reactor> {
+    let mut reactor = Reactor::new(event.poller, event.descriptors)
+        .with_context(|| format!("event.poller: this kernel has no {}", event.poller))?;
+    // A handler that hung is recorded when it returns, so that the log says so.
+    reactor.set_overrun(hang.map_or(event.overrun, |hang| hang.min(event.overrun)));
+    Ok(reactor)
 }
 
 fn running(settings: &Settings, config: &Path, reactor: &mut Reactor) -> Result<Running> {

@@ -8,6 +8,7 @@ use reactor::{Ready, Signal, Signals, Slice};
 
 use super::core::{Core, Handlers};
 use super::events::Summary;
+use super::hangs::Hangs;
 use super::health::Outcome;
 use super::input::Input;
 use super::left;
@@ -38,6 +39,8 @@ pub(super) struct Daemon {
     /// Whether messages or events are left over from the last turn.
     pub(super) is_behind: bool,
     pub(super) watchdog: Watchdog,
+    /// Watches the loop from another thread, unless that is turned off.
+    pub(super) hangs: Option<Hangs>,
     /// The error that ends the daemon, if no signal did.
     pub(super) failure: Option<io::Error>,
     /// How often in a row the wait for descriptors has failed.
@@ -88,12 +91,16 @@ impl Daemon {
         while let Some(ready) = self.core.reactor.next_ready() {
             other_work |= self.ready(ready);
         }
+        self.core.reactor.enter(self.handlers.input, 0);
         self.input.work(&mut self.core, &self.handlers);
         self.fire_timers();
+        self.core.reactor.enter(self.handlers.reload, 0);
         let undone = reload::handle_timeout(&mut self.core);
         self.reloaded(undone);
+        self.core.reactor.enter(self.handlers.mend, 0);
         self.mend();
         self.answer();
+        self.core.reactor.enter(self.handlers.tun_write, 0);
         if self.core.inside.check(self.core.now) {
             let error = io::Error::other("the device left this network namespace");
             self.lose(Source::Tun(0), None, &error);
@@ -105,6 +112,7 @@ impl Daemon {
         let came = self.input.take_count();
         self.rest.note(self.core.now, came, other_work || has_work);
         if has_work {
+            self.core.reactor.enter(self.handlers.control, 0);
             self.server.serve(&mut self.core);
             self.core.reactor.lap(self.handlers.control);
         }
@@ -119,12 +127,14 @@ impl Daemon {
             routes.turn(&mut self.core.reactor, self.core.now);
         }
         if told {
+            self.core.reactor.enter(self.handlers.events, 0);
             self.server.flush(&mut self.core);
             self.core.reactor.lap(self.handlers.events);
         }
         if let Some(clients) = &mut self.core.inside.clients
             && clients.has_work(self.core.now)
         {
+            self.core.reactor.enter(self.handlers.addresses, 0);
             clients.work(self.core.now);
             self.core.reactor.lap(self.handlers.addresses);
         }
@@ -169,6 +179,8 @@ impl Daemon {
     /// Serves a ready descriptor. Returns whether it was something other than incoming datagrams.
     fn ready(&mut self, ready: Ready) -> bool {
         let source = Source::from_bits(ready.user);
+        let handler = self.handlers.of(source);
+        self.core.reactor.enter(handler, source.work());
         let outcome = self.serve(source, ready);
         self.note(source, ready.token, outcome);
         !matches!(source, Source::Udp(_))
@@ -247,6 +259,7 @@ impl Daemon {
         let core = &mut self.core;
         let due = core.edge.poll_timeout().filter(|(at, _)| *at <= core.now);
         if let Some((at, timer)) = due {
+            core.reactor.enter(self.handlers.timers, 0);
             core.reactor.record_lateness(timer, core.now.since(at));
             let slice = core.reactor.slice(self.span);
             while core.edge.handle_timeouts(core.now, TIMERS) && !slice.is_over() {}
@@ -263,11 +276,13 @@ impl Daemon {
             now,
             ..
         } = &mut self.core;
+        reactor.enter(self.handlers.authority, 0);
         let count = authority.answer(edge, reactor.slice(self.span), *now);
         if count > 0 {
             reactor.lap_many(self.handlers.authority, count);
         }
         if let Some(radius) = authority.radius_mut() {
+            reactor.enter(self.handlers.radius, 0);
             let slice = reactor.slice(self.span);
             radius.work(edge, reactor, slice, *now);
             reactor.lap(self.handlers.radius);
@@ -303,6 +318,7 @@ impl Daemon {
             is_behind,
             ..
         } = self;
+        core.reactor.enter(handlers.output, 0);
         let slice = core.reactor.slice(*span);
         let mut messages = 0;
         while !core.sockets.is_blocked() {
@@ -314,8 +330,10 @@ impl Daemon {
             let is_full = messages == MESSAGES;
             if is_full || core.sockets.needs_room(route.socket) {
                 core.reactor.lap_many(handlers.output, messages);
+                core.reactor.enter(handlers.write, 0);
                 core.sockets.make_room(route.socket, &mut core.reactor);
                 core.reactor.lap(handlers.write);
+                core.reactor.enter(handlers.output, 0);
                 messages = 0;
             }
             core.sockets.push(route, composed);
@@ -328,6 +346,7 @@ impl Daemon {
             core.reactor.lap_many(handlers.output, messages);
         }
         if core.sockets.has_queued() {
+            core.reactor.enter(handlers.write, 0);
             core.sockets.flush(&mut core.reactor);
             core.reactor.lap(handlers.write);
         }
@@ -339,10 +358,12 @@ impl Daemon {
             core,
             server,
             summary,
+            handlers,
             span,
             is_behind,
             ..
         } = self;
+        core.reactor.enter(handlers.events, 0);
         let slice = core.reactor.slice(*span);
         let mut told = 0u32;
         while let Some(event) = core.edge.poll_event() {
@@ -396,6 +417,8 @@ impl Daemon {
     /// daemon.
     pub(super) fn finish(&mut self) -> bool {
         self.server.remove_socket();
+        // From here on nothing is served that could hang.
+        self.hangs = None;
         self.core.shards.end();
         if let Some(routes) = &mut self.core.routes {
             routes.finish();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 
 use base::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use crate::clock;
 use crate::descriptors::{DescriptorInfo, Descriptors, StoreKind};
 use crate::limits::{DESCRIPTOR_RESERVE, DescriptorGuard};
 use crate::poller::{self, BUDGET, Poller, PollerKind};
+use crate::pulse::Pulse;
 use crate::slices::{Overrun, Slice, Watch};
 use crate::stats::{HandlerId, HandlerStats, Handlers, Lateness, WaitStats};
 use crate::token::{Interest, Readiness, Token};
@@ -93,6 +95,7 @@ pub struct Reactor {
     reading: Instant,
     round: Round,
     watch: Watch,
+    pulse: Arc<Pulse>,
 }
 
 /// How far waits have reported the ready descriptors, if there are more than one wait can report.
@@ -166,6 +169,7 @@ impl Reactor {
                 complete: now,
             },
             watch: Watch::new(OVERRUN, now),
+            pulse: Arc::default(),
         })
     }
 
@@ -278,8 +282,11 @@ impl Reactor {
     /// end it early.
     pub fn pause(&mut self, span: Duration) {
         let before = clock::now();
+        self.pulse.waits();
         clock::sleep(span);
-        self.waits.waited = self.waits.waited + clock::now().since(before);
+        let now = clock::now();
+        self.pulse.starts(now);
+        self.waits.waited = self.waits.waited + now.since(before);
     }
 
     /// Waits until a descriptor is ready or `deadline` has come, and returns the time, read once after that: the
@@ -293,8 +300,11 @@ impl Reactor {
         self.delivered = 0;
         let before = clock::now();
         let timeout = deadline.map(|deadline| deadline.since(before));
-        self.poller.wait(&self.watched, timeout, &mut self.batch)?;
+        self.pulse.waits();
+        let waited = self.poller.wait(&self.watched, timeout, &mut self.batch);
         let now = clock::now();
+        self.pulse.starts(now);
+        waited?;
         self.reading = now;
         self.waits.waits += 1;
         self.waits.empty += u64::from(self.batch.is_empty());
@@ -386,7 +396,27 @@ impl Reactor {
     /// Opens the counters of a handler; the same name returns the same counters. There are 32: later names share one
     /// called "other".
     pub fn handler(&mut self, name: &'static str) -> HandlerId {
-        self.handlers.open(name)
+        let (before, id) = (self.handlers.all().len(), self.handlers.open(name));
+        for new in &self.handlers.all()[before..] {
+            self.pulse.name(new.name);
+        }
+        id
+    }
+
+    /// Says that `handler` starts, for a thread that watches the loop. `work` is the owner's number for what it works
+    /// on, 0 for none. The next lap ends it.
+    pub fn enter(&mut self, handler: HandlerId, work: u64) {
+        self.pulse.enter(handler.0, work);
+    }
+
+    /// Says that the present handler carries out a request for the owner of `work`.
+    pub fn carry_out(&mut self, work: u64, request: &'static str) {
+        self.pulse.carry_out(work, request);
+    }
+
+    /// The present state of this loop, for a thread that watches it.
+    pub fn pulse(&self) -> Arc<Pulse> {
+        Arc::clone(&self.pulse)
     }
 
     /// Books one call and the time since the last lap or wait on `handler`. Reads the clock once and returns it.
@@ -400,6 +430,7 @@ impl Reactor {
         let took = now.since(self.reading);
         self.handlers.book(handler, calls, took);
         self.reading = now;
+        self.pulse.lap(handler.0, now);
         if took > self.watch.limit {
             let name = self.handlers.name(handler);
             self.watch.overran(name, calls, (took, now));

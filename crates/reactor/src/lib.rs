@@ -31,6 +31,7 @@ pub mod namespace;
 pub mod netlink;
 mod poller;
 pub mod port;
+mod pulse;
 mod signal;
 mod slices;
 mod stats;
@@ -55,6 +56,7 @@ pub use datagram::{
 pub use descriptors::{DescriptorInfo, StoreKind};
 pub use events::{AddError, Reactor, Ready};
 pub use poller::PollerKind;
+pub use pulse::{Pulse, Running};
 pub use signal::{Signal, Signals, StatusRequests};
 pub use slices::{Overrun, Slice};
 pub use stats::{HandlerId, HandlerStats, Lateness, WaitStats};

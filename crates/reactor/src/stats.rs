@@ -7,7 +7,7 @@ const HANDLERS: usize = 32;
 
 /// A handler in the loop, for the counters: see [`crate::Reactor::handler`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct HandlerId(u8);
+pub struct HandlerId(pub(crate) u8);
 
 /// Counters of one handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -87,6 +87,67 @@ pub fn cpu_of(thread: i32) -> io::Result<Duration> {
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
+/// What a thread does according to the kernel (proc(5)). What cannot be read is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// `R`: runs or could run; `S`: sleeps; `D`: waits for a disk or another device; others as in proc(5).
+    pub state: Option<char>,
+    /// The system call that it is in, by name or number.
+    pub call: Option<String>,
+    /// The kernel function in which it sleeps.
+    pub place: Option<String>,
+}
+
+/// What a thread of this process does, by its id.
+pub fn standing_of(thread: i32) -> Standing {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/self/task/{thread}/{name}"));
+    let state = read("stat").ok().and_then(|stat| state_in(&stat));
+    let call = read("syscall").ok().and_then(|line| call_in(&line));
+    let place = read("wchan").ok();
+    let place = place.filter(|place| !place.is_empty() && place != "0");
+    Standing { state, call, place }
+}
+
+/// The third field of a `stat` file; the second, in parentheses, may contain anything.
+fn state_in(stat: &str) -> Option<char> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.trim_start().chars().next()
+}
+
+/// The call of a `syscall` file: `running`, or -1, if there is none.
+fn call_in(line: &str) -> Option<String> {
+    let number = line.split_ascii_whitespace().next()?;
+    let number: libc::c_long = number.parse().ok()?;
+    let known = CALLS.iter().find(|(known, _)| *known == number);
+    let name = known.map(|(_, name)| (*name).to_owned());
+    (number >= 0).then(|| name.unwrap_or_else(|| format!("system call {number}")))
+}
+
+/// Calls in which a thread may wait for long.
+const CALLS: &[(libc::c_long, &str)] = &[
+    (libc::SYS_read, "read"),
+    (libc::SYS_write, "write"),
+    (libc::SYS_writev, "writev"),
+    (libc::SYS_openat, "openat"),
+    (libc::SYS_close, "close"),
+    (libc::SYS_fsync, "fsync"),
+    (libc::SYS_fdatasync, "fdatasync"),
+    (libc::SYS_ftruncate, "ftruncate"),
+    (libc::SYS_unlinkat, "unlinkat"),
+    (libc::SYS_futex, "futex"),
+    (libc::SYS_clock_nanosleep, "clock_nanosleep"),
+    (libc::SYS_sendmsg, "sendmsg"),
+    (libc::SYS_sendto, "sendto"),
+    (libc::SYS_sendmmsg, "sendmmsg"),
+    (libc::SYS_recvmsg, "recvmsg"),
+    (libc::SYS_recvfrom, "recvfrom"),
+    (libc::SYS_recvmmsg, "recvmmsg"),
+    (libc::SYS_connect, "connect"),
+    (libc::SYS_ioctl, "ioctl"),
+    (libc::SYS_madvise, "madvise"),
+    (libc::SYS_munmap, "munmap"),
+];
+
 /// Resident memory of this process now, in bytes.
 ///
 /// # Errors
@@ -113,6 +174,42 @@ mod tests {
         child.wait().unwrap();
         let usage = of_children();
         assert!(usage.cpu() > Duration::ZERO && usage.resident_bytes_max > 100_000);
+    }
+
+    #[test]
+    fn a_thread_that_waits_says_in_which_call() {
+        let (send, receive) = std::sync::mpsc::channel::<()>();
+        let (name, named) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            name.send(this_thread()).unwrap();
+            receive.recv()
+        });
+        let id = named.recv().unwrap();
+        // It is on its way there.
+        let standing = loop {
+            let standing = standing_of(id);
+            if standing.state == Some('S') {
+                break standing;
+            }
+            std::thread::yield_now();
+        };
+        // A container may hide the call.
+        let call = standing.call.as_deref();
+        assert!(matches!(call, None | Some("futex")), "{standing:?}");
+        drop(send);
+        assert!(thread.join().unwrap().is_err());
+        assert_eq!(standing_of(i32::MAX), Standing::default());
+    }
+
+    #[test]
+    fn files_of_a_thread_are_read() {
+        assert_eq!(state_in("7 (a) b) D 1 7 7"), Some('D'));
+        assert_eq!(state_in(""), None);
+        assert_eq!(call_in("running\n"), None);
+        assert_eq!(call_in("-1 0x7ffc 0x7f\n"), None);
+        let line = format!("{} 0x3 0x0", libc::SYS_fsync);
+        assert_eq!(call_in(&line).as_deref(), Some("fsync"));
+        assert_eq!(call_in("9999 0x0").as_deref(), Some("system call 9999"));
     }
 
     #[test]

@@ -89,6 +89,7 @@ const TABLE: &[Row] = &[
             "receive_buffer_bytes",
             "slice_ms",
             "overrun_ms",
+            "hang_ms",
             "send_buffer_bytes",
             "batch",
             "shards",

@@ -107,6 +107,8 @@ pub struct Event {
     pub slice: Duration,
     /// How long it may take until it is reported.
     pub overrun: Duration,
+    /// How long it may take until it is reported although it has not returned. Zero: it is not reported.
+    pub hang: Duration,
     /// Number of cores that forward packets.
     pub shards: u16,
     /// How the core for a packet is chosen.

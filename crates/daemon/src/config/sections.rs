@@ -274,6 +274,13 @@ fn event(
     if let Some(overrun) = section.integer("overrun_ms", 1..=60_000, "milliseconds") {
         event.overrun = Duration::from_millis(overrun.value as u64);
     }
+    if let Some(hang) = section.integer("hang_ms", 0..=3_600_000, "milliseconds") {
+        event.hang = Duration::from_millis(hang.value as u64);
+        if (1..10).contains(&hang.value) {
+            let message = "must be at least 10 milliseconds; 0 turns it off";
+            section.fault(hang.at, "hang_ms", message);
+        }
+    }
     if let Some(shards) = section.integer("shards", 1..=64, "cores") {
         event.shards = shards.value as u16;
         for (role, name) in [(lns, "lns"), (lac, "lac")] {
@@ -367,6 +374,7 @@ impl Default for Event {
             batch: 64,
             slice: Duration::from_millis(2),
             overrun: Duration::from_millis(20),
+            hang: Duration::from_secs(1),
             shards: 1,
             steer: Steer::Session,
         }

@@ -15,6 +15,7 @@ use super::capture::Captures;
 use super::client;
 use super::core::Core;
 use super::show::{Show, What};
+use super::source::Source;
 use super::waiting::Waiters;
 use control::reply::{self, Code, Refusal};
 use control::request::{Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete};
@@ -24,6 +25,8 @@ use reloads::Reloaded;
 /// A request and its progress.
 pub(super) struct Job {
     id: u64,
+    /// The verb.
+    name: &'static str,
     what: Work,
 }
 
@@ -66,6 +69,7 @@ impl From<Request> for Job {
     fn from(request: Request) -> Self {
         Self {
             id: request.id,
+            name: request.what.name(),
             what: Work::Request(request.what),
         }
     }
@@ -85,7 +89,9 @@ impl Job {
         (waiters, captures): (&mut Waiters, &mut Captures),
         clients: usize,
     ) -> Option<Self> {
-        let id = self.id;
+        let Self { id, name, .. } = self;
+        let work = Source::Client(key.index).work();
+        core.reactor.carry_out(work, name);
         let mut context = Context {
             key,
             client,
@@ -125,7 +131,7 @@ impl Job {
             }
             Work::Reloaded(rows) => context.reloaded(id, rows, steps),
         };
-        next.map(|what| Self { id, what })
+        next.map(|what| Self { id, name, what })
     }
 }
 

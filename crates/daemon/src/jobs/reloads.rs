@@ -22,7 +22,8 @@ impl Job {
     pub(crate) fn reloaded(id: u64, report: Report) -> Self {
         let rows = Reloaded { report, written: 0 };
         let what = Work::Reloaded(Box::new(rows));
-        Self { id, what }
+        let name = "reload";
+        Self { id, name, what }
     }
 }
 

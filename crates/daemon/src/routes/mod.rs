@@ -218,6 +218,7 @@ impl BgpService {
             buffers,
             ..
         } = self;
+        reactor.enter(self.handlers.read, 0);
         self.is_reading = peering.read_waiting(speaker, buffers, reactor, now);
         if self.is_reading {
             reactor.lap(self.handlers.read);
@@ -271,11 +272,13 @@ impl BgpService {
         self.speaker.drained(reactor.complete_until());
         let due = self.poll_timeout().filter(|(at, _)| *at <= now);
         if let Some((at, timer)) = due {
+            reactor.enter(self.handlers.timers, 0);
             reactor.record_lateness(timer, now.since(at));
             self.speaker.handle_timeout(now);
             self.peering.tend(reactor, now);
             reactor.lap(self.handlers.timers);
         }
+        reactor.enter(self.handlers.work, 0);
         let slice = reactor.slice(self.span);
         loop {
             self.has_work = self.speaker.work_apart(WORK, now);
@@ -342,6 +345,7 @@ impl BgpService {
             buffers,
             ..
         } = self;
+        reactor.enter(self.handlers.write, 0);
         let slice = reactor.slice(self.span);
         let writes = peering.write(speaker, buffers, reactor, (now, slice));
         if writes > 0 {
@@ -387,6 +391,7 @@ impl BgpService {
         let Some(installed) = &mut self.installed else {
             return;
         };
+        reactor.enter(self.handlers.kernel, 0);
         let slice = reactor.slice(self.span);
         self.has_changes = true;
         while self.has_changes && !slice.is_over() {
