@@ -2,6 +2,7 @@
 
 mod control;
 mod faults;
+mod goodbyes;
 mod lifecycle;
 mod pages;
 mod reload;

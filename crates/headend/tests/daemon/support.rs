@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -38,6 +39,12 @@ impl Directory {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
         path
+    }
+
+    /// Makes an empty file that others may not read. It keeps its mode when it is written: files with a secret need it.
+    pub(crate) fn private(&self, name: &str) {
+        let path = self.write(name, "");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
     }
 }
 
