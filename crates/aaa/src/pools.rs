@@ -29,6 +29,7 @@ mod tests;
 
 use core::hash::BuildHasher;
 use core::net::Ipv4Addr;
+use std::collections::VecDeque;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -99,6 +100,9 @@ pub struct OutsideView {
     pub full: u64,
 }
 
+/// The most replaced pools whose free addresses are still being moved.
+pub const LEAVING_MAX: usize = 4 * POOLS_MAX;
+
 /// A fixed address outside all pools.
 #[derive(Clone, Copy, Debug)]
 struct Outside {
@@ -159,6 +163,10 @@ pub struct Pools {
     spans: Vec<Span>,
     own: Vec<Ipv4Addr>,
     outside: HashMap<u32, Outside, FixedState>,
+    /// Replaced pools whose free addresses are still being moved, oldest first.
+    leaving: VecDeque<Pool>,
+    /// Replaced pools whose addresses were moved.
+    gone: Vec<Pool>,
     counts: OutsideView,
     hasher: FixedState,
 }
@@ -176,6 +184,8 @@ impl Pools {
             spans: Vec::new(),
             own: Vec::new(),
             outside: HashMap::with_hasher(hasher.clone()),
+            leaving: VecDeque::new(),
+            gone: Vec::new(),
             counts: OutsideView::default(),
             hasher,
         };
@@ -188,17 +198,21 @@ impl Pools {
     /// # Errors
     /// [`Fault::UnknownPool`] and [`Fault::Full`], both counted.
     pub fn take(&mut self, request: &Request<'_>) -> Result<Ipv4Addr, Fault> {
+        let mut pools = self.pools.iter_mut().enumerate();
         let found = match request.pool {
-            Some(name) => self.pools.iter_mut().find(|pool| pool.name() == name),
-            None => self.pools.first_mut(),
+            Some(name) => pools.find(|(_, pool)| pool.name() == name),
+            None => pools.next(),
         };
-        let Some(pool) = found else {
+        let Some((number, pool)) = found else {
             self.counts.unknown_pool += 1;
             return Err(Fault::UnknownPool);
         };
         let is_sticky = request.sticky || pool.is_sticky();
         let tag = is_sticky.then(|| self.hasher.hash_one(request.user).max(1));
-        let taken = pool.take(request.holder, tag);
+        if let Some(tag) = tag {
+            self.bring(number, tag);
+        }
+        let taken = self.pools[number].take(request.holder, tag);
         taken.map(Ipv4Addr::from_bits).ok_or(Fault::Full)
     }
 
@@ -266,12 +280,18 @@ impl Pools {
         let is_there = |spec: &Spec| pools.iter().any(|pool| pool.is_as(spec, &own));
         let new = NewPools::new(specs, own.clone(), is_there)?;
         self.replace(new);
+        while self.work(usize::MAX) {}
+        self.gone.clear();
         Ok(())
     }
 
-    /// Replaces the pools by those that were prepared elsewhere, as [`Pools::reload`] does. Takes time for the
-    /// addresses of changed pools only. Returns the pools that are gone, whose memory takes a while to free.
-    pub fn replace(&mut self, new: NewPools) -> Box<dyn Send> {
+    /// Replaces the pools by those that were prepared elsewhere, as [`Pools::reload`] does. Takes time for held
+    /// addresses of changed pools only: [`Pools::work`] moves the free ones.
+    ///
+    /// Until then, a changed pool leases free addresses in the order of their numbers, and not the one released longest
+    /// ago. A user whose address is remembered gets it. If more than [`LEAVING_MAX`] replaced pools wait for that, the
+    /// oldest one's order and users are forgotten.
+    pub fn replace(&mut self, new: NewPools) {
         let NewPools { own, spans, pools } = new;
         let mut old: Vec<Option<Pool>> = self.pools.drain(..).map(Some).collect();
         for (number, (spec, made)) in pools.into_iter().enumerate() {
@@ -286,16 +306,51 @@ impl Pools {
         }
         self.spans = spans;
         self.own = own;
-        let gone: Vec<Pool> = old.into_iter().flatten().collect();
-        for pool in &gone {
+        for pool in old.into_iter().flatten() {
             let same = self.pools.iter_mut().find(|new| new.name() == pool.name());
             if let Some(new) = same {
-                new.keep_counts(pool);
+                new.keep_counts(&pool);
             }
-            self.move_from(pool);
+            self.move_held(&pool);
+            self.leaving.push_back(pool);
+            if self.leaving.len() > LEAVING_MAX {
+                self.gone.extend(self.leaving.pop_front());
+            }
         }
         self.claim_what_was_outside();
-        Box::new(gone)
+    }
+
+    /// Moves up to `count` free addresses of replaced pools to where they belong now. Returns whether more are left.
+    pub fn work(&mut self, count: usize) -> bool {
+        for _ in 0..count {
+            let Some(old) = self.leaving.front_mut() else {
+                return false;
+            };
+            let Some((bits, tag)) = old.pop_free() else {
+                self.gone.extend(self.leaving.pop_front());
+                continue;
+            };
+            if let Some(span) = spec::span_of(&self.spans, bits) {
+                let pool = &mut self.pools[span.pool];
+                let tag = tag.filter(|_| pool.name() == old.name());
+                pool.rest(bits, tag);
+            }
+        }
+        self.has_work()
+    }
+
+    /// Whether free addresses of replaced pools are left to be moved.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// Replaced pools whose addresses were moved, if there are any. Freeing their memory takes a while.
+    pub fn take_gone(&mut self) -> Option<Box<dyn Send>> {
+        if self.gone.is_empty() {
+            return None;
+        }
+        Some(Box::new(core::mem::take(&mut self.gone)))
     }
 
     /// The pools, in order.
@@ -312,15 +367,25 @@ impl Pools {
         }
     }
 
-    /// Moves the addresses of a removed or changed pool to where they belong now.
-    fn move_from(&mut self, old: &Pool) {
-        for (bits, tag) in old.resting() {
-            if let Some(span) = spec::span_of(&self.spans, bits) {
-                let pool = &mut self.pools[span.pool];
-                let tag = tag.filter(|_| pool.name() == old.name());
-                pool.rest(bits, tag);
+    /// Moves the free address that replaced pools remember for a user to the pool of the same name.
+    fn bring(&mut self, number: usize, tag: u64) {
+        let pool = &mut self.pools[number];
+        for before in &mut self.leaving {
+            if before.name() != pool.name() {
+                continue;
+            }
+            let Some(bits) = before.pop_of_user(tag) else {
+                continue;
+            };
+            let span = spec::span_of(&self.spans, bits);
+            if span.is_some_and(|span| span.pool == number) {
+                pool.rest(bits, Some(tag));
             }
         }
+    }
+
+    /// Moves the held addresses of a removed or changed pool to where they belong now.
+    fn move_held(&mut self, old: &Pool) {
         for (bits, holder, tag) in old.held() {
             if let Some(span) = spec::span_of(&self.spans, bits) {
                 let pool = &mut self.pools[span.pool];

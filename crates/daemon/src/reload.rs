@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use base::Duration;
 use base::slab::Key;
+use reactor::Slice;
 use wire::bgp::Prefix;
 
 use super::core::Core;
@@ -22,6 +23,9 @@ use super::sockets::End;
 use crate::config::{Role, Settings};
 use control::reply::{Code, Refusal};
 use control::rows;
+
+/// Addresses that are moved between two looks at the clock.
+const ADDRESSES: usize = 4_096;
 
 /// Changes that the log lists; it counts the others.
 const LOGGED_MAX: usize = 100;
@@ -114,6 +118,19 @@ pub(super) fn handle_timeout(core: &mut Core) -> Option<Answer> {
         return end(core, prepared);
     }
     None
+}
+
+/// Moves free addresses of changed pools, until the slice is over. Returns whether more are left.
+pub(super) fn work(core: &mut Core, slice: Slice) -> bool {
+    let pools = core.edge.pools_mut();
+    let mut more = pools.has_work();
+    while more && !slice.is_over() {
+        more = pools.work(ADDRESSES);
+    }
+    if let Some(gone) = pools.take_gone() {
+        core.running.loader.free(gone);
+    }
+    more
 }
 
 fn in_force(core: &Core) -> InForce {
@@ -368,8 +385,7 @@ fn filters_and_pools(core: &mut Core, prepared: &mut Prepared) -> Failures {
     }
     match std::mem::replace(&mut prepared.pools, Ok(None)) {
         Ok(Some(pools)) => {
-            let before = core.edge.pools_mut().replace(pools);
-            core.running.loader.free(before);
+            core.edge.pools_mut().replace(pools);
             // The routes of removed pools stay, since their addresses may still be held.
             let networks = pool_networks(&prepared.settings.subscribers.pools);
             let networks = networks.iter().map(|one| (one.address(), one.len()));

@@ -76,10 +76,4 @@ impl List {
         cells[place as usize] = Cell::NONE;
         self.len -= 1;
     }
-
-    /// Its indexes, in order.
-    pub(super) fn iter(&self, cells: &[Cell]) -> impl Iterator<Item = u32> {
-        let next = |place: &u32| Some(cells[*place as usize].high).filter(|&next| next != NIL);
-        core::iter::successors(self.first(), next)
-    }
 }

@@ -8,7 +8,10 @@ use super::list::{Cell, List};
 use super::spec::{Span, Spec, span_of};
 use super::{Fault, Holder};
 
-/// The state of an address.
+/// States that are looked at together.
+const CHUNK: usize = 256;
+
+/// The state of an address. Those that are held come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not leased by this pool; may be claimed.
@@ -230,18 +233,45 @@ impl Pool {
             .then(|| Holder(self.cells[place].holder()))
     }
 
-    /// Its free addresses, the one released longest ago first, each with the user's tag.
-    pub(super) fn resting(&self) -> impl Iterator<Item = (u32, Option<u64>)> {
-        let free = self.free.iter(&self.cells);
-        let all = free.chain(self.remembered.iter(&self.cells));
-        all.map(|place| (self.address(place), self.tag(place)))
+    /// Takes the free address that was released longest ago out of this pool, with the user's tag; remembered ones
+    /// come last.
+    pub(super) fn pop_free(&mut self) -> Option<(u32, Option<u64>)> {
+        let place = self.free.first().or_else(|| self.remembered.first())?;
+        Some(self.take_out(place))
+    }
+
+    /// Takes the free address that is remembered for this user out of this pool.
+    pub(super) fn pop_of_user(&mut self, tag: u64) -> Option<u32> {
+        let place = self.place_of_user(tag)?;
+        let is_free = self.states[place as usize] == State::Remembered;
+        is_free.then(|| self.take_out(place).0)
+    }
+
+    fn take_out(&mut self, place: u32) -> (u32, Option<u64>) {
+        let list = match self.states[place as usize] {
+            State::Remembered => &mut self.remembered,
+            _ => &mut self.free,
+        };
+        list.remove(&mut self.cells, place);
+        self.states[place as usize] = State::LeftOut;
+        (self.address(place), self.tag(place))
     }
 
     /// Its held addresses, with their holders and the users' tags.
     pub(super) fn held(&self) -> impl Iterator<Item = (u32, Holder, Option<u64>)> {
-        let addresses = self.spans.iter().flat_map(|span| span.first..=span.last);
-        let places = (0_u32..).zip(addresses);
-        places.filter_map(|(place, bits)| Some((bits, self.holder(bits)?, self.tag(place))))
+        // Large pools are mostly free: a look at many states at once passes over those.
+        let is_held = |state: &State| *state as u8 >= State::Held as u8;
+        let chunks = (0_u32..).zip(self.states.chunks(CHUNK));
+        let chunks = chunks
+            .filter(move |(_, chunk)| chunk.iter().fold(false, |any, one| any | is_held(one)));
+        let places = chunks.flat_map(move |(number, chunk)| {
+            let places = (number * CHUNK as u32..).zip(chunk);
+            places.filter(move |(_, state)| is_held(state))
+        });
+        places.take(self.used as usize).map(|(place, _)| {
+            let holder = Holder(self.cells[place as usize].holder());
+            (self.address(place), holder, self.tag(place))
+        })
     }
 
     /// Appends a free address to the list, remembered for the same user as before.

@@ -247,7 +247,7 @@ fn pools_that_were_prepared_elsewhere_take_over_what_is_held() {
     // The maker believes that "b" and "c" are there; "c" is not.
     let is_there = |spec: &Spec| *spec.name != *"a";
     let new = NewPools::new(after.to_vec(), Vec::new(), is_there).expect("faultless");
-    drop(pools.replace(new));
+    pools.replace(new);
     assert_eq!(pools.holder(held), Some(Holder(1)));
     assert_eq!(pools.holder(other), Some(Holder(2)));
     let counts: Vec<_> = pools
@@ -257,6 +257,64 @@ fn pools_that_were_prepared_elsewhere_take_over_what_is_held() {
     assert_eq!(counts, [(4, 1, 1), (8, 1, 1), (4, 0, 0)]);
     assert!(pools.release(other, Holder(2)));
     assert_eq!(pools.take(&plain("c", 3)), Ok(address("10.0.2.0")));
+}
+
+#[test]
+fn free_addresses_move_in_slices_and_end_up_as_in_one_piece() {
+    let before = [Spec {
+        sticky: true,
+        ..spec("a", &["10.0.0.0/29"])
+    }];
+    let after = [Spec {
+        sticky: true,
+        ..spec("a", &["10.0.0.0/28"])
+    }];
+    let of = |user, holder| Request {
+        pool: Some("a"),
+        ..of(user, holder)
+    };
+    let made = || {
+        let mut pools = pools(&before);
+        let held = pools.take(&of("holds", 1)).unwrap();
+        for (user, holder) in [("one", 2), ("two", 3), ("three", 4)] {
+            let address = pools.take(&of(user, holder)).unwrap();
+            assert!(pools.release(address, Holder(holder)));
+        }
+        (pools, held)
+    };
+    let (mut whole, held) = made();
+    whole.reload(after.to_vec(), Vec::new()).expect("faultless");
+    let (mut sliced, _) = made();
+    sliced.replace(NewPools::new(after.to_vec(), Vec::new(), |_| false).expect("faultless"));
+    assert_eq!(
+        sliced.holder(held),
+        Some(Holder(1)),
+        "held addresses move at once"
+    );
+    let mut slices = 0;
+    while sliced.work(1) {
+        slices += 1;
+    }
+    assert!(slices >= 7 && !sliced.has_work() && sliced.take_gone().is_some());
+    assert!(sliced.take_gone().is_none());
+    for holder in 10..25 {
+        let [one, other] = [&mut whole, &mut sliced].map(|pools| pools.take(&of("", holder)));
+        assert_eq!(one, other, "{holder}");
+    }
+    // In the middle of it: a user gets its address, and an address that was leased meanwhile stays leased.
+    let (mut early, _) = made();
+    let two = address("10.0.0.2");
+    early.replace(NewPools::new(after.to_vec(), Vec::new(), |_| false).expect("faultless"));
+    assert_eq!(early.take(&of("two", 5)), Ok(two));
+    let other = early.take(&of("new", 6)).unwrap();
+    while early.work(2) {}
+    assert_eq!(
+        (early.holder(two), early.holder(other)),
+        (Some(Holder(5)), Some(Holder(6)))
+    );
+    assert_eq!(early.take(&of("three", 7)), Ok(address("10.0.0.3")));
+    let counts: Vec<_> = early.views().map(|pool| pool.used).collect();
+    assert_eq!(counts, [4]);
 }
 
 #[test]
