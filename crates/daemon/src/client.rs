@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 
 use base::slab::Key;
 use base::{Instant, Slab};
+use reactor::Slice;
 
 use control::lines::{Heard, Lines};
 use control::reply::{self, Created, Refusal};
@@ -21,6 +22,30 @@ pub(super) struct Client<J> {
     queue: VecDeque<J>,
     tickets: Slab<Ticket>,
     waiting: u32,
+}
+
+/// What is left of a turn for the requests of one client: a number of steps, and the time of all clients together.
+pub(super) struct Steps {
+    left: usize,
+    slice: Slice,
+}
+
+impl Steps {
+    pub(super) fn new(left: usize, slice: Slice) -> Self {
+        Self { left, slice }
+    }
+
+    /// Whether another step may be done.
+    pub(super) fn are_left(&self) -> bool {
+        self.left > 0 && !self.slice.is_over()
+    }
+
+    /// Takes a step; `false` if none is left. A step may be a row, or a tunnel that is opened.
+    pub(super) fn next(&mut self) -> bool {
+        let is_left = self.are_left();
+        self.left -= usize::from(is_left);
+        is_left
+    }
 }
 
 /// A request that replies once for each creation that finishes.
@@ -209,4 +234,17 @@ impl<J> Client<J> {
 /// Milliseconds from `start` to `end`, with microsecond precision.
 pub(super) fn ms(start: Instant, end: Instant) -> f64 {
     (end.since(start).as_nanos() / 1000) as f64 / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_end_with_their_number_or_with_the_time_of_all() {
+        let mut steps = Steps::new(2, Slice::until(Instant::FAR_FUTURE));
+        assert_eq!([(); 3].map(|()| steps.next()), [true, true, false]);
+        let mut late = Steps::new(2, Slice::until(Instant::ZERO));
+        assert!(!late.are_left() && !late.next());
+    }
 }

@@ -53,6 +53,7 @@ impl Handlers {
             Source::Bgp => self.bgp,
             Source::Kernel => self.netlink,
             Source::Loader => self.reload,
+            Source::Store => self.mend,
             Source::Listener | Source::Client(_) => self.control,
             Source::Signals => self.signals,
         }

@@ -13,10 +13,10 @@ use base::{Instant, Slab};
 use hashbrown::HashMap;
 use l2tp::TunnelKey;
 use reactor::unix::Counted;
-use reactor::{Interest, Reactor, Readiness, Token};
+use reactor::{Interest, Reactor, Readiness, Slice, Token};
 
 use super::capture::Captures;
-use super::client::ms;
+use super::client::{Steps, ms};
 use super::core::Core;
 use super::health::Outcome;
 use super::jobs::{Client, Job};
@@ -191,12 +191,13 @@ impl Server {
         }
     }
 
-    /// Continues the requests of every client, in turn, each up to its share.
-    pub(super) fn serve(&mut self, core: &mut Core) {
-        let work = std::mem::take(&mut self.work);
+    /// Continues the requests of every client, in turn, each up to its share. The clients that are left when the slice
+    /// is over come first in the next turn.
+    pub(super) fn serve(&mut self, core: &mut Core, slice: Slice) {
+        let mut work = std::mem::take(&mut self.work).into_iter();
         let share = (STEPS / work.len().max(1)).max(16);
         let clients = self.len();
-        for key in work {
+        for key in work.by_ref() {
             let Self {
                 connections,
                 waiters,
@@ -208,8 +209,8 @@ impl Server {
             };
             connection.listed = false;
             connection.client.take_lines();
-            let mut steps = share;
-            while steps > 0
+            let mut steps = Steps::new(share, slice);
+            while steps.are_left()
                 && let Some(job) = connection.client.next_job()
             {
                 let more = job.work(
@@ -225,7 +226,12 @@ impl Server {
                 }
             }
             self.settle(key, core);
+            if slice.is_over() {
+                break;
+            }
         }
+        let served = std::mem::take(&mut self.work);
+        self.work = work.chain(served).collect();
     }
 
     /// Writes the output of listed clients.

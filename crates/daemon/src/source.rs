@@ -85,6 +85,7 @@ impl fmt::Display for Source {
             Source::Bgp => f.write_str("bgp connections"),
             Source::Client(place) => write!(f, "control client {place}"),
             Source::Kernel => f.write_str("netlink"),
+            Source::Store => f.write_str("accounting store"),
             Source::Loader => f.write_str("configuration thread"),
         }
     }

@@ -118,7 +118,9 @@ impl Daemon {
         self.rest.note(self.core.now, came, other_work || has_work);
         if has_work {
             self.core.reactor.enter(self.handlers.control, 0);
-            self.server.serve(&mut self.core);
+            // Reading the requests is a part of this handler, so that the slice starts here.
+            let slice = Slice::until(reactor::clock::now() + self.span);
+            self.server.serve(&mut self.core, slice);
             self.core.reactor.lap(self.handlers.control);
         }
         self.core.shards.tell(&mut self.core.edge);

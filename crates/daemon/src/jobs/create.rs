@@ -7,6 +7,7 @@ use base::slab::Key;
 use l2tp::{Call, Direction, OpenTunnel, Pseudowire, TunnelKey};
 
 use super::{Context, Work, check_count, version};
+use crate::client::Steps;
 use crate::core::Core;
 use crate::waiting::{WaitFor, Waiter};
 use control::reply::{Code, Created, Refusal};
@@ -58,7 +59,7 @@ impl Context<'_> {
         create: TunnelCreate,
         mut begun: u32,
         ticket: Key,
-        steps: &mut usize,
+        steps: &mut Steps,
     ) -> Option<Work> {
         let is_done = self.create(create.count, &mut begun, ticket, steps, |this, begun| {
             let from = create
@@ -82,13 +83,12 @@ impl Context<'_> {
         count: u32,
         begun: &mut u32,
         ticket: Key,
-        steps: &mut usize,
+        steps: &mut Steps,
         mut one: impl FnMut(&mut Self, u32),
     ) -> bool {
-        while *begun < count && *steps > 0 && !self.client.is_full() {
+        while *begun < count && !self.client.is_full() && steps.next() {
             one(self, *begun);
             *begun += 1;
-            *steps -= 1;
         }
         let is_done = *begun >= count;
         if is_done {
@@ -166,7 +166,7 @@ impl Context<'_> {
         tunnel: TunnelKey,
         mut begun: u32,
         ticket: Key,
-        steps: &mut usize,
+        steps: &mut Steps,
     ) -> Option<Work> {
         let is_done = self.create(create.count, &mut begun, ticket, steps, |this, _| {
             if let Err(reason) = this.open_session(&create, tunnel, ticket) {

@@ -12,7 +12,7 @@ use l2tp::TunnelKey;
 use wire::l2tp::Version;
 
 use super::capture::Captures;
-use super::client;
+use super::client::{self, Steps};
 use super::core::Core;
 use super::show::{Show, What};
 use super::source::Source;
@@ -82,7 +82,7 @@ impl Job {
     /// Does up to `steps` steps and subtracts those it did. Returns the job if it is not finished.
     pub(super) fn work(
         self,
-        steps: &mut usize,
+        steps: &mut Steps,
         key: Key,
         client: &mut Client,
         core: &mut Core,
@@ -101,7 +101,7 @@ impl Job {
         };
         let next = match self.what {
             Work::Request(request) => {
-                *steps -= 1;
+                steps.next();
                 match context.begin(id, request, clients) {
                     Ok(next) => next,
                     Err(refusal) => {
@@ -275,12 +275,11 @@ impl Context<'_> {
         id: u64,
         mut cursor: u32,
         mut closed: u64,
-        steps: &mut usize,
+        steps: &mut Steps,
     ) -> Option<Work> {
         let Core { edge, now, .. } = &mut *self.core;
         let endpoint = edge.endpoint_mut();
-        while *steps > 0 {
-            *steps -= 1;
+        while steps.next() {
             let Some((next, view)) = endpoint.next_tunnel(cursor) else {
                 reply::done(self.client.out(), id, Some(closed));
                 return None;

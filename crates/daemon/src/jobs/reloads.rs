@@ -4,6 +4,7 @@
 use base::Duration;
 
 use super::{Context, Job, Work};
+use crate::client::Steps;
 use crate::reload::{self, Report};
 use control::reply::{self, Code, Refusal};
 use control::request::Reload;
@@ -57,10 +58,9 @@ impl Context<'_> {
         &mut self,
         id: u64,
         mut rows: Box<Reloaded>,
-        steps: &mut usize,
+        steps: &mut Steps,
     ) -> Option<Work> {
-        while *steps > 0 && !self.client.is_full() {
-            *steps -= 1;
+        while !self.client.is_full() && steps.next() {
             let Some(change) = rows.report.changes.get(rows.written) else {
                 reply::row(self.client.out(), id, &rows.report.summary);
                 reply::end(self.client.out(), id, rows.written as u64 + 1);

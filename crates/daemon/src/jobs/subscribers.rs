@@ -6,6 +6,7 @@ use edge::{End, SubscriberKey};
 
 use super::{Context, Work};
 use crate::capture::Wanted;
+use crate::client::Steps;
 use crate::show::What;
 use control::reply::{self, Code, Refusal};
 use control::request::{CaptureSubscriber, SessionName, ShowSubscriber, SubscriberSelector};
@@ -57,10 +58,9 @@ impl Context<'_> {
         id: u64,
         mut keys: Vec<SubscriberKey>,
         mut rows: u64,
-        steps: &mut usize,
+        steps: &mut Steps,
     ) -> Option<Work> {
-        while *steps > 0 && !self.client.is_full() {
-            *steps -= 1;
+        while !self.client.is_full() && steps.next() {
             let Some(key) = keys.pop() else {
                 reply::end(self.client.out(), id, rows);
                 return None;

@@ -14,7 +14,7 @@ use base::Duration;
 use bgp::PeerId;
 use edge::SubscriberKey;
 
-use super::client::Client;
+use super::client::{Client, Steps};
 use super::core::Core;
 use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
@@ -92,10 +92,9 @@ impl Show {
         id: u64,
         client: &mut Client<J>,
         core: &mut Core,
-        steps: &mut usize,
+        steps: &mut Steps,
     ) -> Option<Self> {
-        while *steps > 0 && !client.is_full() {
-            *steps -= 1;
+        while !client.is_full() && steps.next() {
             let mut out = Rows::new(client.out(), id);
             let step = self.what.step(self.cursor, core, &mut out);
             self.rows += out.count;
