@@ -120,7 +120,9 @@ pub(super) fn run(args: &QosRunArgs) -> Result<ExitCode> {
     println(&summary(&last))?;
     if let Some(fault) = &last.fault {
         let count = last.faults[0] + last.faults[1];
-        eprintln!("headend qos: reads of the interfaces failed {count} times, the last one with: {fault}");
+        eprintln!(
+            "headend qos: reads of the interfaces failed {count} times, the last one with: {fault}"
+        );
     }
     served?;
     match outcome {
