@@ -171,6 +171,9 @@ pub struct Ledger {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// The work of a thread.
+type Work = Box<dyn FnOnce(&Shared, &Store) + Send>;
+
 impl Ledger {
     /// Opens or creates the file; its directory must exist. Reads the whole file once to verify it.
     ///
@@ -190,7 +193,7 @@ impl Ledger {
         let (store, totals) = Store::new(opener)?;
         let store = Arc::new(store);
         let shared = Arc::new(Shared::new(options, totals));
-        let spawn = |name: &str, work: Box<dyn FnOnce(&Shared, &Store) + Send>| {
+        let spawn = |name: &str, work: Work| {
             let (its_shared, its_store) = (Arc::clone(&shared), Arc::clone(&store));
             let begin = options.begin;
             let heir = reactor::faults::heir();

@@ -174,10 +174,9 @@ impl Engine {
             now = watch.wait(deadline)?;
             self.turn(&mut watch, now)?;
             for (port, _) in self.ports.iter().zip(self.down).filter(|(_, down)| *down) {
-                match port.mtu() {
-                    Err(error @ PortError::Gone(_)) => return Err(error.into()),
-                    // Looked at again in the next turn.
-                    Ok(_) | Err(_) => {}
+                // The next turn tries again after other errors.
+                if let Err(error @ PortError::Gone(_)) = port.mtu() {
+                    return Err(error.into());
                 }
             }
         }
