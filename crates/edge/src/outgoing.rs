@@ -94,6 +94,7 @@ mod tests {
             // An Echo-Request, a challenge, a packet of IPCP, and one that is long enough.
             (&[0xff, 3, 0xc0, 0x21, 9, 1, 0, 4], 14),
             (&[0xff, 3, 0xc2, 0x23, 1, 1, 0, 4], 14),
+            (&[0xff, 3, 0x80, 0x21, 3, 1, 0, 4], 14),
             (
                 &[[0xc0, 0x21, 4, 1, 0, 30].as_slice(), &[7; 26]].concat(),
                 38,
