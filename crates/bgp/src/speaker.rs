@@ -185,6 +185,7 @@ impl Speaker {
                 return Err(self.discards.count(reason));
             }
         };
+        self.note_late();
         let mut conn = Conn::new(index, state, false, remote.port());
         conn.is_up = true;
         conn.local = Some(local);

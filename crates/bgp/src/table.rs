@@ -115,15 +115,38 @@ pub(crate) struct Hot {
 const _: () = assert!(size_of::<Hot>() <= 32);
 
 impl Hot {
+    /// Whether a KEEPALIVE on the connection has no effect but to be noted.
+    #[inline]
+    pub(crate) const fn is_fast(&self, id: ConnId) -> bool {
+        self.generation == id.generation && self.flags.among(Flags::FAST).0 == Flags::ESTABLISHED.0
+    }
+
     /// When the hold timer expires, in a session that has one.
     pub(crate) fn hold_deadline(&self) -> Instant {
-        self.heard + Duration::from_secs(u64::from(self.hold_s))
+        self.hold_after(self.heard)
+    }
+
+    /// When the hold timer expires if the last message was received at `heard`.
+    pub(crate) fn hold_after(&self, heard: Instant) -> Instant {
+        heard + Duration::from_secs(u64::from(self.hold_s))
     }
 }
+
+/// A KEEPALIVE that was received, but is not in its hot record yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    pub(crate) conn: ConnId,
+    pub(crate) at: Instant,
+}
+
+/// The most KEEPALIVEs that wait to be noted.
+pub(crate) const LATE_MAX: usize = 1_024;
 
 /// Every connection of a speaker.
 #[derive(Default)]
 pub(crate) struct Conns {
+    /// KEEPALIVEs in the order of arrival.
+    late: Vec<Late>,
     hot: Vec<Hot>,
     cold: Vec<Option<Conn>>,
     free: Vec<u32>,
@@ -173,12 +196,48 @@ impl Conns {
         Some((conn, last))
     }
 
-    /// Reads a hot record for its effect on the cache; the value has no meaning.
+    /// Reads where the next late KEEPALIVE is stored for the effect on the cache; the value has no meaning.
     #[inline]
-    pub(crate) fn touch(&self, id: ConnId) -> u32 {
-        self.hot
-            .get(id.index as usize)
-            .map_or(0, |hot| hot.sent_tick)
+    pub(crate) fn touch(&self) -> u32 {
+        self.late.len() as u32
+    }
+
+    /// Stores a KEEPALIVE, to be noted later. Returns how many are stored.
+    #[inline]
+    pub(crate) fn hear_late(&mut self, conn: ConnId, at: Instant) -> usize {
+        if self.late.len() == self.late.capacity() {
+            reserve_some(&mut self.late);
+        }
+        self.late.push(Late { conn, at });
+        self.late.len()
+    }
+
+    #[inline]
+    pub(crate) fn has_late(&self) -> bool {
+        !self.late.is_empty()
+    }
+
+    /// Notes the stored KEEPALIVEs. Those that need more than that are appended to `odd`.
+    pub(crate) fn note_late(&mut self, odd: &mut Vec<Late>) {
+        for late in self.late.drain(..) {
+            match self.hot.get_mut(late.conn.index as usize) {
+                Some(hot) if hot.is_fast(late.conn) => {
+                    hot.heard = hot.heard.max(late.at);
+                    hot.keepalives_in = hot.keepalives_in.wrapping_add(1);
+                }
+                Some(_) | None => odd.push(late),
+            }
+        }
+    }
+
+    /// When a connection was heard, and how many KEEPALIVEs were received, with those that are not noted yet.
+    pub(crate) fn heard(&self, id: ConnId) -> Option<(Instant, u32)> {
+        let hot = self.hot(id)?;
+        let late = self.late.iter().filter(|late| late.conn == id);
+        let start = (hot.heard, hot.keepalives_in);
+        Some(late.fold(start, |(heard, count), late| {
+            (heard.max(late.at), count.wrapping_add(1))
+        }))
     }
 
     #[inline]
@@ -214,7 +273,8 @@ impl Conns {
 
     /// Memory in bytes, without what a connection has in boxes.
     pub(crate) fn memory(&self) -> usize {
-        self.hot.capacity() * size_of::<Hot>()
+        self.late.capacity() * size_of::<Late>()
+            + self.hot.capacity() * size_of::<Hot>()
             + self.cold.capacity() * size_of::<Option<Conn>>()
             + self.free.capacity() * size_of::<u32>()
     }

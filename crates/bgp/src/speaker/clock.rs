@@ -9,7 +9,7 @@ use crate::end::CloseReason;
 use crate::fsm::{self, State};
 use crate::peer::{Origin, Waits};
 use crate::ring::{PHASES, Stay};
-use crate::table::{ConnId, Flags};
+use crate::table::{ConnId, Flags, Hot};
 use crate::timers::Timer;
 
 impl Speaker {
@@ -111,13 +111,19 @@ impl Speaker {
         } = self;
         let ring = &mut rings[place];
         let ahead = now + looks_ahead(ring.interval());
+        let mut odd = Vec::new();
         while let Some(tick) = ring.due(now) {
             ring.visit(now, random, |id| {
+                let is_near =
+                    |hot: &Hot| hot.hold_deadline() <= ahead && !hot.flags.has(Flags::HOLD_ARMED);
+                if conns.has_late() && conns.hot(id).is_some_and(is_near) {
+                    conns.note_late(&mut odd);
+                }
                 let Some(hot) = conns.hot_mut(id) else {
                     return Stay::Leaves;
                 };
                 let deadline = hot.hold_deadline();
-                if deadline <= ahead && !hot.flags.has(Flags::HOLD_ARMED) {
+                if is_near(hot) {
                     hot.flags.set(Flags::HOLD_ARMED);
                     timers.arm(deadline, Timer::Hold(id));
                 }
@@ -144,6 +150,7 @@ impl Speaker {
                 Stay::Here
             });
         }
+        self.receive_odd(odd);
     }
 
     /// Whether an entry of the heap stands for a timer that is running.
@@ -229,6 +236,7 @@ impl Speaker {
 
     /// Checks whether the hold time of a connection is over.
     fn check_hold(&mut self, id: ConnId, now: Instant) {
+        self.note_late();
         let (Some(conn), Some(hot)) = (self.conns.get(id), self.conns.hot(id)) else {
             return;
         };

@@ -31,6 +31,7 @@ impl Speaker {
         why: CloseReason,
         now: Instant,
     ) {
+        self.note_late();
         self.step(index, conn, event, why, now);
         self.drop_stopped_timers();
     }

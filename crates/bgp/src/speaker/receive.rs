@@ -16,7 +16,7 @@ use crate::event::{Event, What};
 use crate::fsm::{self, State};
 use crate::negotiate::Ours;
 use crate::peer::{MALFORMED_OCTETS_MAX, Malformed, PeerId};
-use crate::table::{ConnId, Flags};
+use crate::table::{ConnId, Flags, LATE_MAX, Late};
 
 impl Speaker {
     /// Takes the next piece of a connection's stream, of any length. An incomplete message is stored until the rest
@@ -30,7 +30,7 @@ impl Speaker {
         // With many idle sessions, nearly every message is a KEEPALIVE.
         if octets == KEEPALIVE
             && let Some(hot) = self.conns.hot_mut(conn)
-            && hot.flags.among(Flags::FAST) == Flags::ESTABLISHED
+            && hot.is_fast(conn)
         {
             hot.heard = now;
             hot.keepalives_in = hot.keepalives_in.wrapping_add(1);
@@ -39,7 +39,37 @@ impl Speaker {
         self.receive_any(conn, octets, now)
     }
 
+    /// As [`receive`](Self::receive) of one KEEPALIVE, for a driver with very many idle sessions. It is stored, and noted
+    /// together with others before anything depends on it. So the record of each session is not loaded for each
+    /// KEEPALIVE: the peers of a router send in no order.
+    #[inline]
+    pub fn receive_keepalive(&mut self, conn: ConnId, now: Instant) {
+        if self.conns.hear_late(conn, now) >= LATE_MAX {
+            self.note_late();
+        }
+    }
+
+    /// Notes the KEEPALIVEs of [`receive_keepalive`](Self::receive_keepalive). Everything that changes a connection, or
+    /// asks when it was heard, calls this first.
+    #[inline]
+    pub(super) fn note_late(&mut self) {
+        if self.conns.has_late() {
+            let mut odd = Vec::new();
+            self.conns.note_late(&mut odd);
+            self.receive_odd(odd);
+        }
+    }
+
+    /// Takes KEEPALIVEs that are not only to be noted.
+    pub(super) fn receive_odd(&mut self, odd: Vec<Late>) {
+        for Late { conn, at } in odd {
+            // The speaker counts what it ignores.
+            let _ = self.receive_any(conn, &KEEPALIVE, at);
+        }
+    }
+
     fn receive_any(&mut self, id: ConnId, octets: &[u8], now: Instant) -> Result<(), Discard> {
+        self.note_late();
         self.latest = now;
         let Some(conn) = self.conns.get_mut(id).filter(|conn| conn.is_up) else {
             return Err(self.discards.count(Discard::UnknownConnection));

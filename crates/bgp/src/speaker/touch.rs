@@ -2,14 +2,13 @@
 //! work between them. With a million idle sessions in one process these loads are most of the cost.
 
 use super::Speaker;
-use crate::table::ConnId;
 
 impl Speaker {
-    /// Reads what a KEEPALIVE of the connection will touch, and changes nothing. The value has no meaning; a caller
-    /// adds up several and ignores the sum, so that they are loaded together.
+    /// Reads what [`receive_keepalive`](Self::receive_keepalive) will touch, and changes nothing. The value has no
+    /// meaning; a caller adds up several and ignores the sum, so that they are loaded together.
     #[must_use]
     #[inline]
-    pub fn touch(&self, conn: ConnId) -> u32 {
-        self.conns.touch(conn)
+    pub fn touch(&self) -> u32 {
+        self.conns.touch()
     }
 }

@@ -142,11 +142,12 @@ impl Speaker {
             .main
             .and_then(|main| Some((self.conns.get(main)?, self.conns.hot(main)?)));
         let mut counts = peer.counts;
-        if let Some((_, hot)) = main {
-            counts.keepalives_in += u64::from(hot.keepalives_in);
+        let heard = peer.main.and_then(|main| self.conns.heard(main));
+        if let Some(((_, hot), (_, keepalives_in))) = main.zip(heard) {
+            counts.keepalives_in += u64::from(keepalives_in);
             counts.keepalives_out += u64::from(hot.keepalives_out);
         }
-        let timed = main.filter(|(_, hot)| hot.hold_s != 0);
+        let timed = main.filter(|(_, hot)| hot.hold_s != 0).zip(heard);
         NeighborView {
             id,
             name: peer.name.clone(),
@@ -162,8 +163,8 @@ impl Speaker {
             since: (peer.counts.ups > 0).then_some(peer.since),
             agreed: main.and_then(|(conn, _)| conn.agreed.as_deref().cloned()),
             hold_time_s: peer.settings.hold_time_s,
-            heard: timed.map(|(_, hot)| hot.heard),
-            hold_left: timed.map(|(_, hot)| hot.hold_deadline() - now),
+            heard: timed.map(|(_, (heard, _))| heard),
+            hold_left: timed.map(|((_, hot), (heard, _))| hot.hold_after(heard) - now),
             next_try: match peer.waits {
                 Waits::Nothing => None,
                 Waits::Retry(at) | Waits::IdleHold(at) => Some(at),

@@ -31,6 +31,56 @@ fn the_peer_is_given_up_when_the_hold_time_is_over_and_not_before() {
 }
 
 #[test]
+fn a_keepalive_that_is_noted_later_counts_like_one_that_is_taken_at_once() {
+    let settings = PeerSettings {
+        hold_time_s: 3,
+        ..passive()
+    };
+    let mut plain = Hand::new(settings.clone());
+    let mut later = Hand::new(settings);
+    let (conn, other) = (plain.up(&open()), later.up(&open()));
+    let same = |plain: &Hand, later: &Hand| {
+        let (plain, later) = (plain.view(), later.view());
+        assert_eq!(plain.counts, later.counts);
+        assert_eq!(
+            (plain.heard, plain.hold_left),
+            (later.heard, later.hold_left)
+        );
+        assert_eq!((plain.state, plain.last_end), (later.state, later.last_end));
+    };
+    // More than are stored, at intervals up to nearly the hold time.
+    for step in 0..3_000 {
+        let span = Duration::from_millis(if step % 40 == 0 { 2_900 } else { step % 7 });
+        plain.pass(span);
+        later.pass(span);
+        plain.send(conn, &KEEPALIVE);
+        later.speaker.receive_keepalive(other, later.now);
+        same(&plain, &later);
+    }
+    assert_eq!(later.view().counts.keepalives_in, 3_001);
+    for _ in 0..4 {
+        plain.pass(Duration::from_millis(999));
+        later.pass(Duration::from_millis(999));
+        same(&plain, &later);
+        assert_eq!(plain.codes(conn), later.codes(other));
+    }
+    assert_eq!(later.codes(other), Some((4, 0)));
+    // The connection is gone: the KEEPALIVE is counted as ignored when something else happens.
+    plain
+        .speaker
+        .receive(conn, &KEEPALIVE, plain.now)
+        .unwrap_err();
+    later.speaker.receive_keepalive(other, later.now);
+    plain.connect();
+    later.connect();
+    assert_eq!(
+        plain.speaker.summary().discards,
+        later.speaker.summary().discards
+    );
+    same(&plain, &later);
+}
+
+#[test]
 fn nobody_is_given_up_because_we_are_late() {
     let settings = PeerSettings {
         hold_time_s: 3,

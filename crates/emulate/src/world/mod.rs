@@ -5,7 +5,7 @@
 //! router replies, so that the outcome depends on the routers' order as little as possible.
 //!
 //! Most traffic is KEEPALIVEs between two ends that are up. Such a message takes 16 bytes and
-//! touches only the hot record of its sender and that of its receiver.
+//! touches only the hot record of its sender and a list of its receiver.
 //!
 //! Start with `World::turn`. `act` carries out steps, `links` and `dial` connect routers, `tcp` has
 //! the sockets of links over TCP, `repair` knows which sessions are still to come up.
@@ -206,9 +206,7 @@ impl World {
         for parcels in due.chunks(AHEAD) {
             let touched = parcels.iter().map(|parcel| {
                 let node = &self.nodes[parcel.router as usize];
-                node.speaker
-                    .as_ref()
-                    .map_or(0, |speaker| speaker.touch(parcel.conn))
+                node.speaker.as_ref().map_or(0, |speaker| speaker.touch())
             });
             read_ahead(touched);
             for parcel in parcels {
@@ -251,7 +249,7 @@ impl World {
         if let What::Keepalive = parcel.what {
             // Both ends are up, so a KEEPALIVE only restarts the hold timer.
             if let Some(speaker) = &mut self.nodes[parcel.router as usize].speaker {
-                let _ = speaker.receive(parcel.conn, &KEEPALIVE, self.now);
+                speaker.receive_keepalive(parcel.conn, self.now);
             }
             return;
         }
