@@ -35,6 +35,7 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
     refuse_if_in_use(path)?;
 
+    remove_half_made(directory);
     let fresh = directory.join(format!(".{}.new", std::process::id()));
     remove_if_there(&fresh)?;
     let socket = bind(&fresh)?;
@@ -110,9 +111,37 @@ fn refuse_if_in_use(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         // Any other answer means that a process listens, perhaps a busy one.
-        _ => {
-            let text = format!("another process answers on {}", path.display());
+        answer => {
+            let who = answer.ok().and_then(|stream| process_of(&stream));
+            let who = who.map_or("another process".to_owned(), |id| format!("process {id}"));
+            let text = format!("{who} answers on {}", path.display());
             Err(io::Error::new(io::ErrorKind::AddrInUse, text))
+        }
+    }
+}
+
+/// The process that listens; `None` if it is in another PID namespace.
+fn process_of(stream: &UnixStream) -> Option<i32> {
+    let credentials = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    let process = credentials.pid.as_raw_nonzero().get();
+    (process > 0).then_some(process)
+}
+
+/// Removes the sockets of processes that were killed before they gave them their names. Nobody is at that now: this
+/// process has the lock.
+fn remove_half_made(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_prefix('.')?.strip_suffix(".new"));
+        let is_ours = number.is_some_and(|number| number.parse::<u32>().is_ok());
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_socket()) {
+            // What cannot be removed is in nobody's way.
+            let _ = fs::remove_file(entry.path());
         }
     }
 }
@@ -188,11 +217,26 @@ mod tests {
     }
 
     #[test]
+    fn half_made_sockets_of_killed_processes_are_removed_and_nothing_else() {
+        let directory = Directory::new("half");
+        let half = directory.0.join(".4194305.new");
+        drop(UnixListener::bind(&half).unwrap());
+        for other in [".1.new", ".x.new", "1.new"] {
+            fs::write(directory.0.join(other), "a file").unwrap();
+        }
+        let _listener = listen(&directory.socket(), 0o600).unwrap();
+        assert!(!half.exists());
+        assert_eq!(directory.files(), 4);
+    }
+
+    #[test]
     fn a_living_process_keeps_its_socket() {
         let directory = Directory::new("live");
         let listener = listen(&directory.socket(), 0o660).unwrap();
         let error = listen(&directory.socket(), 0o660).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let who = format!("process {} answers on ", std::process::id());
+        assert!(error.to_string().starts_with(&who), "{error}");
         let client = UnixStream::connect(directory.socket()).unwrap();
         // The first connection is the probe by which the second listen() checked for a running daemon.
         assert!(listener.accept().is_ok() && listener.accept().is_ok());

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use reactor::port::offloads::{Settings, Switch};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -71,6 +72,64 @@ fn offloads_come_back_after_a_kill_and_the_socket_is_taken_over() {
     let mut next = bench.start();
     next.signal(Signal::TERM);
     assert_eq!(next.end().0.code(), Some(0));
+}
+
+#[test]
+fn offloads_come_back_after_the_shaper_and_its_keeper_are_killed() {
+    let bench = Bench::new("kill-both");
+    let before = ["lan0", "wan0"].map(|name| bench.offloads(name));
+    assert!(!before[0].is_empty());
+    let mut shaper = bench.start();
+    let process = shaper.process();
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
+    let keeper: i32 = children.trim().parse().unwrap();
+    let keeper = rustix::process::Pid::from_raw(keeper).unwrap();
+    rustix::process::kill_process(keeper, Signal::KILL).unwrap();
+    shaper.signal(Signal::KILL);
+    assert_eq!(shaper.end().0.code(), None);
+    let off = ["lan0", "wan0"].map(|name| bench.offloads(name));
+    assert_eq!(off, [[""; 0]; 2], "nobody was left to restore them");
+    // The next one takes over what was on before, and restores it.
+    let mut next = bench.start();
+    let names = before[0].join(", ");
+    assert!(
+        next.said.contains(&format!("off at lan0: {names}")),
+        "{}",
+        next.said
+    );
+    next.signal(Signal::TERM);
+    assert_eq!(next.end().0.code(), Some(0));
+    assert_eq!(["lan0", "wan0"].map(|name| bench.offloads(name)), before);
+}
+
+#[test]
+fn an_offload_that_another_program_turns_on_is_off_again() {
+    let bench = Bench::new("turned-on");
+    let before = ["lan0", "wan0"].map(|name| bench.offloads(name));
+    let mut shaper = bench.start();
+    let checksum = |on: Option<bool>| {
+        let work = move || {
+            let settings = Settings::of("lan0").unwrap();
+            if let Some(on) = on {
+                settings.set(Switch::TxChecksum, on).unwrap();
+            }
+            settings.is_on(Switch::TxChecksum).unwrap()
+        };
+        bench.middle.run(work).unwrap()
+    };
+    assert_eq!(checksum(None), Some(false));
+    checksum(Some(true));
+    until("that it is off", || {
+        (checksum(None) == Some(false)).then_some(())
+    });
+    shaper.signal(Signal::TERM);
+    assert_eq!(shaper.end().0.code(), Some(0));
+    let errors = shaper.errors();
+    assert!(
+        errors.contains("lan0: another program turned on tx checksum"),
+        "{errors}"
+    );
+    assert_eq!(["lan0", "wan0"].map(|name| bench.offloads(name)), before);
 }
 
 #[test]
@@ -336,13 +395,7 @@ fn what_cannot_be_is_one_line_and_changes_nothing() {
             "policy.toml",
             "exists and is not a socket",
         ),
-        (
-            "policy.toml",
-            "lan0",
-            "wan0",
-            "taken",
-            "another process answers on taken",
-        ),
+        ("policy.toml", "lan0", "wan0", "taken", " answers on taken"),
     ] {
         let words = [
             "run", "--policy", policy, "--lan", lan, "--wan", wan, "--socket", control,

@@ -118,10 +118,29 @@ impl Settings {
     }
 }
 
+/// Which offloads to turn off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All, so that packets look as on a wire.
+    All,
+    /// LRO alone: the packets that a card joins by it cannot be cut into the same ones again.
+    Lro,
+}
+
+impl Scope {
+    const fn switches(self) -> &'static [Switch] {
+        match self {
+            Scope::All => &Switch::ALL,
+            Scope::Lro => &[],
+        }
+    }
+}
+
 /// The offloads of an interface, off until this is dropped.
 #[derive(Debug)]
 pub struct OffloadsOff {
     settings: Settings,
+    scope: Scope,
     /// The offloads that were on.
     former: Vec<Switch>,
     had_lro: bool,
@@ -138,43 +157,35 @@ impl OffloadsOff {
     /// The interface does not exist, or the privilege (`CAP_NET_ADMIN`) is missing; offloads turned off until then
     /// are on again.
     pub fn new(name: &str) -> io::Result<Self> {
-        let mut off = Self::find(name, "")?;
-        off.turn_off()?;
-        Ok(off)
-    }
-
-    /// Turns off LRO alone: the packets that the card joins by it cannot be cut into the same ones again.
-    ///
-    /// # Errors
-    /// As [`OffloadsOff::new`].
-    pub fn lro(name: &str) -> io::Result<Self> {
-        let mut off = Self::search(name, "", &[])?;
+        let mut off = Self::find(name, "", Scope::All)?;
         off.turn_off()?;
         Ok(off)
     }
 
     /// Finds the offloads that are on, and takes those of `record` for on as well: another process turned them off
-    /// and was killed before it turned them on again. All of them are turned on when this is dropped.
+    /// and was killed before it turned them on again. All of them are turned on when this is dropped; recorded ones
+    /// outside `scope` are turned on at once.
     ///
     /// # Errors
     /// The interface does not exist.
-    pub fn find(name: &str, record: &str) -> io::Result<Self> {
-        Self::search(name, record, &Switch::ALL)
-    }
-
-    fn search(name: &str, record: &str, switches: &[Switch]) -> io::Result<Self> {
+    pub fn find(name: &str, record: &str, scope: Scope) -> io::Result<Self> {
         let settings = Settings::of(name)?;
         let recorded = |name: &str| record.split(',').any(|one| one.trim() == name);
         let mut former = Vec::new();
         for switch in Switch::ALL {
-            let is_on = switches.contains(&switch) && settings.is_on(switch)? == Some(true);
-            if is_on || recorded(switch.name()) {
+            let is_left = recorded(switch.name());
+            if !scope.switches().contains(&switch) {
+                if is_left {
+                    settings.set(switch, true)?;
+                }
+            } else if is_left || settings.is_on(switch)? == Some(true) {
                 former.push(switch);
             }
         }
         let had_lro = settings.has_lro()? || recorded(LRO_NAME);
         Ok(Self {
             settings,
+            scope,
             former,
             had_lro,
         })
@@ -198,19 +209,24 @@ impl OffloadsOff {
         Ok(())
     }
 
-    /// Turns off again what another program has turned on meanwhile. Returns the names of that.
+    /// Turns off what another program has turned on meanwhile; it is on again when this is dropped. Returns the names
+    /// of that.
     ///
     /// # Errors
     /// As [`OffloadsOff::new`].
-    pub fn keep_off(&self) -> io::Result<Vec<&'static str>> {
+    pub fn keep_off(&mut self) -> io::Result<Vec<&'static str>> {
         let mut names = Vec::new();
-        for &switch in &self.former {
+        for &switch in self.scope.switches() {
             if self.settings.is_on(switch)? == Some(true) && self.settings.set(switch, false)? {
                 names.push(switch.name());
+                if !self.former.contains(&switch) {
+                    self.former.push(switch);
+                }
             }
         }
-        if self.had_lro && self.settings.has_lro()? && self.settings.set_lro(false)? {
+        if self.settings.has_lro()? && self.settings.set_lro(false)? {
             names.push(LRO_NAME);
+            self.had_lro = true;
         }
         Ok(names)
     }

@@ -83,7 +83,11 @@ fn socket() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-fn lock(index: u32) -> Result<OwnedFd, Errno> {
+/// Locks the interface of this index, until the descriptor is closed.
+///
+/// # Errors
+/// `ADDRINUSE` if another process has locked it.
+pub(super) fn lock(index: u32) -> Result<OwnedFd, Errno> {
     let socket = socket()?;
     bind(&socket, &address(index)?)?;
     // A listener's credentials are those of the process that holds the lock.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `lock` | only one shaper uses an interface |
 //! | `keeper` | a separate process that restores offloads, even if this one is killed |
+//! | `record` | which offloads are off, for the next start if the keeper was killed too |
 //! | `shaping` | the active policy: its rows, its reload |
 //! | `service` | signals and control clients, on the main thread |
 //!
@@ -12,6 +13,7 @@
 
 pub(super) mod keeper;
 mod lock;
+mod record;
 mod service;
 mod shaping;
 
