@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Command;
 use std::thread::JoinHandle;
@@ -33,6 +34,25 @@ impl Namespace {
             Self::of_this_thread()
         })??;
         namespace.run(|| Netlink::open()?.set_up("lo", true))??;
+        Ok(namespace)
+    }
+
+    /// Creates one with the Ethernet interface `name`, which is up and has an address. The other end of its wire is
+    /// the interface `peer`, which is up too.
+    ///
+    /// # Errors
+    /// As [`Namespace::new`].
+    pub fn with_interface(
+        (name, peer): (&str, &str),
+        (address, length): (IpAddr, u8),
+    ) -> io::Result<Self> {
+        let namespace = Self::new()?;
+        let mut netlink = namespace.netlink()?;
+        netlink.add_veth(name, peer, None)?;
+        for one in [name, peer] {
+            netlink.set_up(one, true)?;
+        }
+        netlink.add_address(name, address, length)?;
         Ok(namespace)
     }
 

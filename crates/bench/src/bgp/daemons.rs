@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use super::bare;
 use super::commands::{Bgpd, bare_loop, drop_output};
-use crate::harness::Bench;
 use crate::harness::run::find_program;
 use crate::harness::server::{Server, daemon};
+use crate::harness::{Bench, Running};
 
 /// Longest time a daemon may take until it listens.
 const START_MAX: Duration = Duration::from_secs(15);
@@ -125,7 +125,18 @@ impl BgpProgram {
             BgpProgram::Bird => ("bird", bird(bench, setup, address)?),
             BgpProgram::Gobgp => ("gobgp", gobgp(bench, setup, address)?),
         };
-        let mut running = bench.spawn(name, command)?;
+        self.await_listening(bench.spawn(name, command)?, address)
+    }
+
+    /// Waits until a process of this program listens.
+    ///
+    /// # Errors
+    /// It ends, or does not listen in time.
+    pub(crate) fn await_listening(
+        &self,
+        mut running: Running,
+        address: SocketAddr,
+    ) -> Result<Server> {
         drop_output(&mut running);
         let started = Instant::now();
         while !listens(running.pid, address) {

@@ -48,9 +48,6 @@ use self::plan::{Part, Plan};
 use self::relay::Passed;
 use super::Out;
 use super::harness::{Bench, sandbox};
-use crate::harness::cores::Cores;
-use crate::harness::run::{RunDirectory, temporary};
-use cli::progress::spinner;
 
 /// Measure what sessions and tables cost a BGP daemon, beside bare loops and other daemons.
 #[derive(Debug, clap::Args)]
@@ -103,22 +100,11 @@ struct Results {
 /// prefix arrived.
 pub(super) fn run(args: &BgpArgs) -> Result<ExitCode> {
     let (others, missing) = daemons::others(&args.against, args.frr.as_deref());
-    if !others.is_empty() && args.inside.is_none() {
+    let inside = args.inside.as_deref();
+    if !others.is_empty() && inside.is_none() {
         return sandbox::outside();
     }
-    for note in &missing {
-        eprintln!("headend: {note}");
-    }
-    let directory = RunDirectory::new(args.inside.clone().unwrap_or_else(temporary))?;
-    if args.inside.is_some() {
-        directory.end_with_stdin();
-        sandbox::ip("link set lo up")?;
-    }
-    let bench = Bench {
-        directory,
-        cores: Cores::take(),
-        bar: spinner("bgp"),
-    };
+    let bench = Bench::with_others("bgp", &missing, inside)?;
     let witness = CoreWitness::start();
     let plan = args.plan();
     let mut results = Results {

@@ -32,9 +32,6 @@ use super::Out;
 use super::harness::{Bench, sandbox};
 use crate::bgp::daemons::{self, BgpProgram, Peer};
 use crate::bgp::feed::{Feed, PREFIXES_MAX};
-use crate::harness::cores::Cores;
-use crate::harness::run::{RunDirectory, temporary};
-use cli::progress::spinner;
 
 /// Measure how late deadlines are kept while the daemon does its heaviest work.
 #[derive(Debug, clap::Args)]
@@ -101,22 +98,11 @@ impl DeadlinesArgs {
 /// Measures and publishes. Fails unless our daemon kept every session.
 pub(super) fn run(args: &DeadlinesArgs) -> Result<ExitCode> {
     let (others, mut notes) = daemons::others(&args.against, None);
-    if !others.is_empty() && args.inside.is_none() {
+    let inside = args.inside.as_deref();
+    if !others.is_empty() && inside.is_none() {
         return sandbox::outside();
     }
-    for note in &notes {
-        eprintln!("headend: {note}");
-    }
-    let directory = RunDirectory::new(args.inside.clone().unwrap_or_else(temporary))?;
-    if args.inside.is_some() {
-        directory.end_with_stdin();
-        sandbox::ip("link set lo up")?;
-    }
-    let bench = Bench {
-        directory,
-        cores: Cores::take(),
-        bar: spinner("deadlines"),
-    };
+    let bench = Bench::with_others("deadlines", &notes, inside)?;
     let witness = CoreWitness::start();
     let plan = args.plan();
     let feed = Arc::new(Feed::new(plan.prefixes, feeder::ASN));

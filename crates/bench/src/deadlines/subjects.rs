@@ -7,22 +7,19 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use control::client::Client;
 use control::request::{BgpPeer, BgpVerb, Do, Nothing};
 use serde_json::Value;
 
-use crate::bgp::commands::{Bgpd, drop_output};
-use crate::bgp::daemons::{BgpProgram, free_port, listens};
+use crate::bgp::commands::Bgpd;
+use crate::bgp::daemons::{BgpProgram, free_port};
 use crate::harness::Bench;
 use crate::harness::run::find_program;
 use crate::harness::server::{Server, daemon, write_private};
 use crate::subscribers::lns::users;
-
-/// Longest time a daemon may take until it listens.
-const START_MAX: Duration = Duration::from_secs(15);
 
 /// The AS number of the subject.
 const ASN: u32 = 65_000;
@@ -128,20 +125,7 @@ pub(super) fn start(bench: &Bench, program: &BgpProgram, subscribers: u32) -> Re
         }
         BgpProgram::Bare(_) | BgpProgram::Gobgp => bail!("{program} is not measured here"),
     };
-    let mut running = bench.spawn(name, command)?;
-    drop_output(&mut running);
-    let started = Instant::now();
-    while !listens(running.pid, address) {
-        running.check()?;
-        if started.elapsed() > START_MAX {
-            bail!("{program} does not listen: {}", running.log().trim());
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let server = Server {
-        running,
-        addresses: vec![address],
-    };
+    let server = program.await_listening(bench.spawn(name, command)?, address)?;
     Ok(Subject { server, ours })
 }
 

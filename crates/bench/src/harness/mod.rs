@@ -17,13 +17,16 @@ pub(crate) mod run;
 pub(crate) mod sandbox;
 pub(crate) mod server;
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
+use cli::progress::spinner;
 use indicatif::ProgressBar;
 use lab::report::CoreUse;
 
 pub(crate) use cores::Cores;
+use run::temporary;
 pub(crate) use run::{RunDirectory, Running};
 
 /// What every measurement needs.
@@ -34,6 +37,31 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// What a run beside other daemons needs. It says which of them are missing. With `inside`, a directory, it is in
+    /// the namespaces that the process outside made for it.
+    ///
+    /// # Errors
+    /// The directory cannot be made, or the namespace cannot be used.
+    pub(crate) fn with_others(
+        name: &'static str,
+        missing: &[String],
+        inside: Option<&Path>,
+    ) -> Result<Self> {
+        for note in missing {
+            eprintln!("headend: {note}");
+        }
+        let directory = RunDirectory::new(inside.map_or_else(temporary, Path::to_owned))?;
+        if inside.is_some() {
+            directory.end_with_stdin();
+            sandbox::ip("link set lo up")?;
+        }
+        Ok(Self {
+            directory,
+            cores: Cores::take(),
+            bar: spinner(name),
+        })
+    }
+
     /// Starts a process on the server's core.
     pub(crate) fn spawn(&self, name: &str, command: Command) -> Result<Running> {
         self.cores.at_server(|| self.directory.spawn(name, command))

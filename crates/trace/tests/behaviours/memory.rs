@@ -15,6 +15,19 @@ fn run(analyzer: &mut Analyzer, segments: &[Segment]) {
     }
 }
 
+/// An analyzer with less memory than the connections would take.
+fn short_of_memory(segments: &[Segment]) -> Analyzer {
+    let memory = 500_000;
+    let mut analyzer = Analyzer::new(Config {
+        memory,
+        hot: 16,
+        ..Config::default()
+    });
+    run(&mut analyzer, segments);
+    assert!(analyzer.memory() <= memory + 4_096);
+    analyzer
+}
+
 #[test]
 fn an_idle_short_connection_takes_no_more_than_512_octets() {
     const CONNECTIONS: u16 = 20_000;
@@ -45,14 +58,7 @@ fn short_of_memory_the_oldest_connections_end_early_and_that_is_told() {
         script.port(port);
         script.handshake();
     }
-    let memory = 500_000;
-    let mut analyzer = Analyzer::new(Config {
-        memory,
-        hot: 16,
-        ..Config::default()
-    });
-    run(&mut analyzer, &script.segments);
-    assert!(analyzer.memory() <= memory + 4_096);
+    let mut analyzer = short_of_memory(&script.segments);
     assert!(analyzer.limits().finished_early > 0);
     let ended = analyzer.take_finished();
     assert_eq!(ended.len() as u64, analyzer.limits().finished_early);
@@ -89,14 +95,7 @@ fn closed_connections_leave_before_open_ones() {
             script.close();
         }
     }
-    let memory = 500_000;
-    let mut analyzer = Analyzer::new(Config {
-        memory,
-        hot: 16,
-        ..Config::default()
-    });
-    run(&mut analyzer, &script.segments);
-    assert!(analyzer.memory() <= memory + 4_096);
+    let mut analyzer = short_of_memory(&script.segments);
     let limits = analyzer.limits();
     assert_eq!(
         (limits.finished_early, limits.closed_early > 1_000),

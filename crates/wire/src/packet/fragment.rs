@@ -89,21 +89,31 @@ mod tests {
         packet
     }
 
+    /// Asserts the place of a fragment that others follow.
+    fn assert_piece(
+        packet: &Packet<'_>,
+        (id, offset, length): (u32, u32, u32),
+        octets: &[u8],
+        next_header: usize,
+    ) {
+        let piece = Piece {
+            id,
+            offset,
+            length,
+            more: true,
+            octets,
+            next_header,
+        };
+        assert_eq!(packet.piece(), Some(piece));
+    }
+
     #[test]
     fn fragments_of_ipv4_have_a_place() {
         let mut bytes = vec![0x46, 0, 0, 40, 0x12, 0x34, 0x20, 0x02, 64, 6, 0, 0];
         bytes.extend([10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 1]);
         bytes.extend([7; 12]);
         let packet = decoded(LinkType::IPV4, &bytes);
-        let piece = Piece {
-            id: 0x1234,
-            offset: 16,
-            length: 16,
-            more: true,
-            octets: &[7; 12],
-            next_header: 9,
-        };
-        assert_eq!(packet.piece(), Some(piece));
+        assert_piece(&packet, (0x1234, 16, 16), &[7; 12], 9);
         bytes[6] = 0;
         bytes[7] = 0;
         assert_eq!(decoded(LinkType::IPV4, &bytes).piece(), None);
@@ -117,15 +127,7 @@ mod tests {
         bytes.extend([6, 0, 0x10, 0x01, 0xde, 0xad, 0xbe, 0xef]);
         bytes.extend([9; 24]);
         let packet = decoded(LinkType::IPV6, &bytes);
-        let piece = Piece {
-            id: 0xdead_beef,
-            offset: 0x1000,
-            length: 24,
-            more: true,
-            octets: &[9; 24],
-            next_header: 40,
-        };
-        assert_eq!(packet.piece(), Some(piece));
+        assert_piece(&packet, (0xdead_beef, 0x1000, 24), &[9; 24], 40);
         // The first fragment has destination options before its transport header.
         bytes[48] = 60;
         bytes[50..52].copy_from_slice(&[0, 1]);

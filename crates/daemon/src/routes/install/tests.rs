@@ -24,19 +24,10 @@ fn router() -> IpAddr {
 /// earlier run.
 fn in_namespace(work: impl FnOnce(Netlink) + Send) {
     // Without the privilege these tests cannot check anything.
-    let Ok(namespace) = Namespace::new() else {
-        return;
-    };
-    let work = || {
-        let mut netlink = Netlink::open().unwrap();
-        netlink.add_veth("a", "b", None).unwrap();
-        netlink.set_up("a", true).unwrap();
-        netlink.set_up("b", true).unwrap();
-        let own = "192.0.2.1".parse().unwrap();
-        netlink.add_address("a", own, 24).unwrap();
-        work(netlink);
-    };
-    namespace.run(work).unwrap();
+    let own = ("192.0.2.1".parse().unwrap(), 24);
+    if let Ok(namespace) = Namespace::with_interface(("a", "b"), own) {
+        namespace.run(|| work(Netlink::open().unwrap())).unwrap();
+    }
 }
 
 fn leave_behind(netlink: &mut Netlink, metric: u32, prefixes: &[&str]) {
