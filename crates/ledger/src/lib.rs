@@ -159,7 +159,10 @@ pub struct Stats {
     pub failure: Option<String>,
 }
 
-/// Records on disk, and the thread that writes them.
+/// What a thread of a ledger does.
+type Work = Box<dyn FnOnce(&Shared, &Store) + Send>;
+
+/// Records on disk, and the threads that write and read them.
 pub struct Ledger {
     shared: Arc<Shared>,
     store: Arc<Store>,

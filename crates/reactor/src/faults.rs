@@ -4,7 +4,7 @@
 //! kernel, and some reads and writes move only a part. The same seed gives the same faults for the same calls. Without
 //! a plan, a call costs one read of a flag of the thread.
 //!
-//! A plan also holds for threads that took an [`Heir`]: whoever starts a thread takes [`heir`] and passes it on.
+//! A plan also holds for threads that took an [`Heir`]: the thread that starts another one passes [`heir`] on.
 //! [`prepare`] makes threads heirs before there is a plan.
 //!
 //! Left out: calls that `std` makes for other crates.

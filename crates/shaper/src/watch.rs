@@ -1,7 +1,7 @@
 //! The descriptors that an engine waits for, and what becomes of calls on them that fail.
 //!
 //! A port that fails rests: it is not read for 10 ms, then for twice as long, at most 1 s. The engine gives up after
-//! about ten seconds of that, so that whoever started it can say so and start it again. An interest that cannot be set
+//! about ten seconds of that, so that its program can report the failure and end. An interest that cannot be set
 //! is tried again in each turn.
 
 use std::io;
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_port_that_keeps_failing_is_tried_for_about_ten_seconds() {
         let rests: Vec<u64> = (1..=FAILURES_MAX)
-            .map(|failures| rest(failures).map_or(0, |rest| rest.as_millis() as u64))
+            .map(|failures| rest(failures).map_or(0, |rest| rest.as_millis()))
             .collect();
         assert_eq!(
             rests[..10],

@@ -149,6 +149,7 @@ pub(super) const TABLES: &[Inside] = &[
         order: &[
             "faults",
             "syscalls",
+            "disk",
             "clock",
             "pulse",
             "token",

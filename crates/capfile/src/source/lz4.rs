@@ -51,7 +51,7 @@ pub(crate) struct Lz4 {
     broken: Option<Fault>,
 }
 
-/// What comes next in the file.
+/// The result of reading a header or a block.
 enum Step {
     More,
     End,
@@ -197,7 +197,7 @@ impl Lz4 {
         self.end = start + length;
         Ok(match is_whole {
             true => Step::More,
-            // What there is of it counts.
+            // The bytes that were read count.
             false => Step::Broken(Fault::CompressionTruncated),
         })
     }

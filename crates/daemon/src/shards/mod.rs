@@ -187,10 +187,7 @@ impl Shards {
             let heir = faults::heir();
             let thread = std::thread::Builder::new()
                 .name(format!("packets {number}"))
-                .spawn(move || {
-                    heir.take();
-                    worker.run()
-                })?;
+                .spawn(move || worker.run(heir))?;
             shards.push(Shard {
                 orders,
                 applied,

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Duration, Instant, Route};
 use edge::{Path, Taken};
+use reactor::faults::Heir;
 use reactor::{Interest, Reactor, Ready, RecvBatch, Waker, clock};
 
 use super::batch::Batch;
@@ -97,8 +98,9 @@ impl Worker {
         }
     }
 
-    /// Runs until the first thread ends it.
-    pub(super) fn run(mut self) -> io::Result<()> {
+    /// Runs until the first thread ends it, by that thread's plan of faults if a test has one.
+    pub(super) fn run(mut self, heir: Heir) -> io::Result<()> {
+        heir.take();
         let parts = &self.parts;
         let _farewell = Farewell(Arc::clone(&parts.ended), Arc::clone(&parts.first));
         self.stats.thread = reactor::usage::this_thread();

@@ -56,14 +56,14 @@ pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
                 if let Ok(Some(_)) = signals.next_signal() {
                     return Ok(end(&responder)?);
                 }
-            } else if let Some(socket) = sockets.get_mut(ready.user as usize) {
-                if let Err(error) = answer(socket, &mut responder, &mut batch) {
-                    if !told {
-                        eprintln!("headend ping: packets cannot be read: {error}; trying again");
-                    }
-                    told = true;
-                    reactor.pause(PAUSE);
+            } else if let Some(socket) = sockets.get_mut(ready.user as usize)
+                && let Err(error) = answer(socket, &mut responder, &mut batch)
+            {
+                if !told {
+                    eprintln!("headend ping: packets cannot be read: {error}; trying again");
                 }
+                told = true;
+                reactor.pause(PAUSE);
             }
         }
     }

@@ -182,7 +182,7 @@ fn keep(off: &mut [Kept<'_>], mut monitor: Monitor) {
                 match monitor.read(&mut notices) {
                     Ok(true) => {}
                     Ok(false) => break,
-                    // It would be ready for ever.
+                    // The descriptor would stay ready.
                     Err(_) => return,
                 }
             }

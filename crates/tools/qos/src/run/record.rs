@@ -103,7 +103,7 @@ impl Records {
     }
 
     pub(super) fn remove(&self, index: u32) {
-        // If it is gone, somebody has cleaned up.
+        // A record that is gone already needs no more.
         let _ = fs::remove_file(self.path(index));
     }
 }
