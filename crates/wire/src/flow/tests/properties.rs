@@ -51,6 +51,29 @@ proptest! {
     }
 
     #[test]
+    fn a_packet_read_in_one_pass_has_the_same_inner_flow(
+        mut packet in proptest::collection::vec(any::<u8>(), 20..80),
+        length in 0u16..90,
+        protocol in prop::sample::select(vec![6u8, 17, 4, 1, 51]),
+        is_fragment in any::<bool>(),
+        to_l2tp in any::<bool>(),
+    ) {
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        if !is_fragment {
+            packet[6..8].fill(0);
+        }
+        packet[9] = protocol;
+        if to_l2tp && packet.len() >= 24 {
+            packet[22..24].copy_from_slice(&header::L2TP_PORT.to_be_bytes());
+        }
+        let (mut once, mut general) = (Flow::default(), Flow::default());
+        let found = innermost(Inside::Ipv4(&packet), &mut once);
+        prop_assert_eq!(found, any_innermost(Inside::Ipv4(&packet), &mut general));
+        prop_assert!(found.is_err() || once == general);
+    }
+
+    #[test]
     fn more_tunnels_than_four_have_no_inner_flow((_, packet) in nested(5..7)) {
         let keys = Keys::read(&packet);
         prop_assert!(keys.outer.exists());
