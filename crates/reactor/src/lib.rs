@@ -32,6 +32,7 @@ pub mod netlink;
 mod poller;
 pub mod port;
 mod pulse;
+pub mod prefetch;
 mod signal;
 mod slices;
 mod stats;

@@ -29,7 +29,7 @@ use std::sync::mpsc::{Receiver, channel};
 use base::{Duration, Instant};
 use qos::tree::{Overhead, Spec, SpecError, Tree};
 use reactor::port::{BATCH, Frames, Port, PortError, PortStats, Received};
-use reactor::{Waker, clock};
+use reactor::{Waker, clock, prefetch};
 
 pub use control::{Control, ControlError, LaneSnapshot, Snapshot};
 pub use lane::LaneStats;
@@ -249,8 +249,11 @@ impl Engine {
         }
         self.down[side] &= self.received.is_empty();
         let (lane, frames) = (&mut self.lanes[side], &mut self.frames);
-        for received in self.received.drain(..) {
-            match received {
+        for (at, received) in self.received.iter().enumerate() {
+            if let Some(&Received::Frame(later)) = self.received.get(at + prefetch::PACKETS) {
+                prefetch::headers(frames.get(later));
+            }
+            match *received {
                 Received::Frame(handle) => lane.take(frames, handle, now),
                 Received::Large(index) => {
                     let large = self.ports[side].large(index);

@@ -171,6 +171,7 @@ pub(super) const TABLES: &[Inside] = &[
             "events",
             "namespace",
             "port",
+            "prefetch",
             "signal",
             "tcp",
             "timed",

@@ -31,7 +31,7 @@ use anyhow::Result;
 use base::Duration;
 use lab::plot::number::grouped;
 use lab::report::{CoreWitness, MachineInfo, Report};
-use reactor::clock;
+use reactor::{clock, prefetch};
 
 pub(super) use pass::{PassChildArgs, run as run_pass};
 pub(super) use rate::between;
@@ -188,12 +188,13 @@ fn alone(config: &Config) -> String {
 
 fn of_classifiers(config: &Config) -> String {
     format!(
-        "Classifiers: the headers belong to flows of {} hosts, are in random order, {} bytes apart, and are read repeatedly. A second measurement reads them from a ring of {} buffers of {} bytes, {} MiB, which exceeds most caches except in a quick run. The map uses the innermost source address, the hash all keys of both headers. The floor copies the packet's first 64 bytes, or all bytes of a shorter packet.",
+        "Classifiers: the headers belong to flows of {} hosts, are in random order, {} bytes apart, and are read repeatedly. A second measurement reads them from a ring of {} buffers of {} bytes, {} MiB, which exceeds most caches except in a quick run; while a packet is read, the headers of the {}th packet after it are loaded, as headend qos run does. A third measurement does not load them ahead. The map uses the innermost source address, the hash all keys of both headers. The floor copies the packet's first 64 bytes, or all bytes of a shorter packet.",
         packets::HOSTS,
         packets::HEADERS,
         grouped(config.ring as f64, 0),
         grouped(BUFFER as f64, 0),
-        (config.ring * BUFFER) >> 20
+        (config.ring * BUFFER) >> 20,
+        prefetch::PACKETS
     )
 }
 

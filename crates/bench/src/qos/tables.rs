@@ -22,7 +22,11 @@ pub(super) fn classify_table(config: &Config, told: &mut dyn FnMut(String)) -> T
     let headings = headings(config);
     let mut columns = vec![("packets", ""), ("what", "")];
     columns.extend(headings.iter().map(|heading| (heading.as_str(), "ns")));
-    columns.extend([("in the ring", "ns"), ("to reach", "ns")]);
+    columns.extend([
+        ("in the ring", "ns"),
+        ("not loaded ahead", "ns"),
+        ("to reach", "ns"),
+    ]);
     let mut table = Table::new("Keys and class of a packet, against the flows", &columns);
     for mix in &classify::MIXES {
         told(format!("keys of {}", mix.name));

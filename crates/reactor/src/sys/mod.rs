@@ -12,6 +12,7 @@ pub(crate) mod namespace;
 pub(crate) mod packet;
 pub(crate) mod packet_ring;
 pub(crate) mod poll;
+pub(crate) mod prefetch;
 pub(crate) mod process;
 pub(crate) mod schedule;
 pub(crate) mod signal;
