@@ -23,6 +23,18 @@ pub(crate) struct Bucket {
     at: u64,
 }
 
+/// The tokens of a packet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tokens(i64);
+
+impl Tokens {
+    /// The tokens for `octets` bytes, of at most [`BURST_MAX`].
+    #[inline]
+    pub(crate) fn of(octets: u32) -> Self {
+        Self(units(octets))
+    }
+}
+
 impl Bucket {
     /// A bucket of at most `size` bytes that holds `level` bytes at `now`.
     pub(crate) fn new(rate_bps: u64, size: u32, level: i64, now: Instant) -> Self {
@@ -58,10 +70,10 @@ impl Bucket {
         }
     }
 
-    /// Takes out `octets` tokens, even if the bucket holds fewer.
+    /// Takes out tokens, even if the bucket holds fewer.
     #[inline]
-    pub(crate) fn take(&mut self, octets: u32) {
-        self.level = (self.level - units(octets)).max(-DEBT_MAX);
+    pub(crate) fn take(&mut self, tokens: Tokens) {
+        self.level = (self.level - tokens.0).max(-DEBT_MAX);
     }
 
     /// Whether the level was zero or above at the last [`Bucket::fill`].
@@ -129,11 +141,11 @@ mod tests {
     #[test]
     fn the_ends_of_time_and_of_size_do_not_overflow() {
         let mut bucket = Bucket::new(u64::MAX, u32::MAX, i64::MIN, Instant::ZERO);
-        bucket.take(u32::MAX);
+        bucket.take(Tokens::of(u32::MAX));
         bucket.fill(Instant::FAR_FUTURE);
         assert_eq!(bucket.octets(), i64::from(BURST_MAX));
         let mut slow = Bucket::new(0, 1, 0, Instant::FAR_FUTURE);
-        slow.take(u32::MAX);
+        slow.take(Tokens::of(u32::MAX));
         assert_eq!(slow.holds_at(u32::MAX), Instant::FAR_FUTURE);
     }
 

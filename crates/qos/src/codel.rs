@@ -11,7 +11,7 @@ use crate::packet::{Id, List, Pool, Reason};
 use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
 use crate::queue::{Given, LimitBy, Offer, Queue, Setting, Takes};
 use crate::units::Time;
-use control::{Control, Law, Tally, Turn, Waiting};
+use control::{Control, Law, Pace, Tally, Turn, Waiting};
 
 /// The parameters of the control law (RFC 8289 4.2 to 4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,7 @@ pub struct Codel {
     law: Law,
     list: List,
     control: Control,
+    pace: Pace,
     tally: Tally,
     statistics: Statistics,
     drop_overlimit: u64,
@@ -81,6 +82,7 @@ impl Codel {
             law: Law::new(&options.parameters),
             list: List::default(),
             control: Control::default(),
+            pace: Pace::default(),
             tally: Tally::default(),
             statistics: Statistics::default(),
             drop_overlimit: 0,
@@ -222,7 +224,9 @@ impl Discipline for Codel {
             pool,
             now,
         };
-        let id = self.control.dequeue(&mut turn, &mut self.list)?;
+        let id = self
+            .control
+            .dequeue(&mut self.pace, &mut turn, &mut self.list)?;
         self.statistics.count_sent(pool.length(id));
         Some(id)
     }
@@ -249,8 +253,8 @@ impl Discipline for Codel {
 
     fn details(&self) -> Vec<(&'static str, u64)> {
         vec![
-            ("count", self.control.count().into()),
-            ("lastcount", self.control.last_count().into()),
+            ("count", self.pace.count().into()),
+            ("lastcount", self.pace.last_count().into()),
             ("dropping", self.control.is_dropping().into()),
             ("maxpacket", self.tally.max_packet.into()),
             ("ecn_mark", self.tally.ecn_mark),

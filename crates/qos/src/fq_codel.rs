@@ -8,7 +8,7 @@
 use base::Instant;
 
 use crate::classify::{Hash, KeySet};
-use crate::codel::control::{Control, Law, Tally, Turn, Waiting};
+use crate::codel::control::{Control, Law, Pace, Tally, Turn, Waiting};
 use crate::codel::{ECN, INTERVAL, Parameters, TARGET};
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::fattest::Fattest;
@@ -76,6 +76,7 @@ impl Default for Options {
 struct Flow {
     list: List,
     control: Control,
+    pace: Pace,
     /// "Byte credits"; below zero if it sent more than its quantum.
     credits: i32,
     link: Link,
@@ -328,7 +329,7 @@ impl Discipline for FqCodel {
                 all: &mut self.backlog,
                 floor: self.options.floor,
             };
-            if let Some(id) = flow.control.dequeue(&mut turn, &mut view) {
+            if let Some(id) = flow.control.dequeue(&mut flow.pace, &mut turn, &mut view) {
                 let length = pool.length(id);
                 flow.credits = flow.credits.saturating_sub_unsigned(length);
                 self.statistics.count_sent(length);

@@ -41,25 +41,23 @@ pub enum Reason {
     Unclassified,
 }
 
-/// The fields that every queue reads: two nodes fit a cache line.
+/// A packet's place: two cache lines. The fields that every queue reads are in the first one; a place that becomes free
+/// is the next to be used, and that line is in the cache then.
 #[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
 struct Node {
     arrived: Instant,
     next: u32,
     previous: u32,
     length: u32,
     handle: u32,
-    traffic_class: u8,
     marked: bool,
-}
-
-/// The fields that only classifiers and tree changes read.
-#[derive(Debug, Clone, Copy)]
-struct Origin {
     /// Counts arrivals, so that packets can be put back in order.
     sequence: u64,
     keys: Keys,
 }
+
+const _: () = assert!(size_of::<Node>() == 128);
 
 const NONE: u32 = u32::MAX;
 
@@ -69,7 +67,6 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Pool {
     nodes: Vec<Node>,
-    origins: Vec<Origin>,
     limit: u32,
     free: u32,
     used: u32,
@@ -79,14 +76,13 @@ pub struct Pool {
 
 impl Pool {
     /// Bytes of memory for a packet's place, without the bytes that the caller stores.
-    pub const PLACE_BYTES: u32 = (size_of::<Node>() + size_of::<Origin>()) as u32;
+    pub const PLACE_BYTES: u32 = size_of::<Node>() as u32;
 
     /// A pool of at most `limit` packets. It allocates memory as packets arrive.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self {
             nodes: Vec::new(),
-            origins: Vec::new(),
             limit: limit.min(NONE - 1),
             free: NONE,
             used: 0,
@@ -104,10 +100,7 @@ impl Pool {
             previous: NONE,
             length: packet.length,
             handle: packet.handle,
-            traffic_class: packet.keys.traffic_class,
             marked: packet.marked,
-        };
-        let origin = Origin {
             sequence: self.arrivals,
             keys: packet.keys,
         };
@@ -116,14 +109,12 @@ impl Pool {
                 .ok()
                 .filter(|&index| index < self.limit)?;
             self.nodes.push(node);
-            self.origins.push(origin);
             index
         } else {
             let index = self.free;
             let place = &mut self.nodes[index as usize];
             self.free = place.next;
             *place = node;
-            self.origins[index as usize] = origin;
             index
         };
         self.used += 1;
@@ -139,7 +130,7 @@ impl Pool {
         Packet {
             handle: node.handle,
             length: node.length,
-            keys: self.origins[id.0 as usize].keys,
+            keys: self.nodes[id.0 as usize].keys,
             arrived: node.arrived,
             marked: node.marked,
         }
@@ -149,7 +140,7 @@ impl Pool {
     #[must_use]
     #[inline]
     pub fn keys(&self, id: Id) -> &Keys {
-        &self.origins[id.0 as usize].keys
+        &self.nodes[id.0 as usize].keys
     }
 
     /// The bytes on the line of packet `id`.
@@ -170,19 +161,19 @@ impl Pool {
     #[must_use]
     #[inline]
     pub fn traffic_class(&self, id: Id) -> u8 {
-        self.nodes[id.0 as usize].traffic_class
+        self.nodes[id.0 as usize].keys.traffic_class
     }
 
     /// The arrival number of `id`: greater means later.
     #[must_use]
     pub fn sequence(&self, id: Id) -> u64 {
-        self.origins[id.0 as usize].sequence
+        self.nodes[id.0 as usize].sequence
     }
 
     /// Marks a packet "congestion experienced" if its sender is ECN-capable; returns whether it is.
     pub fn mark(&mut self, id: Id) -> bool {
         let node = &mut self.nodes[id.0 as usize];
-        let capable = node.traffic_class & 0b11 != 0;
+        let capable = node.keys.traffic_class & 0b11 != 0;
         node.marked |= capable;
         capable
     }

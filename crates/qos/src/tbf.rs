@@ -5,7 +5,7 @@
 
 use base::Instant;
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Tokens};
 use crate::discipline::{Backlog, Discipline, Statistics};
 use crate::packet::{Id, Pool, Reason};
 use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
@@ -175,8 +175,9 @@ impl Discipline for Tbf {
             self.own.overlimits += 1;
             return None;
         }
-        self.bucket.take(length);
-        self.peak.iter_mut().for_each(|peak| peak.take(length));
+        let tokens = Tokens::of(length);
+        self.bucket.take(tokens);
+        self.peak.iter_mut().for_each(|peak| peak.take(tokens));
         self.own.sent_packets += 1;
         self.own.sent_bytes += u64::from(length);
         self.held = None;

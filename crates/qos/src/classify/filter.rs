@@ -1,5 +1,7 @@
 //! Rules in order, the first that matches wins.
 
+use core::ops::Range;
+
 use wire::flow::{Dscp, Flow, Keys};
 
 use super::{FlowMatch, Match, Ports, Prefix, small};
@@ -12,18 +14,18 @@ use super::{FlowMatch, Match, Ports, Prefix, small};
 pub struct Filter {
     rules: Vec<Rule>,
     tests: Vec<Test>,
-    /// Whether any rule starts with the header within a tunnel or the innermost header.
-    looks_inside: bool,
+    /// Whether any rule starts with each of the headers.
+    starts_with: [bool; 3],
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Rule {
     /// The header whose protocol and ports it compares first, the bits of them, and their values.
     header: Header,
     mask: u64,
     value: u64,
-    /// The end of its tests; they start where the tests of the rule before end.
-    end: usize,
+    /// Its tests.
+    tests: Range<usize>,
     class: u32,
 }
 
@@ -83,10 +85,11 @@ impl Filter {
             .into_iter()
             .map(|(header, asked)| (header, small_bits(asked)))
             .filter(|(_, (mask, _))| *mask != 0);
+        let first = self.tests.len();
         let (header, (mask, value)) = exact.next().unwrap_or((Header::Outer, (0, 0)));
         let others = exact.map(|(header, (mask, value))| Test::Small(header, mask, value));
         self.tests.extend(others);
-        self.looks_inside |= header != Header::Outer;
+        self.starts_with[header as usize] = true;
 
         self.tests.extend(rule.dscp.map(Test::Dscp));
         let mark = rule.mark.map(|mark| Test::Mark {
@@ -107,7 +110,7 @@ impl Filter {
             header,
             mask,
             value,
-            end: self.tests.len(),
+            tests: first..self.tests.len(),
             class,
         });
     }
@@ -132,21 +135,24 @@ impl Filter {
     #[must_use]
     #[inline]
     pub fn class(&self, keys: &Keys) -> Option<u32> {
-        let mut smalls = [small(&keys.outer), 0, 0];
-        if self.looks_inside {
-            smalls[1] = small(&keys.inner);
-            smalls[2] = small(keys.innermost());
-        }
-        let mut start = 0;
+        let [outer, tunnel, innermost] = self.starts_with;
+        let smalls = [
+            if outer { small(&keys.outer) } else { 0 },
+            if tunnel { small(&keys.inner) } else { 0 },
+            if innermost {
+                small(keys.innermost())
+            } else {
+                0
+            },
+        ];
         for rule in &self.rules {
             if smalls[rule.header as usize] & rule.mask == rule.value
-                && self.tests[start..rule.end]
+                && self.tests[rule.tests.clone()]
                     .iter()
                     .all(|test| test.holds(keys))
             {
                 return Some(rule.class);
             }
-            start = rule.end;
         }
         None
     }

@@ -150,6 +150,8 @@ pub struct Hash {
     outer: Lane,
     inner: Lane,
     innermost: Lane,
+    /// Whether the set has keys of the outer header or of that within a tunnel.
+    layers: bool,
     /// Whether the set has DSCP, mark or VLAN.
     others: bool,
     /// The bits of DSCP and VLAN that it reads.
@@ -182,18 +184,21 @@ impl Hash {
     #[must_use]
     pub fn new(keys: KeySet, divisor: u32, seed: u64, baseclass: u32) -> Hash {
         let others = [Key::Dscp, Key::Mark, Key::Vlan];
+        let outer = Lane {
+            source: keys.has(Key::Src),
+            destination: keys.has(Key::Dst),
+            small: keys.small(Key::Proto, Key::ProtoSrc, Key::ProtoDst),
+        };
+        let inner = Lane {
+            source: keys.has(Key::TunnelSrc),
+            destination: keys.has(Key::TunnelDst),
+            small: keys.small(Key::TunnelProto, Key::TunnelProtoSrc, Key::TunnelProtoDst),
+        };
         Hash {
             keys,
-            outer: Lane {
-                source: keys.has(Key::Src),
-                destination: keys.has(Key::Dst),
-                small: keys.small(Key::Proto, Key::ProtoSrc, Key::ProtoDst),
-            },
-            inner: Lane {
-                source: keys.has(Key::TunnelSrc),
-                destination: keys.has(Key::TunnelDst),
-                small: keys.small(Key::TunnelProto, Key::TunnelProtoSrc, Key::TunnelProtoDst),
-            },
+            outer,
+            inner,
+            layers: outer.is_asked() || inner.is_asked(),
             innermost: Lane {
                 source: keys.has(Key::InnermostSrc),
                 destination: keys.has(Key::InnermostDst),
@@ -228,8 +233,11 @@ impl Hash {
     #[inline]
     pub fn value(&self, keys: &Keys) -> u64 {
         let secret = &self.secret;
-        let mut hash = self.outer.hash(&keys.outer, secret, 0);
-        hash ^= self.inner.hash(&keys.inner, secret, 6);
+        let mut hash = 0;
+        if self.layers {
+            hash ^= self.outer.hash(&keys.outer, secret, 0);
+            hash ^= self.inner.hash(&keys.inner, secret, 6);
+        }
         if self.innermost.is_asked() {
             hash ^= self.innermost.hash(keys.innermost(), secret, 12);
         }

@@ -89,17 +89,26 @@ impl Turn<'_> {
     }
 }
 
-/// The state of one queue (RFC 8289 5.2), under the RFC's names. As there, 0 means that no time is set.
+/// The state of one queue (RFC 8289 5.2) that each packet reads, under the RFC's names. As there, 0 means that no time
+/// is set.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Control {
     first_above_time: u64,
+    dropping: bool,
+    /// Whether its [`Pace`] was written since it is new. If not, the place of the pace may have another queue's.
+    has_pace: bool,
+}
+
+/// The rest of a queue's state, which only late packets read. It is separate so that a table of flows can store it
+/// elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
     drop_next: u64,
     count: u32,
     lastcount: u32,
-    dropping: bool,
 }
 
-impl Control {
+impl Pace {
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
@@ -107,20 +116,34 @@ impl Control {
     pub(crate) fn last_count(&self) -> u32 {
         self.lastcount
     }
+}
 
+impl Control {
     pub(crate) fn is_dropping(&self) -> bool {
         self.dropping
     }
 
+    /// Does what [`Control::dequeue`] does for an empty queue.
+    #[inline]
+    pub(crate) fn found_empty(&mut self) {
+        self.first_above_time = 0;
+        self.dropping = false;
+    }
+
     /// Removes the packet that leaves next; drops or marks the late ones before it.
     #[inline]
-    pub(crate) fn dequeue(&mut self, turn: &mut Turn<'_>, queue: &mut impl Waiting) -> Option<Id> {
+    pub(crate) fn dequeue(
+        &mut self,
+        pace: &mut Pace,
+        turn: &mut Turn<'_>,
+        queue: &mut impl Waiting,
+    ) -> Option<Id> {
         let first = queue.pop(turn.pool);
         let late = self.is_late(turn, queue, first);
         let leaves = if self.dropping {
-            self.go_on_dropping(turn, queue, first, late)
+            self.go_on_dropping(pace, turn, queue, first, late)
         } else if late {
-            self.begin_to_drop(turn, queue, first)
+            self.begin_to_drop(pace, turn, queue, first)
         } else {
             first
         };
@@ -156,6 +179,7 @@ impl Control {
     /// Drops the first late packet. The count of the last dropping state sets how soon the next drop is due.
     fn begin_to_drop(
         &mut self,
+        pace: &mut Pace,
         turn: &mut Turn<'_>,
         queue: &mut impl Waiting,
         first: Option<Id>,
@@ -166,18 +190,23 @@ impl Control {
             self.is_late(turn, queue, at_head);
         }
         self.dropping = true;
-        let delta = self.count.wrapping_sub(self.lastcount);
-        let since_last = turn.time().saturating_sub(self.drop_next);
+        if !self.has_pace {
+            self.has_pace = true;
+            *pace = Pace::default();
+        }
+        let delta = pace.count.wrapping_sub(pace.lastcount);
+        let since_last = turn.time().saturating_sub(pace.drop_next);
         let recent = since_last < 16 * turn.law.interval;
-        self.count = if delta > 1 && recent { delta } else { 1 };
-        self.drop_next = turn.law.next(turn.time(), self.count);
-        self.lastcount = self.count;
+        pace.count = if delta > 1 && recent { delta } else { 1 };
+        pace.drop_next = turn.law.next(turn.time(), pace.count);
+        pace.lastcount = pace.count;
         at_head
     }
 
     /// Makes the drops that are due: several if drops are due more often than packets leave.
     fn go_on_dropping(
         &mut self,
+        pace: &mut Pace,
         turn: &mut Turn<'_>,
         queue: &mut impl Waiting,
         first: Option<Id>,
@@ -185,15 +214,15 @@ impl Control {
     ) -> Option<Id> {
         let mut at_head = first;
         self.dropping = late;
-        while self.dropping && turn.time() >= self.drop_next {
-            self.count = self.count.wrapping_add(1);
+        while self.dropping && turn.time() >= pace.drop_next {
+            pace.count = pace.count.wrapping_add(1);
             let dropped = turn.drop_unless_marked(at_head);
             if dropped {
                 at_head = queue.pop(turn.pool);
                 self.dropping = self.is_late(turn, queue, at_head);
             }
             if self.dropping {
-                self.drop_next = turn.law.next(self.drop_next, self.count);
+                pace.drop_next = turn.law.next(pace.drop_next, pace.count);
             }
             if !dropped {
                 break;

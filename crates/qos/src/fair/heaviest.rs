@@ -8,14 +8,12 @@ pub(super) trait Weighed {
     /// Its bytes.
     fn size(&self) -> u64;
 
-    /// Its place in the heap.
-    fn place(&mut self) -> &mut u32;
-
     /// A copy of its bound in the heap; while the queue stays below, the heap need not be read.
     fn bound(&mut self) -> &mut u64;
 }
 
-/// A heap of some items of a slab.
+/// A heap of some items of a slab. The items' places in the heap are in a list of their own, the argument `places`: one
+/// cache line has those of 16 items, and a change of the heap need not read the items that it moves.
 #[derive(Debug, Default)]
 pub(super) struct Heaviest {
     entries: Vec<Entry>,
@@ -29,38 +27,37 @@ struct Entry {
 
 impl Heaviest {
     /// Adds an empty item.
-    pub(super) fn add<T: Weighed>(&mut self, all: &mut [T], item: u32) {
-        let added = &mut all[item as usize];
-        *added.place() = self.entries.len() as u32;
-        *added.bound() = 0;
+    pub(super) fn add<T: Weighed>(&mut self, all: &mut [T], places: &mut [u32], item: u32) {
+        *all[item as usize].bound() = 0;
+        places[item as usize] = self.entries.len() as u32;
         self.entries.push(Entry { bound: 0, item });
     }
 
     /// Removes an item.
-    pub(super) fn remove<T: Weighed>(&mut self, all: &mut [T], item: u32) {
-        let place = *all[item as usize].place() as usize;
+    pub(super) fn remove(&mut self, places: &mut [u32], item: u32) {
+        let place = places[item as usize] as usize;
         self.entries.swap_remove(place);
         if place < self.entries.len() {
-            let place = self.rise(all, place);
-            self.sink(all, place);
+            let place = self.rise(places, place);
+            self.sink(places, place);
         }
     }
 
     /// Raises the bound of an item that grew.
     #[inline]
-    pub(super) fn raise<T: Weighed>(&mut self, all: &mut [T], item: u32) {
+    pub(super) fn raise<T: Weighed>(&mut self, all: &mut [T], places: &mut [u32], item: u32) {
         let grown = &mut all[item as usize];
         let size = grown.size();
         if *grown.bound() < size {
             *grown.bound() = size;
-            let place = *grown.place() as usize;
+            let place = places[item as usize] as usize;
             self.entries[place].bound = size;
-            self.rise(all, place);
+            self.rise(places, place);
         }
     }
 
     /// The largest item.
-    pub(super) fn find<T: Weighed>(&mut self, all: &mut [T]) -> Option<u32> {
+    pub(super) fn find<T: Weighed>(&mut self, all: &mut [T], places: &mut [u32]) -> Option<u32> {
         loop {
             let first = self.entries.first_mut()?;
             let found = &mut all[first.item as usize];
@@ -70,7 +67,7 @@ impl Heaviest {
             }
             first.bound = size;
             *found.bound() = size;
-            self.sink(all, 0);
+            self.sink(places, 0);
         }
     }
 
@@ -84,21 +81,21 @@ impl Heaviest {
         self.entries.clear();
     }
 
-    fn rise<T: Weighed>(&mut self, all: &mut [T], mut place: usize) -> usize {
+    fn rise(&mut self, places: &mut [u32], mut place: usize) -> usize {
         let entry = self.entries[place];
         while place > 0 {
             let above = (place - 1) / 2;
             if self.entries[above].bound >= entry.bound {
                 break;
             }
-            self.put(all, place, self.entries[above]);
+            self.put(places, place, self.entries[above]);
             place = above;
         }
-        self.put(all, place, entry);
+        self.put(places, place, entry);
         place
     }
 
-    fn sink<T: Weighed>(&mut self, all: &mut [T], mut place: usize) {
+    fn sink(&mut self, places: &mut [u32], mut place: usize) {
         let entry = self.entries[place];
         loop {
             let mut below = 2 * place + 1;
@@ -115,15 +112,16 @@ impl Heaviest {
             if larger.bound <= entry.bound {
                 break;
             }
-            self.put(all, place, larger);
+            self.put(places, place, larger);
             place = below;
         }
-        self.put(all, place, entry);
+        self.put(places, place, entry);
     }
 
-    fn put<T: Weighed>(&mut self, all: &mut [T], place: usize, entry: Entry) {
+    #[inline]
+    fn put(&mut self, places: &mut [u32], place: usize, entry: Entry) {
         self.entries[place] = entry;
-        *all[entry.item as usize].place() = place as u32;
+        places[entry.item as usize] = place as u32;
     }
 }
 
@@ -135,7 +133,6 @@ mod tests {
     #[derive(Clone, Copy, Default)]
     struct Item {
         size: u64,
-        place: u32,
         bound: u64,
         is_in: bool,
     }
@@ -143,10 +140,6 @@ mod tests {
     impl Weighed for Item {
         fn size(&self) -> u64 {
             self.size
-        }
-
-        fn place(&mut self) -> &mut u32 {
-            &mut self.place
         }
 
         fn bound(&mut self) -> &mut u64 {
@@ -161,25 +154,26 @@ mod tests {
         ) {
             let mut heap = Heaviest::default();
             let mut items = [Item::default(); 40];
+            let mut places = [0; 40];
             for (item, size, what) in steps {
                 let index = item as usize;
                 match what {
                     0 if items[index].is_in => {
-                        heap.remove(&mut items, item);
+                        heap.remove(&mut places, item);
                         items[index] = Item::default();
                     }
                     1 => {
-                        let found = heap.find(&mut items);
+                        let found = heap.find(&mut items, &mut places);
                         let most = items.iter().filter(|item| item.is_in).map(|item| item.size).max();
                         prop_assert_eq!(found.map(|item| items[item as usize].size), most);
                     }
                     _ => {
                         if !items[index].is_in {
-                            heap.add(&mut items, item);
+                            heap.add(&mut items, &mut places, item);
                         }
                         items[index].is_in = true;
                         items[index].size = size;
-                        heap.raise(&mut items, item);
+                        heap.raise(&mut items, &mut places, item);
                     }
                 }
             }

@@ -10,9 +10,11 @@
 //! All hosts share one table and all flows another, so a packet costs the same with ten thousand hosts as with ten.
 
 mod heaviest;
+mod member;
 mod table;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use base::Instant;
 
@@ -24,7 +26,8 @@ use crate::packet::{Id, Pool, Reason};
 use crate::plan::{About, Declared, Make, Picture, Plan, Unfit};
 use crate::queue::{FLOW_KEYS, LimitBy, MEMORY, Offer, QUANTUM, Queue, Setting, Takes};
 use crate::units::Octets;
-use table::{NONE, Table, Turns};
+use table::Table;
+use turns::{NONE, Turns};
 
 /// Options of a [`Fair`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +107,7 @@ impl Fair {
 
     #[inline]
     fn insert(&mut self, pool: &mut Pool, id: Id) {
-        let length = u64::from(pool.length(id));
+        let length = pool.length(id);
         let found = self.table.flow_of(pool.keys(id), self.quantum);
         let flow = found.flow;
         self.new_flow_count += u64::from(found.is_new);
@@ -112,12 +115,9 @@ impl Fair {
             self.turns.new.push(&mut self.table.hosts, host);
         }
         let place = &mut self.table.flows[flow as usize];
-        place.line.push(pool, id);
-        let host = &mut self.table.hosts[place.host as usize];
-        host.bytes += length;
-        host.packets += 1;
-        self.backlog.bytes += length;
-        self.backlog.packets += 1;
+        place.line.push(pool, id, length);
+        self.table.hosts[place.host as usize].bytes += u64::from(length);
+        self.backlog.add(length);
         self.table.grew(flow);
     }
 
@@ -136,9 +136,7 @@ impl Fair {
     /// Subtracts packets that left a host, whether sent or dropped.
     #[inline]
     fn left(&mut self, host: u32, packets: u32, bytes: u64) {
-        let host = &mut self.table.hosts[host as usize];
-        host.packets -= packets;
-        host.bytes -= bytes;
+        self.table.hosts[host as usize].bytes -= bytes;
         self.backlog.packets -= packets;
         self.backlog.bytes -= bytes;
     }
@@ -157,29 +155,45 @@ impl Fair {
                 turns.rotate(&mut self.table.flows, is_new);
                 continue;
             }
-            let (packets, bytes) = (flow.line.packets, flow.line.bytes);
+            let next = flow.next;
+            if flow.line.is_empty() {
+                flow.control.found_empty();
+                self.yield_turn(host, index, is_new);
+                self.table.touch(next);
+                continue;
+            }
+            let (bytes, dropped) = (flow.line.bytes(), self.tally.dropped);
             let mut turn = Turn {
                 law: &self.law,
                 tally: &mut self.tally,
                 pool,
                 now,
             };
-            let id = flow.control.dequeue(&mut turn, &mut flow.line);
-            let (packets, bytes) = (packets - flow.line.packets, bytes - flow.line.bytes);
+            let pace = &mut self.table.paces[index as usize];
+            let id = flow.control.dequeue(pace, &mut turn, &mut flow.line);
+            let bytes = bytes - flow.line.bytes();
+            let dropped = (self.tally.dropped - dropped) as u32;
             if let Some(id) = id {
                 let length = pool.length(id);
                 flow.deficit -= i64::from(length);
                 turns.sent(is_new, length, self.quantum);
-                self.left(host, packets, bytes);
+                self.left(host, dropped + 1, bytes);
+                self.table.touch(next);
                 return Some(id);
             }
-            if is_new && turns.old.first != NONE {
-                turns.rotate(&mut self.table.flows, is_new);
-            } else {
-                turns.remove(&mut self.table.flows, is_new);
-                self.table.rest_flow(index);
-            }
-            self.left(host, packets, bytes);
+            self.yield_turn(host, index, is_new);
+            self.left(host, dropped, bytes);
+        }
+    }
+
+    /// Ends the turn of an empty flow: a new one stays for a turn among the old ones, if there are any.
+    fn yield_turn(&mut self, host: u32, flow: u32, is_new: bool) {
+        let turns = &mut self.table.hosts[host as usize].turns;
+        if is_new && turns.old.first != NONE {
+            turns.rotate(&mut self.table.flows, is_new);
+        } else {
+            turns.remove(&mut self.table.flows, is_new);
+            self.table.rest_flow(flow);
         }
     }
 }

@@ -1,238 +1,32 @@
 //! The tables of hosts and flows: found by key, stored in slabs, forgotten some time after they became idle.
 
+use core::hint::black_box;
 use std::collections::VecDeque;
 
 use hashbrown::HashTable;
 use wire::flow::Keys;
 
 use super::Options;
-use super::heaviest::{Heaviest, Weighed};
+use super::heaviest::Heaviest;
+use super::member::{Flow, Host, HostKey};
+use super::turns::NONE;
 use crate::classify::{Hash, KeySet};
-use crate::codel::control::{Control, Waiting};
-use crate::packet::{Chain, Id, Pool};
-
-pub(super) const NONE: u32 = u32::MAX;
-
-/// The key of a host: the hash of its address under two secrets, or the entry shared by hosts beyond the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HostKey {
-    One(u64, u64),
-    Rest,
-}
-
-/// A ring of hosts, or of a host's flows, in the order of their turns.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ring {
-    pub(super) first: u32,
-    last: u32,
-}
-
-impl Default for Ring {
-    fn default() -> Self {
-        Self {
-            first: NONE,
-            last: NONE,
-        }
-    }
-}
-
-/// A member of a [`Ring`].
-pub(super) trait Linked {
-    fn next(&mut self) -> &mut u32;
-}
-
-impl Ring {
-    pub(super) fn push<T: Linked>(&mut self, all: &mut [T], item: u32) {
-        *all[item as usize].next() = NONE;
-        match self.last {
-            NONE => self.first = item,
-            last => *all[last as usize].next() = item,
-        }
-        self.last = item;
-    }
-
-    pub(super) fn pop<T: Linked>(&mut self, all: &mut [T]) {
-        if self.first != NONE {
-            self.first = *all[self.first as usize].next();
-        }
-        if self.first == NONE {
-            self.last = NONE;
-        }
-    }
-}
-
-/// New members go before old ones, but may not starve them: for each byte that old ones send, new ones may send
-/// [`Turns::FAVOUR`] bytes.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Turns {
-    pub(super) new: Ring,
-    pub(super) old: Ring,
-    /// Bytes that new members may send before an old one gets its turn.
-    credit: i64,
-}
-
-impl Turns {
-    const FAVOUR: i64 = 16;
-
-    /// The member whose turn it is, and whether it is a new one; `NONE` if there is no member.
-    #[inline]
-    pub(super) fn first(&self) -> (u32, bool) {
-        if self.new.first != NONE && (self.credit > 0 || self.old.first == NONE) {
-            (self.new.first, true)
-        } else {
-            (self.old.first, false)
-        }
-    }
-
-    /// Charges the bytes that the member with the turn sent.
-    #[inline]
-    pub(super) fn sent(&mut self, new: bool, length: u32, quantum: i64) {
-        let length = i64::from(length);
-        let most = quantum * Self::FAVOUR;
-        self.credit = if self.old.first == NONE {
-            most
-        } else if new {
-            self.credit - length
-        } else {
-            most.min(self.credit + length * Self::FAVOUR)
-        };
-    }
-
-    /// Moves the member with the turn to the end of the old ones.
-    #[inline]
-    pub(super) fn rotate<T: Linked>(&mut self, all: &mut [T], new: bool) {
-        let first = self.remove(all, new);
-        self.old.push(all, first);
-    }
-
-    /// Removes the member with the turn.
-    #[inline]
-    pub(super) fn remove<T: Linked>(&mut self, all: &mut [T], new: bool) -> u32 {
-        let ring = if new { &mut self.new } else { &mut self.old };
-        let first = ring.first;
-        ring.pop(all);
-        first
-    }
-}
-
-/// A flow's packets.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Line {
-    pub(super) chain: Chain,
-    pub(super) packets: u32,
-    pub(super) bytes: u64,
-}
-
-impl Line {
-    #[inline]
-    pub(super) fn push(&mut self, pool: &mut Pool, id: Id) {
-        self.packets += 1;
-        self.bytes += u64::from(pool.length(id));
-        self.chain.push(pool, id);
-    }
-}
-
-impl Waiting for Line {
-    #[inline]
-    fn pop(&mut self, pool: &Pool) -> Option<Id> {
-        let id = self.chain.pop(pool)?;
-        self.packets -= 1;
-        self.bytes -= u64::from(pool.length(id));
-        Some(id)
-    }
-
-    #[inline]
-    fn bytes_behind(&self) -> u64 {
-        self.bytes
-    }
-}
+use crate::codel::control::Pace;
 
 /// Idle flows that are remembered. RFC 8290 keeps CoDel's state of a flow whose queue is empty for a moment.
 const IDLE_MAX: usize = 4_096;
 
-/// A flow that has packets, or had some a moment ago.
-#[derive(Debug)]
-pub(super) struct Flow {
+/// The bit of `rests` that an idle flow has.
+const IDLE: u32 = 1;
+
+/// A flow that became idle.
+#[derive(Debug, Clone, Copy)]
+struct Idle {
     hash: u64,
-    pub(super) line: Line,
-    pub(super) deficit: i64,
-    pub(super) host: u32,
-    next: u32,
-    pub(super) control: Control,
-    place: u32,
-    bound: u64,
-    /// How often it became idle.
+    flow: u32,
+    /// Its entry of [`Table::rests`] at that time. If the entry has changed since, the flow is no longer idle.
     rests: u32,
-    is_idle: bool,
-}
-
-/// A host that has flows.
-#[derive(Debug)]
-pub(super) struct Host {
-    key: HostKey,
-    hash: u64,
-    pub(super) turns: Turns,
-    pub(super) deficit: i64,
-    pub(super) packets: u32,
-    pub(super) bytes: u64,
-    next: u32,
-    place: u32,
-    bound: u64,
-    /// The flow that further flows of the host share. A flow in it stays there while it exists, so that none of its
-    /// packets overtakes another.
-    shared: u32,
-    /// Its flows by size, including idle ones.
-    pub(super) flows: Heaviest,
-    /// Whether it is in a ring.
-    has_turns: bool,
-}
-
-impl Linked for Flow {
-    #[inline]
-    fn next(&mut self) -> &mut u32 {
-        &mut self.next
-    }
-}
-
-impl Linked for Host {
-    #[inline]
-    fn next(&mut self) -> &mut u32 {
-        &mut self.next
-    }
-}
-
-impl Weighed for Flow {
-    #[inline]
-    fn size(&self) -> u64 {
-        self.line.bytes
-    }
-
-    #[inline]
-    fn place(&mut self) -> &mut u32 {
-        &mut self.place
-    }
-
-    #[inline]
-    fn bound(&mut self) -> &mut u64 {
-        &mut self.bound
-    }
-}
-
-impl Weighed for Host {
-    #[inline]
-    fn size(&self) -> u64 {
-        self.bytes
-    }
-
-    #[inline]
-    fn place(&mut self) -> &mut u32 {
-        &mut self.place
-    }
-
-    #[inline]
-    fn bound(&mut self) -> &mut u64 {
-        &mut self.bound
-    }
+    host: u32,
 }
 
 /// All hosts and flows.
@@ -244,15 +38,23 @@ pub(super) struct Table {
     flows_max: usize,
     pub(super) hosts: Vec<Host>,
     pub(super) flows: Vec<Flow>,
+    /// Of each flow, the state of CoDel that only late packets read.
+    pub(super) paces: Vec<Pace>,
+    /// How often each flow became idle or was replaced by another, times 2; plus 1 while it is idle. These are separate
+    /// from the flows, which may not be in the cache, because the processor cannot predict who is idle.
+    rests: Vec<u32>,
+    /// The place of each host in `heaviest`, and of each flow in its host's heap.
+    host_places: Vec<u32>,
+    flow_places: Vec<u32>,
     free_host: u32,
-    free_flow: u32,
+    /// Places in `flows` without a flow.
+    free_flows: Vec<u32>,
     host_index: HashTable<u32>,
     flow_index: HashTable<u32>,
     /// Hosts by size.
     heaviest: Heaviest,
-    /// Flows that became idle, each with its idle count at that time. If the count has changed since, the flow is no
-    /// longer idle.
-    idle: VecDeque<(u32, u32)>,
+    /// Flows that became idle, in that order.
+    idle: VecDeque<Idle>,
     hosts_with_turns: u64,
     flows_with_turns: u64,
     /// Packets whose host, or whose flow, had to use the shared entry.
@@ -271,8 +73,12 @@ impl Table {
             flows_max: options.flows_max as usize,
             hosts: Vec::new(),
             flows: Vec::new(),
+            paces: Vec::new(),
+            rests: Vec::new(),
+            host_places: Vec::new(),
+            flow_places: Vec::new(),
             free_host: NONE,
-            free_flow: NONE,
+            free_flows: Vec::new(),
             host_index: HashTable::new(),
             flow_index: HashTable::new(),
             heaviest: Heaviest::default(),
@@ -302,7 +108,10 @@ impl Table {
             .flow_index
             .find(hash, |&flow| self.flows[flow as usize].hash == hash);
         match found {
-            Some(&flow) if self.flows[flow as usize].is_idle => self.awake(flow, quantum),
+            Some(&flow) if self.rests[flow as usize] & IDLE != 0 => {
+                self.rests[flow as usize] &= !IDLE;
+                self.awake(flow, quantum)
+            }
             Some(&flow) => Found::waiting(flow),
             None => self.open(keys, hash, quantum),
         }
@@ -311,7 +120,6 @@ impl Table {
     /// Adds a flow to its host's ring, and the host to the ring of hosts if needed.
     fn awake(&mut self, index: u32, quantum: i64) -> Found {
         let flow = &mut self.flows[index as usize];
-        flow.is_idle = false;
         flow.deficit = quantum;
         let host_index = flow.host;
         let host = &mut self.hosts[host_index as usize];
@@ -342,29 +150,7 @@ impl Table {
         if shared != NONE {
             return Found::waiting(shared);
         }
-        let flow = Flow {
-            hash,
-            line: Line::default(),
-            deficit: quantum,
-            host: host_index,
-            next: NONE,
-            control: Control::default(),
-            place: 0,
-            bound: 0,
-            rests: 0,
-            is_idle: false,
-        };
-        let index = if self.free_flow == NONE {
-            self.flows.push(flow);
-            self.flows.len() as u32 - 1
-        } else {
-            let index = self.free_flow;
-            let place = &mut self.flows[index as usize];
-            self.free_flow = place.next;
-            let rests = place.rests.wrapping_add(1);
-            *place = Flow { rests, ..flow };
-            index
-        };
+        let index = self.place_flow(Flow::new(hash, host_index));
         let host = &mut self.hosts[host_index as usize];
         if is_full {
             host.shared = index;
@@ -374,8 +160,23 @@ impl Table {
         let flows = &mut self.flows;
         self.flow_index
             .insert_unique(hash, index, |&flow| flows[flow as usize].hash);
-        host.flows.add(flows, index);
+        host.flows.add(flows, &mut self.flow_places, index);
         self.awake(index, quantum)
+    }
+
+    /// Stores a new flow and returns its index.
+    fn place_flow(&mut self, flow: Flow) -> u32 {
+        let Some(index) = self.free_flows.pop() else {
+            self.flows.push(flow);
+            self.paces.push(Pace::default());
+            self.rests.push(0);
+            self.flow_places.push(NONE);
+            return self.flows.len() as u32 - 1;
+        };
+        self.flows[index as usize] = flow;
+        let rests = &mut self.rests[index as usize];
+        *rests = rests.wrapping_add(2) & !IDLE;
+        index
     }
 
     fn open_host(&mut self, keys: &Keys) -> u32 {
@@ -396,7 +197,8 @@ impl Table {
         }
         let hash = key.hash();
         let index = if self.free_host == NONE {
-            self.hosts.push(Host::new(key, hash));
+            self.hosts.push(Host::new(key));
+            self.host_places.push(NONE);
             self.hosts.len() as u32 - 1
         } else {
             let index = self.free_host;
@@ -404,14 +206,14 @@ impl Table {
             self.free_host = host.next;
             // Keeps the heap's memory for the next host.
             let flows = core::mem::take(&mut host.flows);
-            *host = Host::new(key, hash);
+            *host = Host::new(key);
             host.flows = flows;
             index
         };
         let hosts = &mut self.hosts;
         self.host_index
             .insert_unique(hash, index, |&host| hosts[host as usize].hash);
-        self.heaviest.add(hosts, index);
+        self.heaviest.add(hosts, &mut self.host_places, index);
         index
     }
 
@@ -424,14 +226,21 @@ impl Table {
     /// Marks a flow as idle: it is empty and in no ring.
     pub(super) fn rest_flow(&mut self, index: u32) {
         self.flows_with_turns -= 1;
-        let flow = &mut self.flows[index as usize];
-        if self.hosts[flow.host as usize].shared == index {
-            self.forget_flow(index);
+        let flow = &self.flows[index as usize];
+        let (hash, host) = (flow.hash, flow.host);
+        if self.hosts[host as usize].shared == index {
+            self.hosts[host as usize].shared = NONE;
+            self.forget_flow(index, hash, host);
             return;
         }
-        flow.is_idle = true;
-        flow.rests = flow.rests.wrapping_add(1);
-        self.idle.push_back((index, flow.rests));
+        let rests = &mut self.rests[index as usize];
+        *rests = rests.wrapping_add(2) | IDLE;
+        self.idle.push_back(Idle {
+            hash,
+            flow: index,
+            rests: *rests,
+            host,
+        });
         while self.idle.len() > IDLE_MAX {
             self.forget_one();
         }
@@ -449,35 +258,29 @@ impl Table {
 
     /// Forgets the flow that has been idle the longest, if it still is; returns whether there was one.
     fn forget_one(&mut self) -> bool {
-        let Some((index, rests)) = self.idle.pop_front() else {
+        let Some(idle) = self.idle.pop_front() else {
             return false;
         };
-        let flow = &self.flows[index as usize];
-        if flow.is_idle && flow.rests == rests {
-            let host_index = flow.host;
-            self.forget_flow(index);
-            let host = &self.hosts[host_index as usize];
+        if self.rests[idle.flow as usize] == idle.rests {
+            self.forget_flow(idle.flow, idle.hash, idle.host);
+            let host = &self.hosts[idle.host as usize];
             if host.flows.is_empty() && !host.has_turns {
-                self.forget_host(host_index);
+                self.forget_host(idle.host);
             }
         }
         true
     }
 
-    fn forget_flow(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        let (hash, host) = (flow.hash, flow.host);
-        flow.is_idle = false;
-        flow.next = self.free_flow;
-        self.free_flow = index;
+    /// Forgets a flow with this hash and host, without a look at the flow: it may not be in the cache.
+    fn forget_flow(&mut self, index: u32, hash: u64, host: u32) {
+        self.rests[index as usize] &= !IDLE;
+        self.free_flows.push(index);
+        self.touch(index);
         if let Ok(entry) = self.flow_index.find_entry(hash, |&flow| flow == index) {
             entry.remove();
         }
         let host = &mut self.hosts[host as usize];
-        if host.shared == index {
-            host.shared = NONE;
-        }
-        host.flows.remove(&mut self.flows, index);
+        host.flows.remove(&mut self.flow_places, index);
     }
 
     fn forget_host(&mut self, index: u32) {
@@ -488,29 +291,44 @@ impl Table {
         if let Ok(entry) = self.host_index.find_entry(hash, |&host| host == index) {
             entry.remove();
         }
-        self.heaviest.remove(&mut self.hosts, index);
+        self.heaviest.remove(&mut self.host_places, index);
     }
 
     /// The longest flow of the host with the most bytes.
     pub(super) fn longest(&mut self) -> Option<u32> {
-        let host = self.heaviest.find(&mut self.hosts)?;
-        self.hosts[host as usize].flows.find(&mut self.flows)
+        let host = self.heaviest.find(&mut self.hosts, &mut self.host_places)?;
+        let flows = &mut self.hosts[host as usize].flows;
+        flows.find(&mut self.flows, &mut self.flow_places)
     }
 
     /// Records that a flow and its host grew.
     #[inline]
     pub(super) fn grew(&mut self, flow: u32) {
         let host = self.flows[flow as usize].host;
-        self.hosts[host as usize].flows.raise(&mut self.flows, flow);
-        self.heaviest.raise(&mut self.hosts, host);
+        let flows = &mut self.hosts[host as usize].flows;
+        flows.raise(&mut self.flows, &mut self.flow_places, flow);
+        self.heaviest
+            .raise(&mut self.hosts, &mut self.host_places, host);
+    }
+
+    /// Reads a flow before its turn, so that its cache line is there then. The processor goes on meanwhile.
+    #[inline]
+    pub(super) fn touch(&self, index: u32) {
+        if let Some(flow) = self.flows.get(index as usize) {
+            black_box(flow.deficit);
+        }
     }
 
     /// Forgets all hosts and flows.
     pub(super) fn clear(&mut self) {
         self.hosts.clear();
         self.flows.clear();
+        self.paces.clear();
+        self.rests.clear();
+        self.host_places.clear();
+        self.flow_places.clear();
         self.free_host = NONE;
-        self.free_flow = NONE;
+        self.free_flows.clear();
         self.host_index.clear();
         self.flow_index.clear();
         self.heaviest.clear();
@@ -535,34 +353,6 @@ impl Found {
             flow,
             is_new: false,
             new_host: None,
-        }
-    }
-}
-
-impl HostKey {
-    fn hash(self) -> u64 {
-        match self {
-            HostKey::One(first, _) => first,
-            HostKey::Rest => 0,
-        }
-    }
-}
-
-impl Host {
-    fn new(key: HostKey, hash: u64) -> Self {
-        Self {
-            key,
-            hash,
-            turns: Turns::default(),
-            deficit: 0,
-            packets: 0,
-            bytes: 0,
-            next: NONE,
-            place: 0,
-            bound: 0,
-            shared: NONE,
-            flows: Heaviest::default(),
-            has_turns: false,
         }
     }
 }

@@ -34,6 +34,12 @@ impl Heap {
         self.rise(place);
     }
 
+    /// Whether [`Heap::pop`] returns an item at `now`.
+    #[inline]
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        self.entries.first().is_some_and(|&(at, _)| at <= now)
+    }
+
     /// Removes and returns the first item if it is due at `now`.
     pub(super) fn pop(&mut self, now: u64) -> Option<u32> {
         let &(at, item) = self.entries.first()?;

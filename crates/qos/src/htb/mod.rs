@@ -273,8 +273,8 @@ impl Discipline for Htb {
     }
 
     fn dequeue(&mut self, pool: &mut Pool, now: Instant) -> Option<Id> {
-        if let Some(id) = self.pop_direct(pool) {
-            return Some(id);
+        if !self.direct.is_empty() {
+            return self.pop_direct(pool);
         }
         loop {
             let Some(class) = self.shape.pick(now) else {

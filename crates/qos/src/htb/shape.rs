@@ -10,7 +10,7 @@
 use base::Instant;
 
 use super::heap::Heap;
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Tokens};
 
 /// Levels of classes in a tree.
 pub(super) const HEIGHT_MAX: u8 = 8;
@@ -59,6 +59,9 @@ pub(super) struct Node {
     asleep_until: u64,
     inward: Offer,
     outward: Offer,
+    /// The inward offer of which `outward` was made, if it stays so while the class is within its rate;
+    /// [`Offer::NONE`] if time may change it.
+    steady: Offer,
     /// Its first index in `links` and in `rings`.
     links: u32,
     rings: u32,
@@ -108,6 +111,8 @@ pub(super) struct Shape {
     path_length: usize,
     /// The height of the class that pays for the last pick.
     payer: u8,
+    /// The leaf that was picked last, if it still has its turn: no offer changed since, and no turn on the path ended.
+    picked: Option<u32>,
 }
 
 impl Shape {
@@ -159,6 +164,7 @@ impl Shape {
             path: [NONE; HEIGHT_MAX as usize + 1],
             path_length: 0,
             payer: 0,
+            picked: None,
         }
     }
 
@@ -184,10 +190,23 @@ impl Shape {
     }
 
     /// The leaf that sends next, if one may. If it sends, call [`Shape::sent`].
+    #[inline]
     pub(super) fn pick(&mut self, now: Instant) -> Option<u32> {
-        while let Some(class) = self.events.pop(now.as_nanos()) {
+        while self.events.is_due(now.as_nanos())
+            && let Some(class) = self.events.pop(now.as_nanos())
+        {
             self.settle(class, now);
         }
+        if self.picked.is_none() {
+            self.picked = self.walk();
+        }
+        let picked = self.picked;
+        debug_assert!(picked == self.walk());
+        picked
+    }
+
+    /// The leaf whose turn it is; notes the path to it.
+    fn walk(&mut self) -> Option<u32> {
         let green = self.nodes[TOP as usize].inward.green;
         if green == 0 {
             return None;
@@ -224,28 +243,37 @@ impl Shape {
         now: Instant,
     ) {
         for &link in &self.path[..self.path_length] {
-            self.links[link as usize].deficit -= i64::from(length);
+            let link = &mut self.links[link as usize];
+            link.deficit -= i64::from(length);
+            if link.deficit <= 0 {
+                self.picked = None;
+            }
         }
         let payer = self.payer;
         let node = &mut self.nodes[leaf as usize];
         node.inward.yellow = u8::from(waits) << node.priority;
         node.asleep_until = from.as_nanos();
+        let tokens = Tokens::of(length);
         let mut class = leaf;
         while class != TOP {
             let node = &mut self.nodes[class as usize];
             node.packets += 1;
             node.bytes += u64::from(length);
             node.ceil.fill(now);
-            node.ceil.take(length);
+            node.ceil.take(tokens);
             if node.height < payer {
                 node.borrowed += 1;
             } else {
                 node.lent += u64::from(node.height == payer && payer > 0);
                 node.rate.fill(now);
-                node.rate.take(length);
+                node.rate.take(tokens);
             }
-            self.settle_one(class, now);
-            class = self.nodes[class as usize].parent;
+            let (parent, is_steady) = (node.parent, node.is_steady(now));
+            if !is_steady {
+                self.settle_one(class, now);
+            }
+            debug_assert!(!is_steady || !self.settle_one(class, now));
+            class = parent;
         }
     }
 
@@ -285,8 +313,12 @@ impl Shape {
     fn settle_one(&mut self, class: u32, now: Instant) -> bool {
         let node = &mut self.nodes[class as usize];
         let mut offer = Offer::default();
+        node.steady = node.inward;
         if node.inward != Offer::default() {
             let mode = node.mode(now);
+            if mode != Mode::Can {
+                node.steady = Offer::NONE;
+            }
             match mode {
                 Mode::Cannot => self.events.lower(class, node.opens_at()),
                 Mode::May => {
@@ -315,6 +347,7 @@ impl Shape {
 
     /// Puts `class` into its parent's rings of `offer`, and removes it from the rings that only `before` had.
     fn tell(&mut self, class: u32, before: Offer, offer: Offer) {
+        self.picked = None;
         let parent = self.nodes[class as usize].parent;
         for (was, is, first) in [
             (before.green, offer.green, 0),
@@ -411,6 +444,7 @@ impl Node {
             asleep_until: 0,
             inward: Offer::default(),
             outward: Offer::default(),
+            steady: Offer::NONE,
             links: 0,
             rings: 0,
         }
@@ -427,6 +461,16 @@ impl Node {
         } else {
             Mode::May
         }
+    }
+
+    /// Whether its outward offer is what [`Shape::settle_one`] would make it. The buckets are full up to `now`, or were
+    /// even before.
+    #[inline]
+    fn is_steady(&self, now: Instant) -> bool {
+        self.steady == self.inward
+            && self.ceil.is_even()
+            && self.rate.is_even()
+            && self.asleep_until <= now.as_nanos()
     }
 
     /// When it can make its parent an offer, green or yellow.
@@ -449,6 +493,12 @@ impl Node {
 }
 
 impl Offer {
+    /// An offer that no class has: the keys of those below it are of heights below the seven that a class can have.
+    const NONE: Self = Self {
+        green: u64::MAX,
+        yellow: u8::MAX,
+    };
+
     fn set(&mut self, key: u32, on: bool) {
         if key < YELLOW {
             self.green = self.green & !(1 << key) | u64::from(on) << key;
