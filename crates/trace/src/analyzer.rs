@@ -12,7 +12,7 @@ use crate::connection::Connection;
 use crate::frozen::{Head, Room};
 use crate::key::FlowKey;
 use crate::segment::Segment;
-use crate::verdict::{Observer, Verdict};
+use crate::verdict::{Nobody, Observer, Verdict};
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 use wire::packet::Layer;
@@ -152,6 +152,8 @@ pub struct Analyzer {
     connections: u64,
     file: u32,
     limits: Limits,
+    /// See [`Analyzer::hold`].
+    held_at: Option<i64>,
     scratch: Room,
 }
 
@@ -199,6 +201,7 @@ impl Analyzer {
             connections: 0,
             file: 0,
             limits: Limits::default(),
+            held_at: None,
             scratch: Room::default(),
         }
     }
@@ -212,6 +215,17 @@ impl Analyzer {
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.connections
+    }
+
+    /// Time-outs count until this time of the capture's clock: packets after it come in another order. `None` lets them
+    /// count until each packet.
+    pub(crate) fn hold(&mut self, clock: Option<i64>) {
+        self.held_at = clock;
+    }
+
+    /// Number of hot connections.
+    pub(crate) fn hot(&self) -> usize {
+        self.warm.len()
     }
 
     /// Number of connections in memory.
@@ -243,17 +257,17 @@ impl Analyzer {
         self.packet_hashed(hash, segment, layers, observer);
     }
 
-    /// Reads the connections of packets with these hashes and keys together, so that the processor
+    /// Reads the connections of packets with these hashes together, so that the processor
     /// waits for memory once and not once per packet. This pays off if many connections are in
     /// memory. The returned number has no meaning; the caller must use it, or the compiler would
     /// optimise the reads away.
     #[must_use]
-    pub fn touch<'a>(&self, keys: impl Iterator<Item = (u64, &'a FlowKey)>) -> u64 {
+    pub fn touch(&self, hashes: impl Iterator<Item = u64>) -> u64 {
         let mut sum = 0u64;
         let (mut places, mut count) = ([0; 64], 0);
         // Comparing keys would wait for memory each time. Without it, about one read in a hundred is of another
         // connection.
-        for (hash, _) in keys.take(places.len()) {
+        for hash in hashes.take(places.len()) {
             if let Some(&at) = self.warm.find(hash, |_| true) {
                 sum = sum.wrapping_add(self.hot[at as usize].connection.touch());
                 places[count] = at;
@@ -282,6 +296,37 @@ impl Analyzer {
             .warm
             .find(hash, |&at| hot[at as usize].connection.key == segment.key)
             .copied();
+        self.packet_of(found, hash, segment, || layers, observer);
+    }
+
+    /// Like [`Analyzer::packet_hashed`], for packets sorted by flow: `last` is the place of the packet before. `layers`
+    /// is called for the first packet of an end. Returns the place of this packet.
+    #[inline]
+    pub(crate) fn packet_after<'l>(
+        &mut self,
+        last: Option<u32>,
+        hash: u64,
+        segment: &Segment,
+        layers: impl FnOnce() -> &'l [Layer],
+    ) -> u32 {
+        let hot = &self.hot;
+        let is = |at: u32| hot[at as usize].connection.key == segment.key;
+        let found = last
+            .filter(|&at| is(at) && hot[at as usize].slot != NONE)
+            .or_else(|| self.warm.find(hash, |&at| is(at)).copied());
+        self.packet_of(found, hash, segment, layers, &mut Nobody)
+    }
+
+    /// A packet of the hot connection at `found`, or of one that is not hot. Returns its place.
+    #[inline(always)]
+    fn packet_of<'l, O: Observer>(
+        &mut self,
+        found: Option<u32>,
+        hash: u64,
+        segment: &Segment,
+        layers: impl FnOnce() -> &'l [Layer],
+        observer: &mut O,
+    ) -> u32 {
         let at = match found {
             Some(at) if !self.is_another(at, segment) => at,
             _ => self.slow(found, hash, segment),
@@ -291,6 +336,10 @@ impl Analyzer {
         let closed = hot.closed;
         let connection = &mut hot.connection;
         let many = connection.a.segments.many() + connection.b.segments.many();
+        let layers = match connection.has_sent(segment) {
+            true => &[],
+            false => layers(),
+        };
         let mut verdict = Verdict::default();
         if O::WANTED {
             connection.receive::<true>(segment, layers, &mut verdict);
@@ -305,6 +354,7 @@ impl Analyzer {
         if closed || segment.flags & FIN_RST != 0 {
             self.close(at, segment.clock);
         }
+        at
     }
 
     /// Whether the packet starts another connection between the same ends.
@@ -327,7 +377,7 @@ impl Analyzer {
             }
             self.end(self.hot[at as usize].slot);
         }
-        self.reclaim(segment.clock);
+        self.reclaim(self.held_at.unwrap_or(segment.clock));
         if self.open.len() + self.closed.len() > 3 * self.held() + STALE {
             self.forget_stale();
         }

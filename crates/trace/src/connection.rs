@@ -2,6 +2,7 @@
 
 use crate::direction::Direction;
 use crate::key::FlowKey;
+use crate::segment::Segment;
 use core::net::IpAddr;
 
 /// A connection, or the part of it that the capture shows. End `a` sent its first packet in the capture.
@@ -72,6 +73,14 @@ impl Connection {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.fins() == 2 || self.is_reset()
+    }
+
+    /// The end that sent this packet has sent one before.
+    #[inline]
+    pub(crate) fn has_sent(&self, segment: &Segment) -> bool {
+        let from_a = segment.from_low == self.a_is_low;
+        let this = if from_a { &self.a } else { &self.b };
+        this.last_time.is_some()
     }
 
     /// All data of both ends is acknowledged.

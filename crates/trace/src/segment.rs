@@ -135,6 +135,14 @@ impl Segment {
         self.options.set(&tcp.options);
     }
 
+    /// Reads a number of each cache line.
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        self.number
+            .wrapping_add(u64::from(self.captured))
+            .wrapping_add(u64::from(self.flags))
+    }
+
     /// The time: the capture's clock, or the packet's own time if that is later.
     #[inline]
     pub(crate) fn now(&self) -> i64 {

@@ -170,7 +170,14 @@ impl Captures {
     /// No file can be read, or a temporary file cannot be written.
     pub fn read(mut self) -> Result<Findings, Error> {
         match self.options.threads(self.is_live()) {
-            1 => self.read_with(()).map(|(findings, ())| findings),
+            1 => {
+                let mut machine = Machine::new(self.plan, ());
+                // Packets of a pipe shall count when they arrive.
+                if !self.is_live() {
+                    machine.sort();
+                }
+                self.run(machine).map(|(findings, ())| findings)
+            }
             threads => {
                 let store = Store::new(self.options.finished_memory());
                 let next = |block: &mut Block| self.feed.next(block);
@@ -190,8 +197,12 @@ impl Captures {
     ///
     /// # Errors
     /// Those of [`Captures::read`], and the observer's.
-    pub fn read_with<W: Watch>(mut self, watch: W) -> Result<(Findings, W), W::Error> {
-        let mut machine = Machine::new(self.plan, watch);
+    pub fn read_with<W: Watch>(self, watch: W) -> Result<(Findings, W), W::Error> {
+        let machine = Machine::new(self.plan, watch);
+        self.run(machine)
+    }
+
+    fn run<W: Watch>(mut self, mut machine: Machine<W>) -> Result<(Findings, W), W::Error> {
         let mut kept = Kept {
             store: Store::new(self.options.finished_memory()),
             connections: 0,
@@ -200,8 +211,7 @@ impl Captures {
         let mut file = None;
         while let Some(index) = self.feed.next(&mut block) {
             if file.replace(index) != Some(index) {
-                machine.analyzer.set_file(index);
-                machine.watch.set_file(index);
+                machine.set_file(index);
             }
             let more = machine.block(&block);
             machine.watch.block()?;

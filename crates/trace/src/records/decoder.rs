@@ -3,11 +3,11 @@
 
 use capfile::{Block, Record};
 use wire::link::LinkType;
-use wire::packet::{self, Fragment, Layers, Packet};
+use wire::packet::{self, Fragment, Packet};
 use wire::tcp::Tcp;
 
+use super::decoded::Decoded;
 use super::fragments::{Fragments, Part, Whole};
-use super::machine::AHEAD;
 use super::plan::Plan;
 use super::tally::Tally;
 use crate::clock::Clock;
@@ -23,83 +23,6 @@ pub(crate) enum Step {
     Nothing,
     /// The last packet to be analysed has passed.
     Past,
-}
-
-/// The decoded segments of a shard. The room is reused for each block.
-#[derive(Default)]
-pub(crate) struct Decoded {
-    /// Hash and segment. Only the first `len` are in use.
-    segments: Vec<(u64, Segment)>,
-    len: usize,
-    /// Encapsulations of the segments that have any, by index.
-    pub(crate) layers: Vec<(usize, Layers)>,
-}
-
-impl Decoded {
-    /// Removes all segments and keeps the room.
-    #[inline]
-    pub(crate) fn clear(&mut self) {
-        self.len = 0;
-        self.layers.clear();
-    }
-
-    /// Hash and segment of each.
-    #[inline]
-    pub(crate) fn segments(&mut self) -> &mut [(u64, Segment)] {
-        &mut self.segments[..self.len]
-    }
-
-    /// Where to write the next segment; [`Decoded::add`] then adds it.
-    #[inline(always)]
-    fn place(&mut self) -> &mut (u64, Segment) {
-        if self.len == self.segments.len() {
-            self.grow();
-        }
-        &mut self.segments[self.len]
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        let room = (2 * self.len).max(AHEAD);
-        self.segments.resize(room, Default::default());
-    }
-
-    /// Adds the segments of another, in the order of their numbers.
-    fn merge(&mut self, other: Decoded) {
-        if other.len == 0 {
-            return;
-        }
-        let layers = core::mem::take(&mut self.layers).into_iter();
-        let late = other
-            .layers
-            .into_iter()
-            .map(|(at, layers)| (self.len + at, layers));
-        let mut layers: Vec<(usize, Layers)> = layers.chain(late).collect();
-        self.segments.truncate(self.len);
-        self.segments
-            .extend_from_slice(&other.segments[..other.len]);
-        let mut order: Vec<usize> = (0..self.segments.len()).collect();
-        order.sort_by_key(|&at| self.segments[at].1.number);
-        self.segments = order.iter().map(|&at| self.segments[at]).collect();
-        let mut places = vec![0; order.len()];
-        for (place, at) in order.into_iter().enumerate() {
-            places[at] = place;
-        }
-        for (at, _) in &mut layers {
-            *at = places[*at];
-        }
-        layers.sort_by_key(|(at, _)| *at);
-        (self.layers, self.len) = (layers, self.segments.len());
-    }
-
-    #[inline(always)]
-    fn add(&mut self, packet: &Packet<'_>) {
-        if !packet.layers.is_empty() {
-            self.layers.push((self.len, packet.layers));
-        }
-        self.len += 1;
-    }
 }
 
 /// Decodes records in the order of the capture, and counts them.
@@ -226,16 +149,14 @@ impl Decoder {
             (self.number, self.last) = (part.number, part.time);
             let clock = part.clock;
             let whole = fragments.add(part, &mut self.tally);
-            let before: Vec<usize> = late.iter().map(|late| late.len).collect();
+            let before: Vec<usize> = late.iter().map(Decoded::len).collect();
             self.joined(whole, &mut late);
             for (late, before) in late.iter_mut().zip(before) {
-                for (_, segment) in &mut late.segments[before..late.len] {
-                    segment.clock = clock;
-                }
+                late.set_clock(before, clock);
             }
         }
         (self.number, self.last) = (number, last);
-        for (to, late) in to.iter_mut().zip(late) {
+        for (to, late) in to.iter_mut().zip(&late) {
             to.merge(late);
         }
     }
@@ -319,14 +240,13 @@ impl Decoder {
         self.tally.tcp += 1;
         let shards = to.len();
         let decoded = &mut to[shard(hash, shards)];
-        let at = decoded.len;
         let place = decoded.place();
         place.0 = hash;
         place
             .1
             .set(self.number, self.last, self.clock.now(), packet, tcp, realm);
         decoded.add(packet);
-        Some(&decoded.segments[at])
+        decoded.last()
     }
 }
 

@@ -8,7 +8,8 @@ use wire::checksum;
 use wire::packet::{Fragment, Packet};
 use wire::tcp::Tcp;
 
-use super::decoder::{Decoded, Decoder, Step};
+use super::decoded::{Decoded, Sorted};
+use super::decoder::{Decoder, Step};
 use super::fragments::Part;
 use super::plan::Plan;
 use super::watch::{Checksum, Seen, Watch};
@@ -24,6 +25,15 @@ pub(crate) const AHEAD: usize = 32;
 /// From this many connections on, fetching ahead is worth its cost.
 const MANY: usize = 256;
 
+/// From this many hot connections on, they no longer fit a core's cache, and sorting packets by flow is worth its cost.
+const SORTED_FROM: usize = 512;
+
+/// Packets that are sorted at once, for each hot connection: each is fetched once for that many of its packets.
+const SORTED_PER_CONNECTION: usize = 8;
+
+/// The most packets that are sorted at once, in 12 MB.
+const SORTED_MAX: usize = 1 << 16;
+
 /// Analyses packets, block by block.
 pub(crate) struct Machine<W> {
     pub(crate) analyzer: Analyzer,
@@ -31,6 +41,8 @@ pub(crate) struct Machine<W> {
     pub(crate) watch: W,
     /// The packets that are decoded but not yet analysed.
     ahead: Decoded,
+    /// Packets of different flows may be analysed in another order.
+    sorts: bool,
     /// Checksums are verified.
     checksums: bool,
 }
@@ -42,8 +54,22 @@ impl<W: Watch> Machine<W> {
             decoder: Decoder::new(plan),
             watch,
             ahead: Decoded::default(),
+            sorts: false,
             checksums: plan.checksums,
         }
+    }
+
+    /// From now on, it may analyse packets of different flows in another order. A connection depends only on its own
+    /// packets, so that only the order in which connections finish changes.
+    pub(crate) fn sort(&mut self) {
+        self.sorts = true;
+    }
+
+    /// The following packets are from this file.
+    pub(crate) fn set_file(&mut self, file: u32) {
+        self.flush();
+        self.analyzer.set_file(file);
+        self.watch.set_file(file);
     }
 
     /// Analyses a block. False when the last packet to be analysed has passed.
@@ -51,20 +77,43 @@ impl<W: Watch> Machine<W> {
         if W::PACKETS || self.checksums {
             return self.watched(block);
         }
+        if self.sorts && self.analyzer.hot() >= SORTED_FROM {
+            return self.sorted(block);
+        }
+        self.flush();
         let mut packet = Packet::new();
         for records in block.records().chunks(AHEAD) {
-            self.ahead.clear();
             let ahead = std::slice::from_mut(&mut self.ahead);
             let mut steps = records
                 .iter()
                 .map(|record| self.decoder.decode(block, record, &mut packet, ahead));
             let past = steps.any(|step| step == Step::Past);
-            take(&mut self.analyzer, &mut self.ahead, 0);
+            self.flush();
             if past {
                 return false;
             }
         }
         true
+    }
+
+    /// Decodes a block, and analyses it with those before it once they have enough packets.
+    fn sorted(&mut self, block: &Block) -> bool {
+        let mut packet = Packet::new();
+        let ahead = std::slice::from_mut(&mut self.ahead);
+        let mut steps = (block.records().iter())
+            .map(|record| self.decoder.decode(block, record, &mut packet, ahead));
+        let past = steps.any(|step| step == Step::Past);
+        let enough = self.analyzer.hot() * SORTED_PER_CONNECTION;
+        if self.ahead.len() >= enough.min(SORTED_MAX) {
+            self.flush();
+        }
+        !past
+    }
+
+    /// Analyses the packets that are decoded but not yet analysed.
+    fn flush(&mut self) {
+        take(&mut self.analyzer, &mut self.ahead, 0);
+        self.ahead.clear();
     }
 
     /// Analyses a block packet by packet, showing each to the observer.
@@ -142,6 +191,7 @@ impl<W: Watch> Machine<W> {
 
     /// The analysis has ended.
     pub(crate) fn finish(&mut self) {
+        self.flush();
         self.analyzer.finish();
         let left = self.decoder.fragments.take();
         self.decoder.tally.incomplete += left.map_or(0, |left| left.incomplete());
@@ -149,7 +199,6 @@ impl<W: Watch> Machine<W> {
 
     #[inline]
     fn look(&mut self, seen: &Seen<'_, '_>, tcp: &Tcp<'_>) {
-        self.ahead.clear();
         let ahead = std::slice::from_mut(&mut self.ahead);
         if let Some((hash, segment)) = self.decoder.segment(seen.packet, tcp, ahead) {
             let mut eye = Eye {
@@ -161,27 +210,58 @@ impl<W: Watch> Machine<W> {
             self.analyzer
                 .packet_hashed(*hash, segment, layers, &mut eye);
         }
+        self.ahead.clear();
     }
 }
 
 /// Analyses segments without an observer. `before` packets precede the first of them.
 #[inline]
 pub(crate) fn take(analyzer: &mut Analyzer, decoded: &mut Decoded, before: u64) {
-    let layers = std::mem::take(&mut decoded.layers);
-    let mut layered = layers.iter().peekable();
-    for (chunk, segments) in decoded.segments().chunks_mut(AHEAD).enumerate() {
+    if analyzer.hot() >= SORTED_FROM && decoded.len() > analyzer.hot() {
+        return take_sorted(analyzer, decoded, before);
+    }
+    let (segments, layers) = decoded.parts();
+    for (chunk, segments) in segments.chunks_mut(AHEAD).enumerate() {
         if analyzer.held() > MANY {
-            let keys = segments.iter().map(|(hash, segment)| (*hash, &segment.key));
+            let keys = segments.iter().map(|(hash, _)| *hash);
             std::hint::black_box(analyzer.touch(keys));
         }
         for (at, (hash, segment)) in segments.iter_mut().enumerate() {
             segment.number += before;
-            let own = layered.next_if(|(of, _)| *of == chunk * AHEAD + at);
-            let own = own.map_or(&[][..], |(_, layers)| layers.as_slice());
+            let own = layers.of(chunk * AHEAD + at);
             analyzer.packet_hashed(*hash, segment, own, &mut Nobody);
         }
     }
-    decoded.layers = layers;
+}
+
+/// The same, flow by flow: a connection is fetched once, for all its packets.
+#[inline(never)]
+fn take_sorted(analyzer: &mut Analyzer, decoded: &mut Decoded, before: u64) {
+    let Sorted {
+        segments,
+        layers,
+        order,
+    } = decoded.sorted();
+    analyzer.hold(segments.first().map(|(_, segment)| segment.clock));
+    let mut last = None;
+    let mut chunks = order.chunks(AHEAD).peekable();
+    while let Some(chunk) = chunks.next() {
+        // The next segments, and the connections of these.
+        let next = chunks.peek().into_iter().flat_map(|next| next.iter());
+        let fetched = next.fold(0, |sum, &(_, at)| {
+            segments[at as usize].1.touch().wrapping_add(sum)
+        });
+        let flows = chunk.chunk_by(|(one, _), (other, _)| one == other);
+        let hashes = flows.filter_map(|flow| Some(flow.first()?.0));
+        std::hint::black_box(analyzer.touch(hashes).wrapping_add(fetched));
+        for &(hash, at) in chunk {
+            let segment = &mut segments[at as usize].1;
+            segment.number += before;
+            let own = || layers.of(at as usize);
+            last = Some(analyzer.packet_after(last, hash, segment, own));
+        }
+    }
+    analyzer.hold(None);
 }
 
 /// Shows one packet to the observer.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `plan` | which packets and flows are analysed |
 //! | `decoder` | decodes a record into a segment |
+//! | `decoded` | the decoded segments, and their order by flow |
 //! | `fragments` | puts the fragments of TCP segments together |
 //! | `machine` | analyses blocks of records on one thread |
 //! | `watch` | the trait of observers that see each packet |
@@ -11,6 +12,7 @@
 //!
 //! [`crate::capture`] reads the files and runs several decoders at a time. Start reading at `machine`.
 
+pub(crate) mod decoded;
 pub(crate) mod decoder;
 pub(crate) mod fragments;
 pub(crate) mod machine;
