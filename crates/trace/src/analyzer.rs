@@ -9,6 +9,7 @@
 //! capture that is analysed in pieces agree.
 
 use crate::connection::Connection;
+use crate::frozen::shelf::{Shelf, Ticket};
 use crate::frozen::{Head, Room};
 use crate::key::FlowKey;
 use crate::segment::Segment;
@@ -73,11 +74,12 @@ pub struct Finished {
 }
 
 /// Where a connection is.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 enum Place {
     Hot(u32),
-    /// Its bytes; empty if there is no connection.
-    Frozen(Box<[u8]>),
+    Frozen(Ticket),
+    /// There is no connection.
+    Free,
 }
 
 /// The part of a connection that stays in memory while it is frozen. It is small.
@@ -89,14 +91,6 @@ struct Slot {
     place: Place,
     /// How often the slot has been given to another connection.
     generation: u32,
-}
-
-impl Slot {
-    /// The frozen connection here is the one with that key.
-    fn is_frozen(&self, hash: u64, key: &FlowKey) -> bool {
-        self.hash == hash
-            && matches!(&self.place, Place::Frozen(octets) if Head::of(octets).key == *key)
-    }
 }
 
 #[derive(Debug, Default)]
@@ -145,8 +139,7 @@ pub struct Analyzer {
     open: VecDeque<Due>,
     closed: VecDeque<Due>,
     finished: Vec<Finished>,
-    /// Octets in frozen connections.
-    frozen: u64,
+    shelf: Shelf,
     /// Segments in flight beyond what a hot connection has room for.
     many: u64,
     connections: u64,
@@ -173,9 +166,6 @@ const HOT_SIZE: u64 = core::mem::size_of::<Hot>() as u64 + 1024;
 /// Bytes of a slot, and of its entry in a table.
 const SLOT_SIZE: u64 = core::mem::size_of::<Slot>() as u64 + 8;
 
-/// Bytes that an allocation takes beyond those asked for.
-const OVERHEAD: u64 = 16;
-
 impl Analyzer {
     /// An analyser without connections.
     #[must_use]
@@ -196,7 +186,7 @@ impl Analyzer {
             open: VecDeque::new(),
             closed: VecDeque::new(),
             finished: Vec::new(),
-            frozen: 0,
+            shelf: Shelf::default(),
             many: 0,
             connections: 0,
             file: 0,
@@ -237,7 +227,7 @@ impl Analyzer {
     /// Bytes of the connections in memory, as the limit counts them.
     #[must_use]
     pub fn memory(&self) -> u64 {
-        self.frozen
+        self.shelf.bytes()
             + self.hot.len() as u64 * HOT_SIZE
             + self.slots.len() as u64 * SLOT_SIZE
             + (self.open.len() + self.closed.len()) as u64 * core::mem::size_of::<Due>() as u64
@@ -272,12 +262,17 @@ impl Analyzer {
                 sum = sum.wrapping_add(self.hot[at as usize].connection.touch());
                 places[count] = at;
                 count += 1;
-            } else if let Some(&slot) = self.cold.find(hash, |_| true) {
+            }
+            // A hot connection that closes soon is entered here.
+            if let Some(&slot) = self.cold.find(hash, |_| true) {
                 sum = sum.wrapping_add(u64::from(slot));
             }
         }
         for &at in &places[..count] {
-            sum = sum.wrapping_add(self.hot[at as usize].connection.touch_lists());
+            let hot = &self.hot[at as usize];
+            sum = sum.wrapping_add(hot.connection.touch_lists());
+            let slot = self.slots.get(hot.slot as usize);
+            sum = sum.wrapping_add(slot.map_or(0, |slot| u64::from(slot.generation)));
         }
         sum
     }
@@ -386,7 +381,7 @@ impl Analyzer {
             self.slots.push(Slot {
                 hash: 0,
                 first_packet: 0,
-                place: Place::Frozen(Box::default()),
+                place: Place::Free,
                 generation: 0,
             });
             (self.slots.len() - 1) as u32
@@ -415,19 +410,25 @@ impl Analyzer {
 
     /// Makes the frozen connection with that key hot. Returns its place.
     fn thaw(&mut self, hash: u64, key: &FlowKey) -> Option<u32> {
-        let slots = &self.slots;
+        let (slots, shelf) = (&self.slots, &self.shelf);
+        let is = |slot: &Slot| {
+            slot.hash == hash
+                && matches!(slot.place, Place::Frozen(ticket) if Head::of(shelf.get(ticket)).key == *key)
+        };
         let entry = self
             .cold
-            .find_entry(hash, |&slot| slots[slot as usize].is_frozen(hash, key))
+            .find_entry(hash, |&slot| is(&slots[slot as usize]))
             .ok()?;
         let (slot, _) = entry.remove();
         let at = self.room();
-        let Place::Frozen(octets) = &self.slots[slot as usize].place else {
+        let Place::Frozen(ticket) = self.slots[slot as usize].place else {
             return None;
         };
-        self.frozen -= octets.len() as u64 + OVERHEAD;
         let connection = &mut self.hot[at as usize].connection;
-        connection.thaw(octets).expect("what was frozen here thaws");
+        connection
+            .thaw(self.shelf.get(ticket))
+            .expect("what was frozen here thaws");
+        self.shelf.remove(ticket);
         let many = connection.a.segments.many() + connection.b.segments.many();
         self.many += many as u64;
         self.place(slot, at);
@@ -480,9 +481,7 @@ impl Analyzer {
 
     /// Freezes the hot connection at `at` and frees its place.
     fn freeze(&mut self, at: u32) {
-        let (slot, octets) = self.take(at);
-        self.frozen += octets.len() as u64 + OVERHEAD;
-        self.slots[slot as usize].place = Place::Frozen(octets);
+        let slot = self.shelve(at);
         let slots = &self.slots;
         self.cold
             .insert_unique(slots[slot as usize].hash, slot, |&slot| {
@@ -490,8 +489,16 @@ impl Analyzer {
             });
     }
 
-    /// Removes the connection at `at` from its place. Returns its slot and its bytes.
-    fn take(&mut self, at: u32) -> (u32, Box<[u8]>) {
+    /// Freezes the hot connection at `at`, and leaves it to the caller to enter its slot in the table. Returns the slot.
+    fn shelve(&mut self, at: u32) -> u32 {
+        let slot = self.take(at);
+        let ticket = self.shelf.put(self.scratch.octets());
+        self.slots[slot as usize].place = Place::Frozen(ticket);
+        slot
+    }
+
+    /// Removes the connection at `at` from its place. Returns its slot; `scratch` has its bytes.
+    fn take(&mut self, at: u32) -> u32 {
         let hot = &mut self.hot[at as usize];
         if let Ok(entry) = self.warm.find_entry(hot.hash, |&other| other == at) {
             entry.remove();
@@ -501,25 +508,27 @@ impl Analyzer {
         self.many -= many as u64;
         connection.freeze_in(&mut self.scratch);
         hot.touched = false;
-        let slot = core::mem::replace(&mut hot.slot, NONE);
-        (slot, self.scratch.octets().into())
+        core::mem::replace(&mut hot.slot, NONE)
     }
 
     /// A connection has finished.
     fn end(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
-        let octets = match core::mem::replace(&mut entry.place, Place::Frozen(Box::default())) {
+        let octets = match core::mem::replace(&mut entry.place, Place::Free) {
             Place::Hot(at) => {
                 self.spare.push(at);
-                self.take(at).1
+                self.take(at);
+                self.scratch.octets().into()
             }
-            Place::Frozen(octets) => {
+            Place::Frozen(ticket) => {
                 if let Ok(entry) = self.cold.find_entry(entry.hash, |&other| other == slot) {
                     entry.remove();
                 }
-                self.frozen -= octets.len() as u64 + OVERHEAD;
+                let octets = self.shelf.get(ticket).into();
+                self.shelf.remove(ticket);
                 octets
             }
+            Place::Free => return,
         };
         let entry = &mut self.slots[slot as usize];
         entry.generation = entry.generation.wrapping_add(1);
@@ -555,9 +564,10 @@ impl Analyzer {
         if entry.generation != due.generation {
             return;
         }
-        let last = match &entry.place {
-            &Place::Hot(at) => self.hot[at as usize].connection.last_clock,
-            Place::Frozen(octets) => Head::of(octets).last_clock,
+        let last = match entry.place {
+            Place::Hot(at) => self.hot[at as usize].connection.last_clock,
+            Place::Frozen(ticket) => Head::of(self.shelf.get(ticket)).last_clock,
+            Place::Free => return,
         };
         let limit = if closed {
             self.config.idle_closed
@@ -673,11 +683,33 @@ impl Analyzer {
         self.finished.reserve_exact(self.held());
         (self.warm, self.cold) = (HashTable::new(), HashTable::new());
         for slot in 0..self.slots.len() as u32 {
-            if !matches!(&self.slots[slot as usize].place, Place::Frozen(octets) if octets.is_empty())
-            {
-                self.end(slot);
+            self.end(slot);
+        }
+        self.restart();
+    }
+
+    /// Like [`Analyzer::finish`], for many connections: returns them where they are frozen, with the number of the first
+    /// packet of each.
+    pub(crate) fn finish_shelved(&mut self) -> (impl Iterator<Item = (u64, Ticket)>, Shelf) {
+        (self.warm, self.cold) = (HashTable::new(), HashTable::new());
+        (self.open, self.closed) = (VecDeque::new(), VecDeque::new());
+        for at in 0..self.hot.len() as u32 {
+            if self.hot[at as usize].slot != NONE {
+                self.shelve(at);
             }
         }
+        let slots = core::mem::take(&mut self.slots).into_iter();
+        let shelved = slots.filter_map(|slot| match slot.place {
+            Place::Frozen(ticket) => Some((slot.first_packet, ticket)),
+            Place::Hot(_) | Place::Free => None,
+        });
+        let shelf = core::mem::take(&mut self.shelf);
+        self.restart();
+        (shelved, shelf)
+    }
+
+    /// Makes it an analyser without connections, which keeps its counts.
+    fn restart(&mut self) {
         let finished = core::mem::take(&mut self.finished);
         *self = Analyzer {
             finished,

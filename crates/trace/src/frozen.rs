@@ -5,6 +5,7 @@
 //! the difference to a near one, and predictable numbers as the difference to the prediction.
 
 mod codec;
+pub(crate) mod shelf;
 
 use crate::connection::Connection;
 use crate::direction::{Direction, Episodes, Owin, Rare, Windows};

@@ -94,7 +94,7 @@ impl Findings {
     /// [`Options::memory`](crate::Options::memory).
     #[must_use]
     pub fn spilled(&self) -> u64 {
-        self.store.written()
+        self.store.spilled()
     }
 
     /// The connections in the order of their first packets, numbered from 1.

@@ -224,8 +224,15 @@ impl Captures {
                 break;
             }
         }
-        machine.finish();
+        machine.flush();
         kept.take(&mut machine)?;
+        if W::FINISHED {
+            machine.analyzer.finish();
+            kept.take(&mut machine)?;
+        } else {
+            kept.adopt(&mut machine).map_err(Error::TemporaryFile)?;
+        }
+        machine.finish();
         let counts = RunCounts {
             limits: machine.analyzer.limits(),
             tally: machine.decoder.tally,
@@ -272,6 +279,16 @@ impl Kept {
         let end = machine.decoder.tally.last_time;
         let finished = machine.watch.finished(finished, end)?;
         Ok(self.store.push(finished).map_err(Error::TemporaryFile)?)
+    }
+}
+
+impl Kept {
+    /// Takes all other connections, at the end.
+    fn adopt<W: Watch>(&mut self, machine: &mut Machine<W>) -> io::Result<()> {
+        let count = machine.analyzer.held();
+        self.connections += count as u64;
+        let (entries, shelf) = machine.analyzer.finish_shelved();
+        self.store.adopt(count, entries, shelf)
     }
 }
 

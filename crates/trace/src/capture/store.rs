@@ -1,12 +1,13 @@
 //! Keeps finished connections, frozen: in memory, and beyond a limit in an unlinked temporary file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::process;
 
 use crate::analyzer::Finished;
+use crate::frozen::shelf::{self, LENGTH, Shelf, Ticket};
 
 /// Finished connections, in the order of their first packets once they are sorted.
 ///
@@ -22,12 +23,12 @@ pub(super) struct Store {
     /// Limit of bytes in memory.
     limit: u64,
     file: Option<File>,
-    /// Bytes in the file.
+    /// The place after those in the file.
     written: u64,
+    /// Bytes in the buffer, and in the file.
+    buffered: u64,
+    spilled: u64,
 }
-
-/// Bytes of a connection's length.
-const LENGTH: usize = 4;
 
 /// Bytes that most connections fit in, their length included.
 const MOST: usize = 512;
@@ -47,6 +48,8 @@ impl Store {
             limit,
             file: None,
             written: 0,
+            buffered: 0,
+            spilled: 0,
         }
     }
 
@@ -56,8 +59,8 @@ impl Store {
     }
 
     /// Bytes in the file.
-    pub(super) fn written(&self) -> u64 {
-        self.written
+    pub(super) fn spilled(&self) -> u64 {
+        self.spilled
     }
 
     /// Adds connections.
@@ -69,7 +72,10 @@ impl Store {
             self.connections.push((connection.first_packet, self.end));
             let length = LENGTH + connection.octets.len();
             let last = self.buffer.last();
-            if last.is_none_or(|(_, piece)| piece.capacity() - piece.len() < length) {
+            if last.is_none_or(|(start, piece)| {
+                let next = *start + piece.len() as u64 == self.end;
+                !next || piece.capacity() - piece.len() < length
+            }) {
                 self.buffer
                     .push((self.end, Vec::with_capacity(PIECE.max(length))));
             }
@@ -78,11 +84,42 @@ impl Store {
                 piece.extend_from_slice(&connection.octets);
             }
             self.end += length as u64;
-            let index = size_of_val(self.connections.as_slice()) as u64;
-            let limit = self.limit.saturating_sub(index);
-            if self.end - self.written > limit.max(self.limit.min(BUFFER_MIN)) {
-                self.spill()?;
-            }
+            self.buffered += length as u64;
+            self.spill_beyond_limit()?;
+        }
+        Ok(())
+    }
+
+    /// Adds `count` connections where they are: the number of the first packet of each, and its entry.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn adopt(
+        &mut self,
+        count: usize,
+        entries: impl Iterator<Item = (u64, Ticket)>,
+        shelf: Shelf,
+    ) -> io::Result<()> {
+        let (pieces, place) = shelf.into_pieces(self.end);
+        let Some((start, last)) = pieces.last() else {
+            return Ok(());
+        };
+        self.end = start + last.len() as u64;
+        self.buffered += (pieces.iter())
+            .map(|(_, piece)| piece.len() as u64)
+            .sum::<u64>();
+        self.buffer.extend(pieces);
+        self.connections.reserve_exact(count);
+        self.connections
+            .extend(entries.map(|(first_packet, ticket)| (first_packet, place(ticket))));
+        self.spill_beyond_limit()
+    }
+
+    fn spill_beyond_limit(&mut self) -> io::Result<()> {
+        let index = size_of_val(self.connections.as_slice()) as u64;
+        let limit = self.limit.saturating_sub(index);
+        if self.buffered > limit.max(self.limit.min(BUFFER_MIN)) {
+            self.spill()?;
         }
         Ok(())
     }
@@ -93,10 +130,11 @@ impl Store {
             Some(file) => file,
             none => none.insert(unnamed_file()?),
         };
-        for (_, piece) in self.buffer.drain(..) {
-            file.write_all(&piece)?;
+        for (start, piece) in self.buffer.drain(..) {
+            file.write_all_at(&piece, start)?;
         }
         self.written = self.end;
+        self.spilled += std::mem::take(&mut self.buffered);
         Ok(())
     }
 
@@ -120,8 +158,7 @@ impl Store {
         if start >= self.written {
             let piece = self.buffer.partition_point(|(place, _)| *place <= start) - 1;
             let (place, piece) = &self.buffer[piece];
-            let (length, octets) = piece[(start - place) as usize..].split_at(LENGTH);
-            return Ok(&octets[..length_of(length)]);
+            return Ok(shelf::entry(&piece[(start - place) as usize..]));
         }
         let Some(file) = &self.file else {
             return Ok(&[]);
@@ -184,12 +221,38 @@ mod tests {
             };
             store.push(vec![finished]).unwrap();
         }
-        assert!(store.written() > 0 && !store.buffer.is_empty());
+        assert!(store.spilled() > 0 && !store.buffer.is_empty());
         store.sort();
         let mut room = Vec::new();
         for number in 0..50u8 {
             let octets = store.get(usize::from(number), &mut room).unwrap();
             assert_eq!(octets, vec![number; 7 + 100 * usize::from(number)]);
+        }
+    }
+
+    #[test]
+    fn what_was_shelved_is_kept_among_the_others() {
+        for limit in [100, u64::MAX] {
+            let mut store = Store::new(limit);
+            let finished = |number: u8| Finished {
+                first_packet: u64::from(number),
+                octets: vec![number; 10].into(),
+            };
+            store.push(vec![finished(3)]).unwrap();
+            let mut shelf = Shelf::default();
+            let lengths = [100, 100_000, 7, 0];
+            let entries: Vec<(u64, Ticket)> = (lengths.into_iter().zip(4..))
+                .map(|(length, number)| (number, shelf.put(&vec![number as u8; length])))
+                .collect();
+            store.adopt(4, entries.into_iter(), shelf).unwrap();
+            store.push(vec![finished(2)]).unwrap();
+            store.sort();
+            assert_eq!(store.spilled() > 0, limit == 100);
+            let mut room = Vec::new();
+            for (at, length) in [10, 10, 100, 100_000, 7, 0].into_iter().enumerate() {
+                let octets = store.get(at, &mut room).unwrap();
+                assert_eq!(octets, vec![at as u8 + 2; length]);
+            }
         }
     }
 }

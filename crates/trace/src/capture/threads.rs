@@ -207,8 +207,8 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
         {
             self.wait(turn, blocks);
             let mut shard = lock(&turn.shard);
-            shard.analyzer.finish();
             self.keep(&mut shard);
+            self.adopt(&mut shard);
         }
         lot
     }
@@ -285,6 +285,18 @@ impl<F: FnMut(&mut Block) -> Option<u32>> Shared<'_, F> {
         }
         // After an error, nothing is kept.
         drop(shard.analyzer.take_finished());
+    }
+
+    /// Moves all other connections to the store, at the end.
+    fn adopt(&self, shard: &mut Shard) {
+        let count = shard.analyzer.held();
+        let (entries, shelf) = shard.analyzer.finish_shelved();
+        let mut store = lock(&self.store);
+        if let Ok(kept) = &mut *store
+            && let Err(error) = kept.adopt(count, entries, shelf)
+        {
+            *store = Err(error);
+        }
     }
 
     /// Waits until it is that block's turn.

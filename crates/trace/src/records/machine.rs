@@ -111,7 +111,7 @@ impl<W: Watch> Machine<W> {
     }
 
     /// Analyses the packets that are decoded but not yet analysed.
-    fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         take(&mut self.analyzer, &mut self.ahead, 0);
         self.ahead.clear();
     }
@@ -189,10 +189,8 @@ impl<W: Watch> Machine<W> {
         self.watch.bad_checksum(seen, which);
     }
 
-    /// The analysis has ended.
+    /// The reading has ended.
     pub(crate) fn finish(&mut self) {
-        self.flush();
-        self.analyzer.finish();
         let left = self.decoder.fragments.take();
         self.decoder.tally.incomplete += left.map_or(0, |left| left.incomplete());
     }

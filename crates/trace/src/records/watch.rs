@@ -41,6 +41,10 @@ pub trait Watch {
     /// faster.
     const PACKETS: bool = true;
 
+    /// False if [`Watch::finished`] returns all connections as they are. The analysis then does not call it for those
+    /// that the capture's end finishes.
+    const FINISHED: bool = true;
+
     /// Why the observer ends the analysis.
     type Error: From<Error>;
 
@@ -92,5 +96,6 @@ pub trait Watch {
 /// Observes nothing.
 impl Watch for () {
     const PACKETS: bool = false;
+    const FINISHED: bool = false;
     type Error = Error;
 }
