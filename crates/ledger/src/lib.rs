@@ -174,9 +174,6 @@ pub struct Ledger {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The work of a thread.
-type Work = Box<dyn FnOnce(&Shared, &Store) + Send>;
-
 impl Ledger {
     /// Opens or creates the file; its directory must exist. Reads the whole file once to verify it.
     ///
