@@ -230,7 +230,7 @@ impl Conns {
         }
     }
 
-    /// When a connection was heard, and how many KEEPALIVEs were received, with those that are not noted yet.
+    /// When the last message was received, and how many KEEPALIVEs were, with those that are not noted yet.
     pub(crate) fn heard(&self, id: ConnId) -> Option<(Instant, u32)> {
         let hot = self.hot(id)?;
         let late = self.late.iter().filter(|late| late.conn == id);

@@ -50,7 +50,7 @@ impl Speaker {
     }
 
     /// Notes the KEEPALIVEs of [`receive_keepalive`](Self::receive_keepalive). Everything that changes a connection, or
-    /// asks when it was heard, calls this first.
+    /// asks when it last received a message, calls this first.
     #[inline]
     pub(super) fn note_late(&mut self) {
         if self.conns.has_late() {
