@@ -112,7 +112,14 @@ impl<A: Access> Edge<A> {
                 [0xff, 0x03, rest @ ..] if !A::Encapsulation::HAS_ADDRESS => rest,
                 frame => frame,
             };
-            let Some(datagram) = self.outgoing.push_frame(route, header.as_ref(), frame) else {
+            // A client's acknowledgement must not leave with its first packets of IPCP: a server without authentication
+            // would get those before it has admitted the client.
+            let pushed = if self.at(index).is_client {
+                self.outgoing.push(route, header.as_ref(), frame)
+            } else {
+                self.outgoing.push_frame(route, header.as_ref(), frame)
+            };
+            let Some(datagram) = pushed else {
                 self.path.counts().discard(Discard::Backlog);
                 continue;
             };
