@@ -106,7 +106,7 @@ impl Inside {
     }
 
     /// Compares the device with what is wanted, if that is due. Returns whether it is lost although
-    /// its descriptor still works: somebody moved the device to another network namespace.
+    /// its descriptor still works: the device is in another network namespace then.
     #[must_use]
     pub(super) fn check(&mut self, now: Instant) -> bool {
         let Some(keeper) = &mut self.keeper else {

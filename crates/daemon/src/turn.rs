@@ -105,14 +105,7 @@ impl Daemon {
         self.core.reactor.enter(self.handlers.mend, 0);
         self.mend();
         self.answer();
-        self.core.reactor.enter(self.handlers.tun_write, 0);
-        if self.core.inside.check(self.core.now) {
-            let error = io::Error::other("the device left this network namespace");
-            self.lose(Source::Tun(0), None, &error);
-        }
-        if self.core.inside.flush() {
-            self.core.reactor.lap(self.handlers.tun_write);
-        }
+        self.write_device();
         let has_work = self.server.has_work();
         let came = self.input.take_count();
         self.rest.note(self.core.now, came, other_work || has_work);
@@ -138,6 +131,26 @@ impl Daemon {
             self.server.flush(&mut self.core);
             self.core.reactor.lap(self.handlers.events);
         }
+        self.set_addresses();
+        self.core.shards.tell(&mut self.core.edge);
+        self.watchdog.look(&self.core.reactor, self.core.now);
+    }
+
+    /// Compares the TUN device with the configuration when that is due, and writes the packets
+    /// that wait for it.
+    fn write_device(&mut self) {
+        self.core.reactor.enter(self.handlers.tun_write, 0);
+        if self.core.inside.check(self.core.now) {
+            let error = io::Error::other("the device left this network namespace");
+            self.lose(Source::Tun(0), None, &error);
+        }
+        if self.core.inside.flush() {
+            self.core.reactor.lap(self.handlers.tun_write);
+        }
+    }
+
+    /// Sets and removes addresses and routes of our clients in the kernel, when some are due.
+    fn set_addresses(&mut self) {
         if let Some(clients) = &mut self.core.inside.clients
             && clients.has_work(self.core.now)
         {
@@ -145,8 +158,6 @@ impl Daemon {
             clients.work(self.core.now);
             self.core.reactor.lap(self.handlers.addresses);
         }
-        self.core.shards.tell(&mut self.core.edge);
-        self.watchdog.look(&self.core.reactor, self.core.now);
     }
 
     /// When the next wait has to end.

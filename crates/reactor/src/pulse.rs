@@ -19,7 +19,7 @@ const FINISHED: u32 = 1 << 31;
 /// No handler has been named since the last wait.
 const NONE: u32 = u32::MAX;
 
-/// The present state of a loop. See the [module](self).
+/// The present state of a loop.
 #[derive(Debug, Default)]
 pub struct Pulse {
     /// When the present handler started, in nanoseconds; 0 while the loop waits.

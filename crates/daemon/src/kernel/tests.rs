@@ -31,6 +31,20 @@ fn wanted() -> Wanted {
     }
 }
 
+/// The route of the pool that [`wanted`] names, over this device.
+fn pool_route(interface: u32) -> reactor::netlink::Route {
+    reactor::netlink::Route {
+        to: ("10.64.0.0".parse().unwrap(), 16),
+        way: reactor::netlink::Way {
+            via: None,
+            interface,
+        },
+        metric: 0,
+        source: None,
+        origin: 0,
+    }
+}
+
 #[test]
 fn what_another_program_removes_is_found_and_set_again() {
     // Without the privilege this test cannot check anything.
@@ -52,16 +66,7 @@ fn what_another_program_removes_is_found_and_set_again() {
         assert_eq!(keeper.due(), None);
 
         let mut netlink = Netlink::open().unwrap();
-        let route = reactor::netlink::Route {
-            to: ("10.64.0.0".parse().unwrap(), 16),
-            way: reactor::netlink::Way {
-                via: None,
-                interface: keeper.index(),
-            },
-            metric: 0,
-            source: None,
-            origin: 0,
-        };
+        let route = pool_route(keeper.index());
         netlink.remove(&route).unwrap();
         read(&mut notices, &mut keeper, at(10));
         assert_eq!(keeper.due(), Some(at(30)), "changes settle first");
