@@ -31,8 +31,8 @@ const SORTED_FROM: usize = 512;
 /// Packets that are sorted at once, for each hot connection: each is fetched once for that many of its packets.
 const SORTED_PER_CONNECTION: usize = 8;
 
-/// The most packets that are sorted at once, in 12 MB.
-const SORTED_MAX: usize = 1 << 16;
+/// The most packets that are sorted at once, in 6 MB.
+const SORTED_MAX: usize = 1 << 15;
 
 /// Analyses packets, block by block.
 pub(crate) struct Machine<W> {
