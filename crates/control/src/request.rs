@@ -123,6 +123,12 @@ pub enum Do {
     /// What the daemon wants of the kernel, and what the kernel has.
     #[serde(rename = "show.kernel")]
     ShowKernel(Nothing),
+    /// The state of the whole daemon in one row.
+    #[serde(rename = "show.now")]
+    ShowNow(Nothing),
+    /// What the daemon recorded of the last day.
+    #[serde(rename = "show.history")]
+    ShowHistory(HistoryFilter),
     /// Resources of the process, and counts of what it holds.
     #[serde(rename = "server.stats")]
     ServerStats(Nothing),
@@ -171,6 +177,8 @@ impl Do {
             Do::ShowEventCpu(_) => "show.event.cpu",
             Do::ShowEventShards(_) => "show.event.shards",
             Do::ShowKernel(_) => "show.kernel",
+            Do::ShowNow(_) => "show.now",
+            Do::ShowHistory(_) => "show.history",
             Do::ServerStats(_) => "server.stats",
             Do::Reload(_) => "reload",
             Do::Confirm(_) => "confirm",
@@ -182,6 +190,18 @@ impl Do {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
+
+/// Arguments of `show.history`: a series must match each of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryFilter {
+    /// Only the series of this field of `now/1`, and of the fields within.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    /// Only steps of this length: 1 (the last ten minutes) or 60 (the last day).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_s: Option<u32>,
+}
 
 /// Arguments of `reload`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]

@@ -6,6 +6,7 @@
 //! | `declare` | how a row is declared: struct, schema, kinds of fields, headings |
 //! | `tunnels` | tunnels, sessions, peers, counters |
 //! | `events` | the event loop: waits, timers, handlers, shards; the server |
+//! | `now` | the state of the whole daemon in one row, and its past |
 //! | `subscribers` | subscribers, pools, captures |
 //! | `services` | RADIUS servers, filters |
 //! | `bgp` | routers, peers, routes |
@@ -17,6 +18,7 @@ mod declare;
 mod bgp;
 mod emulate;
 mod events;
+mod now;
 mod qos;
 mod services;
 mod subscribers;
@@ -32,6 +34,7 @@ pub use bgp::*;
 pub use declare::{Field, Kind, Layout, RowType, Shown, Unit};
 pub use emulate::*;
 pub use events::*;
+pub use now::*;
 pub use qos::*;
 pub use services::*;
 pub use subscribers::*;
@@ -56,6 +59,8 @@ pub const TYPES: &[RowType] = &[
     ReloadChange::TYPE,
     Reload::TYPE,
     Kernel::TYPE,
+    Now::TYPE,
+    History::TYPE,
     Subscriber::TYPE,
     Detail::TYPE,
     EndedSubscriber::TYPE,
