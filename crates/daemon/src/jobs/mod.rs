@@ -160,9 +160,7 @@ impl Context<'_> {
                 left: u32::MAX,
             }),
             Do::ShowKernel(_) => show(What::Kernel),
-            Do::ShowNow(_) | Do::ShowHistory(_) => {
-                Err(Refusal::new(Code::Refused, "not recorded"))
-            }
+            Do::ShowNow(_) | Do::ShowHistory(_) => Err(Refusal::new(Code::Refused, "not recorded")),
             Do::ShowPools(_) => show(What::Pools),
             Do::ShowRadius(_) => show(What::Radius),
             Do::ShowFilters(_) => show(What::Filters),

@@ -86,7 +86,7 @@ pub const SUMMARY: &[Count] = &[
     count("finished_early", |summary| Some(summary.finished_early.into()),
         "Open connections that headend ended early because memory ran out. headend counts all packets after the early end of a connection as a new connection."),
     count("closed_early", |summary| Some(summary.closed_early.into()),
-        "Closed connections that headend ended early because memory ran out. Closed connections leave before open ones. headend counts late packets of a connection that has left as a new connection."),
+        "Closed connections that headend ended early because memory ran out. headend ends closed connections before open ones. headend counts late packets of a connection that it ended as a new connection."),
     count("flights_cut", |summary| Some(summary.flights_cut.into()),
         "How often headend stopped tracking segments in flight because memory ran out. headend does not time the retransmissions of segments that it no longer tracks."),
 ];
