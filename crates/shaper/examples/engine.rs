@@ -19,8 +19,8 @@ use qos::tree::{Overhead, Spec, TbfSpec};
 use reactor::clock;
 use reactor::namespace::{Namespace, become_root_in_user_namespace, veth};
 use reactor::port::offloads::OffloadsOff;
-use reactor::port::{BATCH, Cut, Frames, Io, OpenChecksum, Port, PortOptions, Uncut};
-use shaper::{Direction, Engine, EngineError};
+use reactor::port::{BATCH, Cut, Frames, Io, Port, PortOptions};
+use shaper::{Direction, Engine, EngineError, take_piece};
 use wire::segment::{Kind, Segments};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -220,20 +220,7 @@ fn run_of(frames: &mut Frames, frame: &[u8]) -> Option<u32> {
     // A checksum of 0 would mean that there is none.
     whole[40] = 1;
     let segments = Segments::new(&whole, Kind::Udp, size as u16).ok()?;
-    frames.take_uncut(|room| {
-        let piece = segments.write_piece(0, RUN, room)?;
-        let uncut = Uncut {
-            cut: Cut::Udp(size as u16),
-            is_v6: piece.is_v6,
-            has_cwr: piece.has_cwr,
-            headers: piece.headers as u16,
-            checksum: OpenChecksum {
-                start: piece.transport as u16,
-                offset: piece.checksum as u16,
-            },
-        };
-        Some((piece.length, uncut))
-    })
+    take_piece(frames, &segments, Cut::Udp(size as u16), (0, RUN))
 }
 
 fn send(

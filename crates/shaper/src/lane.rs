@@ -205,20 +205,7 @@ impl Lane {
         (first, count): (usize, usize),
         now: Instant,
     ) -> bool {
-        let handle = frames.take_uncut(|room| {
-            let piece = segments.write_piece(first, count, room)?;
-            let uncut = Uncut {
-                cut,
-                is_v6: piece.is_v6,
-                has_cwr: piece.has_cwr,
-                headers: piece.headers as u16,
-                checksum: OpenChecksum {
-                    start: piece.transport as u16,
-                    offset: piece.checksum as u16,
-                },
-            };
-            Some((piece.length, uncut))
-        });
+        let handle = take_piece(frames, segments, cut, (first, count));
         let Some(handle) = handle else {
             return false;
         };
@@ -365,4 +352,28 @@ fn rewrite(frames: &mut Frames, handle: u32, change: Rewrite) {
             length
         });
     }
+}
+
+/// Takes a slot for `count` segments from `first` on, as one frame that the kernel cuts.
+#[must_use]
+pub fn take_piece(
+    frames: &mut Frames,
+    segments: &Segments<'_>,
+    cut: Cut,
+    (first, count): (usize, usize),
+) -> Option<u32> {
+    frames.take_uncut(|room| {
+        let piece = segments.write_piece(first, count, room)?;
+        let uncut = Uncut {
+            cut,
+            is_v6: piece.is_v6,
+            has_cwr: piece.has_cwr,
+            headers: piece.headers as u16,
+            checksum: OpenChecksum {
+                start: piece.transport as u16,
+                offset: piece.checksum as u16,
+            },
+        };
+        Some((piece.length, uncut))
+    })
 }

@@ -32,7 +32,7 @@ use reactor::port::{BATCH, Frames, Port, PortError, PortStats, Received};
 use reactor::{Waker, clock, prefetch};
 
 pub use control::{Control, ControlError, LaneSnapshot, Snapshot};
-pub use lane::LaneStats;
+pub use lane::{LaneStats, take_piece};
 
 use control::Command;
 use lane::Lane;

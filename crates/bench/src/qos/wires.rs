@@ -10,7 +10,8 @@ use anyhow::{Context, Result};
 use base::{Duration, Instant};
 use reactor::clock;
 use reactor::namespace::{Namespace, veth};
-use reactor::port::{BATCH, Cut, Frames, Io, OpenChecksum, Port, PortOptions, Uncut};
+use reactor::port::{BATCH, Cut, Frames, Io, Port, PortOptions};
+use shaper::take_piece;
 use wire::checksum;
 use wire::segment::{Kind, Segments};
 
@@ -222,20 +223,7 @@ fn run_of(frames: &mut Frames, length: usize, flow: u16) -> Option<u32> {
     // A checksum of 0 would mean that there is none.
     whole[40] = 1;
     let segments = Segments::new(&whole, Kind::Udp, size as u16).ok()?;
-    frames.take_uncut(|room| {
-        let piece = segments.write_piece(0, RUN, room)?;
-        let uncut = Uncut {
-            cut: Cut::Udp(size as u16),
-            is_v6: piece.is_v6,
-            has_cwr: piece.has_cwr,
-            headers: piece.headers as u16,
-            checksum: OpenChecksum {
-                start: piece.transport as u16,
-                offset: piece.checksum as u16,
-            },
-        };
-        Some((piece.length, uncut))
-    })
+    take_piece(frames, &segments, Cut::Udp(size as u16), (0, RUN))
 }
 
 /// A UDP datagram of a flow, in a frame of `length` octets. The IP header's checksum is right: bridges may check it.
