@@ -18,6 +18,7 @@ pub mod discard;
 pub mod end;
 pub mod event;
 pub mod fsm;
+mod margin;
 mod negotiate;
 pub mod peer;
 pub mod policy;

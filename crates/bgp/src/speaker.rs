@@ -29,6 +29,7 @@ use crate::discard::{Discard, Discards};
 use crate::end::CloseReason;
 use crate::event::{Event, RecentEvent, RecentEvents, What};
 use crate::fsm::{self, State};
+use crate::margin::HoldMargin;
 use crate::peer::{Origin, Peer, PeerId, Peers};
 use crate::random::Random;
 use crate::rib::{Rib, RibConfig};
@@ -81,6 +82,9 @@ pub struct Speaker {
     /// Until when our announcements wait.
     deferral: Option<Instant>,
     established: u32,
+    margin: HoldMargin,
+    /// UPDATEs received and sent, of all peers so far.
+    updates: (u64, u64),
 }
 
 /// A network of dynamic peers.
@@ -133,6 +137,8 @@ impl Speaker {
             restarted: config.restarted,
             deferral: None,
             established: 0,
+            margin: HoldMargin::default(),
+            updates: (0, 0),
         };
         speaker.set_networks(config.dynamic);
         speaker.peers.reserve(config.peers.len());

@@ -2,6 +2,7 @@
 
 use base::{Duration, Instant};
 
+use crate::margin::HoldMargin;
 use crate::session::Conn;
 
 /// Identifies a connection. The identifier of a closed connection is recognised, until its slot was reused 2^32 times.
@@ -121,6 +122,14 @@ impl Hot {
         self.generation == id.generation && self.flags.among(Flags::FAST).0 == Flags::ESTABLISHED.0
     }
 
+    /// Notes a message that was received at `at`. Returns how much of the hold time was left, in a session that has one.
+    #[inline]
+    pub(crate) fn hear(&mut self, at: Instant) -> Option<Duration> {
+        let left = (self.hold_s != 0).then(|| self.hold_deadline() - at);
+        self.heard = self.heard.max(at);
+        left
+    }
+
     /// When the hold timer expires, in a session that has one.
     pub(crate) fn hold_deadline(&self) -> Instant {
         self.hold_after(self.heard)
@@ -218,11 +227,13 @@ impl Conns {
     }
 
     /// Notes the stored KEEPALIVEs. Those that need more than that are appended to `odd`.
-    pub(crate) fn note_late(&mut self, odd: &mut Vec<Late>) {
+    pub(crate) fn note_late(&mut self, odd: &mut Vec<Late>, margin: &mut HoldMargin) {
         for late in self.late.drain(..) {
             match self.hot.get_mut(late.conn.index as usize) {
                 Some(hot) if hot.is_fast(late.conn) => {
-                    hot.heard = hot.heard.max(late.at);
+                    if let Some(left) = hot.hear(late.at) {
+                        margin.note(left, late.at);
+                    }
                     hot.keepalives_in = hot.keepalives_in.wrapping_add(1);
                 }
                 Some(_) | None => odd.push(late),

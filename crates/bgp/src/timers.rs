@@ -72,6 +72,11 @@ impl Timers {
         self.heap.peek().map(|Reverse(entry)| *entry)
     }
 
+    /// Every entry, in no order. Some timers may have been stopped.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Instant, Timer)> + '_ {
+        self.heap.iter().map(|Reverse(entry)| *entry)
+    }
+
     /// Removes the earliest entry.
     pub(crate) fn pop(&mut self) -> Option<(Instant, Timer)> {
         self.heap.pop().map(|Reverse(entry)| entry)

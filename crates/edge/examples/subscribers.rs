@@ -177,7 +177,12 @@ fn hear(lns: &mut Edge, client: u32, datagram: &[u8]) {
         if is_right(&question) {
             lns.admit(question.subscriber, Admission::default(), b"", now);
         } else {
-            lns.refuse(question.subscriber, "a wrong secret", b"", now);
+            lns.refuse(
+                question.subscriber,
+                (edge::Refusal::Rejected, "a wrong secret"),
+                b"",
+                now,
+            );
         }
     }
     while lns.poll_event().is_some() {}

@@ -1,5 +1,7 @@
 //! Counters of an edge, and its reasons to discard.
 
+use aaa::accounting::TerminateCause;
+
 /// Why a packet was dropped, or a frame ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discard {
@@ -74,6 +76,94 @@ impl Discard {
     }
 }
 
+/// Why a subscriber was not admitted, or its session not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// The users file or a RADIUS server rejected its name or its password.
+    Rejected,
+    /// No RADIUS server answered.
+    NoServer,
+    /// It authenticated again with another name.
+    OtherName,
+    /// Its name has as many sessions as it may have.
+    TooManySessions,
+    /// Its profile names a filter that does not exist.
+    NoFilter,
+    /// There was no address for it.
+    NoAddress,
+    /// The limit on subscribers is reached.
+    TooManySubscribers,
+    /// It did not authenticate, or open a network protocol, in time.
+    Timeout,
+}
+
+impl Refusal {
+    /// Every reason, in the order of its value.
+    pub const ALL: [Self; 8] = [
+        Self::Rejected,
+        Self::NoServer,
+        Self::OtherName,
+        Self::TooManySessions,
+        Self::NoFilter,
+        Self::NoAddress,
+        Self::TooManySubscribers,
+        Self::Timeout,
+    ];
+
+    /// A stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::NoServer => "no-server",
+            Self::OtherName => "other-name",
+            Self::TooManySessions => "too-many-sessions",
+            Self::NoFilter => "no-filter",
+            Self::NoAddress => "no-address",
+            Self::TooManySubscribers => "too-many-subscribers",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+/// Failed admissions by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals([u64; Refusal::ALL.len()]);
+
+impl Refusals {
+    pub(crate) fn count(&mut self, why: Refusal) {
+        self.0[why as usize] += 1;
+    }
+
+    /// The failed admissions for a reason.
+    #[must_use]
+    pub fn of(&self, why: Refusal) -> u64 {
+        self.0[why as usize]
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// Ended subscribers by Acct-Terminate-Cause (RFC 2866, section 5.10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends([u64; TerminateCause::ALL.len()]);
+
+impl Ends {
+    pub(crate) fn count(&mut self, cause: TerminateCause) {
+        self.0[cause as usize - 1] += 1;
+    }
+
+    /// The ends for a cause.
+    #[must_use]
+    pub fn of(&self, cause: TerminateCause) -> u64 {
+        self.0[cause as usize - 1]
+    }
+}
+
 /// The counters of the edge itself; its paths have their own. Plain numbers: counting costs an addition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
@@ -91,11 +181,23 @@ pub(crate) struct Counters {
     pub(crate) routes_refused: u64,
     /// LCP Echo-Replies to our requests.
     pub(crate) echo_replies: u64,
+    pub(crate) ends: Ends,
+    pub(crate) refusals: Refusals,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_cause_and_every_refusal_has_a_counter_of_its_own() {
+        for (n, cause) in TerminateCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, n + 1);
+        }
+        for (n, why) in Refusal::ALL.into_iter().enumerate() {
+            assert_eq!(why as usize, n);
+        }
+    }
 
     #[test]
     fn every_reason_has_a_counter_of_its_own() {

@@ -35,7 +35,7 @@ mod subscriber;
 
 pub use access::{Access, Numbers};
 pub use config::Config;
-pub use counters::Discard;
+pub use counters::{Discard, Ends, Refusal, Refusals};
 pub use edge::{
     Account, Counts, Dial, Edge, Entry, FilterChange, FiltersMut, Limits, SubscriberView,
     TAPPED_MAX, TAPS_MAX,

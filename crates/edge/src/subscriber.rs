@@ -33,6 +33,15 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Every phase, in the order of its value.
+    pub const ALL: [Self; 5] = [
+        Self::Link,
+        Self::Asking,
+        Self::Networks,
+        Self::Up,
+        Self::Ending,
+    ];
+
     /// A stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -46,13 +55,28 @@ impl Phase {
     }
 }
 
+/// How many subscribers are in each phase. Kept up to date, so that nobody walks over 100,000 subscribers to count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Phases([u32; Phase::ALL.len()]);
+
+impl Phases {
+    pub(crate) fn count(&self, phase: Phase) -> u32 {
+        self.0[phase as usize]
+    }
+
+    fn change(&mut self, from: Phase, to: Phase) {
+        self.0[from as usize] -= 1;
+        self.0[to as usize] += 1;
+    }
+}
+
 /// A subscriber.
 pub(crate) struct Subscriber<A: Access> {
     pub(crate) key: Key,
     pub(crate) session: A::Session,
     /// Where its session is.
     pub(crate) place: A::Place,
-    pub(crate) phase: Phase,
+    phase: Phase,
     /// Whether we are the client, and the peer the network.
     pub(crate) is_client: bool,
     /// Whether we authenticated it, not a server.
@@ -152,6 +176,26 @@ impl<A: Access> Subscriber<A> {
         }
     }
 
+    /// Its phase.
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Sets its phase, and counts it there: nothing else does.
+    pub(crate) fn set_phase(&mut self, phase: Phase, phases: &mut Phases) {
+        phases.change(core::mem::replace(&mut self.phase, phase), phase);
+    }
+
+    /// Counts a new subscriber.
+    pub(crate) fn enter(&self, phases: &mut Phases) {
+        phases.0[self.phase as usize] += 1;
+    }
+
+    /// Counts a subscriber that is removed no longer.
+    pub(crate) fn leave(&self, phases: &mut Phases) {
+        phases.0[self.phase as usize] -= 1;
+    }
+
     /// Whether packets of this IP version may pass.
     #[inline]
     pub(crate) fn is_open(&self, version: u8) -> bool {
@@ -184,8 +228,8 @@ impl<A: Access> Subscriber<A> {
     }
 
     /// Starts the end: from here on only its link has deadlines.
-    pub(crate) fn tell_to_go(&mut self, reason: End<A::Reason>) {
-        self.phase = Phase::Ending;
+    pub(crate) fn tell_to_go(&mut self, reason: End<A::Reason>, phases: &mut Phases) {
+        self.set_phase(Phase::Ending, phases);
         self.ending = Some(Box::new(reason));
         self.open_by = Instant::FAR_FUTURE;
         self.end_at = Instant::FAR_FUTURE;

@@ -169,6 +169,11 @@ impl Lateness {
         self.max
     }
 
+    /// The sum of the lateness of all timers.
+    pub fn total(&self) -> Duration {
+        self.total
+    }
+
     /// Mean lateness.
     pub fn mean(&self) -> Duration {
         Duration::from_nanos(self.total.as_nanos() / self.count.max(1))
@@ -191,6 +196,23 @@ impl Lateness {
                     n,
                 )
             })
+    }
+
+    /// Every class from `least` up, with its upper bound and count, empty ones too; those below it are counted in the
+    /// first. The last class has no bound.
+    pub fn classes_from(
+        &self,
+        least: Duration,
+    ) -> impl Iterator<Item = (Option<Duration>, u64)> + '_ {
+        let first = least.as_nanos().next_power_of_two().trailing_zeros() as usize;
+        let first = first.min(Self::BUCKETS - 1);
+        let last = Self::BUCKETS - 1;
+        (first..=last).map(move |class| {
+            let from = if class == first { 0 } else { class };
+            let count = self.buckets[from..=class].iter().sum();
+            let below = (class < last).then(|| Duration::from_nanos(1 << class));
+            (below, count)
+        })
     }
 
     /// An upper bound of the lateness of at least `part` (0 to 1) of the timers.
@@ -257,5 +279,10 @@ mod tests {
         );
         assert_eq!((late.count(), late.max()), (7, Duration::MAX));
         assert_eq!(late.quantile(0.5).as_nanos(), 4);
+        let coarse = late.classes_from(Duration::from_nanos(1_000));
+        let coarse: Vec<_> = coarse.filter(|(_, n)| *n > 0).collect();
+        let ns = |ns| Some(Duration::from_nanos(ns));
+        assert_eq!(coarse, [(ns(1_024), 5), (ns(1 << 20), 1), (None, 1)]);
+        assert_eq!(late.classes_from(Duration::from_nanos(1_000)).count(), 30);
     }
 }

@@ -141,6 +141,28 @@ pub enum TerminateCause {
 }
 
 impl TerminateCause {
+    /// Every cause, in the order of its number; the first is 1.
+    pub const ALL: [Self; 18] = [
+        Self::UserRequest,
+        Self::LostCarrier,
+        Self::LostService,
+        Self::IdleTimeout,
+        Self::SessionTimeout,
+        Self::AdminReset,
+        Self::AdminReboot,
+        Self::PortError,
+        Self::NasError,
+        Self::NasRequest,
+        Self::NasReboot,
+        Self::PortUnneeded,
+        Self::PortPreempted,
+        Self::PortSuspended,
+        Self::ServiceUnavailable,
+        Self::Callback,
+        Self::UserError,
+        Self::HostRequest,
+    ];
+
     /// The RFC's name for the cause.
     #[must_use]
     pub const fn name(self) -> &'static str {

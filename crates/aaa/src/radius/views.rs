@@ -39,6 +39,44 @@ pub struct Counters {
     pub discards: [u64; Discard::REASONS],
 }
 
+/// Round-trip times in classes that double: unambiguous ones, of requests that were sent once (Karn's algorithm).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RoundTrips {
+    classes: [u64; Self::CLASSES],
+    total: Duration,
+}
+
+impl RoundTrips {
+    /// How many classes there are; the last has no upper bound.
+    pub const CLASSES: usize = 21;
+    /// The upper bound of the first class, in microseconds.
+    const FIRST_US: u64 = 64;
+
+    pub(super) fn record(&mut self, rtt: Duration) {
+        let us = rtt.as_nanos().div_ceil(1_000);
+        let class = us
+            .div_ceil(Self::FIRST_US)
+            .next_power_of_two()
+            .trailing_zeros();
+        self.classes[(class as usize).min(Self::CLASSES - 1)] += 1;
+        self.total = self.total + rtt;
+    }
+
+    /// Every class: its upper bound, which it includes, in microseconds (`None` for the last), and its count.
+    pub fn classes(&self) -> impl Iterator<Item = (Option<u64>, u64)> + '_ {
+        let last = Self::CLASSES - 1;
+        let bound = move |class| (class < last).then_some(Self::FIRST_US << class);
+        let classes = self.classes.iter().enumerate();
+        classes.map(move |(class, &count)| (bound(class), count))
+    }
+
+    /// The sum of all round-trip times.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        self.total
+    }
+}
+
 /// State and counters of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
@@ -52,6 +90,8 @@ pub struct Totals {
     pub failed: u64,
     /// Datagrams from unknown sources.
     pub unknown_server: u64,
+    /// Round-trip times of requests to all servers.
+    pub round_trips: RoundTrips,
 }
 
 /// One purpose of one server.
@@ -104,5 +144,30 @@ fn view<'a>(
         rtt_last: service.rtt_last,
         rtt_smoothed: service.rtt_smoothed,
         counters: service.counters,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_is_in_the_class_whose_bound_it_does_not_exceed() {
+        let mut trips = RoundTrips::default();
+        let micros = [0, 1, 64, 65, 128, 129, 64 << 19, (64 << 19) + 1, 1 << 60];
+        for us in micros {
+            trips.record(Duration::from_micros(us));
+        }
+        trips.record(Duration::from_nanos(64_001));
+        let classes: Vec<_> = trips.classes().filter(|(_, count)| *count > 0).collect();
+        let expected = [
+            (Some(64), 3),
+            (Some(128), 3),
+            (Some(256), 1),
+            (Some(33_554_432), 1),
+            (None, 2),
+        ];
+        assert_eq!(classes, expected);
+        assert_eq!(trips.classes().count(), RoundTrips::CLASSES);
     }
 }

@@ -154,6 +154,9 @@ fn an_accept_arrives_with_its_profile_and_is_counted() {
         (1, 1)
     );
     assert_eq!((view.rtt_last, view.rtt_smoothed), (Some(RTT), Some(RTT)));
+    let trips = lab.client.totals().round_trips;
+    assert_eq!(trips.total(), RTT);
+    assert_eq!(trips.classes().map(|(_, count)| count).sum::<u64>(), 1);
     lab.assert_idle();
 }
 

@@ -1,5 +1,6 @@
 //! Servers that misbehave.
 
+use aaa::radius::views::RoundTrips;
 use aaa::radius::{Discard, Event, Failure, Ignored, Purpose, Refused, Rejection};
 use base::{Duration, Machine};
 
@@ -169,6 +170,7 @@ fn a_reply_later_than_the_first_repetition_is_taken() {
         view.rtt_last, None,
         "which of the two it answers is not known"
     );
+    assert_eq!(lab.client.totals().round_trips, RoundTrips::default());
 }
 
 #[test]

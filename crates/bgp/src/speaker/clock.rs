@@ -107,6 +107,7 @@ impl Speaker {
             timers,
             ready,
             random,
+            margin,
             ..
         } = self;
         let ring = &mut rings[place];
@@ -117,7 +118,7 @@ impl Speaker {
                 let is_near =
                     |hot: &Hot| hot.hold_deadline() <= ahead && !hot.flags.has(Flags::HOLD_ARMED);
                 if conns.has_late() && conns.hot(id).is_some_and(is_near) {
-                    conns.note_late(&mut odd);
+                    conns.note_late(&mut odd, margin);
                 }
                 let Some(hot) = conns.hot_mut(id) else {
                     return Stay::Leaves;

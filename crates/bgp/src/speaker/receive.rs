@@ -32,8 +32,11 @@ impl Speaker {
             && let Some(hot) = self.conns.hot_mut(conn)
             && hot.is_fast(conn)
         {
-            hot.heard = now;
+            let left = hot.hear(now);
             hot.keepalives_in = hot.keepalives_in.wrapping_add(1);
+            if let Some(left) = left {
+                self.margin.note(left, now);
+            }
             return Ok(());
         }
         self.receive_any(conn, octets, now)
@@ -55,7 +58,7 @@ impl Speaker {
     pub(super) fn note_late(&mut self) {
         if self.conns.has_late() {
             let mut odd = Vec::new();
-            self.conns.note_late(&mut odd);
+            self.conns.note_late(&mut odd, &mut self.margin);
             self.receive_odd(odd);
         }
     }
@@ -134,8 +137,8 @@ impl Speaker {
             Kind::Keepalive => {
                 if let Some(hot) = self.conns.hot_mut(id) {
                     hot.keepalives_in = hot.keepalives_in.wrapping_add(1);
-                    hot.heard = now;
                 }
+                self.hear(id, now);
                 if state != State::Established {
                     let why = unexpected(state, kind);
                     self.run(index, Some(id), fsm::Event::KeepAliveMsg, why, now);
@@ -158,6 +161,14 @@ impl Speaker {
             }
         }
         self.conns.hot(id).is_some()
+    }
+
+    /// Notes that a message was received on a connection.
+    fn hear(&mut self, id: ConnId, now: Instant) {
+        let left = self.conns.hot_mut(id).and_then(|hot| hot.hear(now));
+        if let Some(left) = left {
+            self.margin.note(left, now);
+        }
     }
 
     fn open(&mut self, id: ConnId, index: u32, state: State, body: &[u8], now: Instant) {
@@ -211,9 +222,7 @@ impl Speaker {
     }
 
     fn update(&mut self, id: ConnId, index: u32, body: &[u8], now: Instant) {
-        if let Some(hot) = self.conns.hot_mut(id) {
-            hot.heard = now;
-        }
+        self.hear(id, now);
         let (Some(conn), Some(peer)) = (self.conns.get(id), self.peers.get_mut(index)) else {
             return;
         };
@@ -221,6 +230,7 @@ impl Speaker {
             return;
         };
         peer.counts.updates_in += 1;
+        self.updates.0 += 1;
         let context = agreed.update_context(&peer.settings);
         match Update::read(body, &context) {
             Ok(update) => {

@@ -82,6 +82,7 @@ impl Speaker {
             (updates, refreshes) = count_messages(&out[routes..]);
             if let Some(peer) = self.peers.get_mut(index) {
                 peer.counts.updates_out += updates;
+                self.updates.1 += updates;
                 peer.counts.refreshes_out = peer.counts.refreshes_out.wrapping_add(refreshes);
             }
         }

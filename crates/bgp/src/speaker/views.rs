@@ -12,6 +12,8 @@ use crate::event::RecentEvent;
 use crate::fsm::State;
 use crate::negotiate::Agreed;
 use crate::peer::{Counts, Malformed, Origin, Peer, PeerId, Waits};
+use crate::table::ConnId;
+use crate::timers::Timer;
 
 /// An overview of the speaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,10 @@ pub struct SummaryView {
     pub recent_events_dropped: u64,
     /// Whether announcements wait for the peers' End-of-RIB after a restart.
     pub deferring: bool,
+    /// UPDATEs received from all peers, those that are gone included.
+    pub updates_in: u64,
+    /// UPDATEs sent to them.
+    pub updates_out: u64,
 }
 
 /// Memory in bytes, by part.
@@ -114,7 +120,37 @@ impl Speaker {
             discards: self.discards,
             recent_events_dropped: self.recent_events.dropped,
             deferring: self.deferral.is_some(),
+            updates_in: self.updates.0,
+            updates_out: self.updates.1,
         }
+    }
+
+    /// The least time that was left on a hold timer when a message of its peer was received, in the last complete second
+    /// with messages; or, if it is less, the least that is left now on a timer whose peer has been silent for most of its
+    /// hold time. `None` without sessions that have a hold time. Visits the timers that are kept exactly, not every peer.
+    pub fn hold_margin(&mut self, now: Instant) -> Option<Duration> {
+        if self.established == 0 {
+            return None;
+        }
+        self.note_late();
+        let armed = self.timers.iter().filter_map(|(at, timer)| match timer {
+            Timer::Hold(id) => Some((at, id)),
+            _ => None,
+        });
+        let silent = armed.filter_map(|(at, id)| {
+            let is_established = self.conns.get(id)?.state == State::Established;
+            let hot = self.conns.hot(id)?;
+            // A message since the timer was armed has moved the deadline.
+            (is_established && hot.hold_s != 0 && hot.hold_deadline() == at).then(|| at - now)
+        });
+        let is_established = |id: &ConnId| {
+            let conn = self.conns.get(*id);
+            conn.is_some_and(|conn| conn.state == State::Established)
+        };
+        let expired = self.suspects.iter().any(is_established);
+        let expired = expired.then_some(Duration::ZERO);
+        let complete = self.margin.of_complete(now);
+        silent.chain(expired).chain(complete).min()
     }
 
     /// Sessions that are Established.

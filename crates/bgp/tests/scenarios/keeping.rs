@@ -81,6 +81,42 @@ fn a_keepalive_that_is_noted_later_counts_like_one_that_is_taken_at_once() {
 }
 
 #[test]
+fn the_margin_is_the_least_time_left_of_the_last_complete_second_or_that_of_a_silent_peer() {
+    let settings = PeerSettings {
+        hold_time_s: 9,
+        ..passive()
+    };
+    for is_late in [false, true] {
+        let mut hand = Hand::new(settings.clone());
+        assert_eq!(hand.speaker.hold_margin(hand.now), None);
+        let conn = hand.up(&open());
+        let keepalive = |hand: &mut Hand, ms| {
+            hand.pass(Duration::from_millis(ms));
+            match is_late {
+                true => hand.speaker.receive_keepalive(conn, hand.now),
+                false => hand.send(conn, &KEEPALIVE),
+            }
+        };
+        keepalive(&mut hand, 2_000);
+        hand.pass(Duration::from_millis(1_000));
+        let margin = hand.speaker.hold_margin(hand.now);
+        assert_eq!(margin, Some(Duration::from_millis(7_000)));
+        keepalive(&mut hand, 3_000);
+        hand.pass(Duration::from_millis(1_000));
+        let margin = hand.speaker.hold_margin(hand.now);
+        assert_eq!(margin, Some(Duration::from_millis(5_000)));
+        // Silence: the timer shows it before the session ends.
+        hand.pass(Duration::from_millis(7_500));
+        let left = hand.view().hold_left;
+        assert_eq!(left, Some(Duration::from_millis(500)));
+        assert_eq!(hand.speaker.hold_margin(hand.now), left);
+        hand.pass(Duration::from_millis(600));
+        assert_ne!(hand.view().state, State::Established);
+        assert_eq!(hand.speaker.hold_margin(hand.now), None);
+    }
+}
+
+#[test]
 fn nobody_is_given_up_because_we_are_late() {
     let settings = PeerSettings {
         hold_time_s: 3,

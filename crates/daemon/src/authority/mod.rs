@@ -19,7 +19,7 @@ use std::sync::Arc;
 use aaa::Users;
 use aaa::users::{Proof, Reject, Verdict};
 use base::Instant;
-use edge::{Admission, Edge, Question};
+use edge::{Admission, Edge, Question, Refusal};
 use reactor::Slice;
 
 pub(super) use radius::Radius;
@@ -106,7 +106,8 @@ impl Authority {
             (Some(Verdict::Reject(why)), _) => {
                 let name = String::from_utf8_lossy(&question.claim.name);
                 tracing::debug!(user = %name, %why, "not let in");
-                edge.refuse(subscriber, &why.to_string(), REFUSAL, now);
+                let why = (Refusal::Rejected, &*why.to_string());
+                edge.refuse(subscriber, why, REFUSAL, now);
             }
             (None, _) => {
                 edge.admit(subscriber, Admission::default(), WELCOME, now);

@@ -13,7 +13,7 @@ use aaa::dynauth::{Answer, Disconnect, Dynauth, DynauthCounters};
 use aaa::radius::{AccessRequest, Client, Event, Proof};
 use anyhow::{Context, Result};
 use base::{Datagram, Duration, Instant, Machine, Route};
-use edge::{Admission, Edge, End, Question, SubscriberKey};
+use edge::{Admission, Edge, End, Question, Refusal, SubscriberKey};
 use ledger::Options;
 use reactor::{Interest, Reactor, RecvBatch, SendBatch, Slice, Token, UdpOptions, UdpSocket};
 
@@ -469,7 +469,8 @@ pub(super) fn ask(
     };
     let asked = client.authenticate(now, &request, key.to_token());
     if let Err(why) = asked {
-        edge.refuse(key, &why.to_string(), REFUSAL, now);
+        let why = (Refusal::NoServer, &*why.to_string());
+        edge.refuse(key, why, REFUSAL, now);
     }
 }
 
@@ -497,11 +498,13 @@ pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: 
         } => {
             let key = SubscriberKey::from_token(token);
             let text = message.as_deref().map_or(REFUSAL, str::as_bytes);
-            edge.refuse(key, &why.to_string(), text, now);
+            let why = (Refusal::Rejected, &*why.to_string());
+            edge.refuse(key, why, text, now);
         }
         Event::Failed { token, why } => {
             let key = SubscriberKey::from_token(token);
-            edge.refuse(key, &why.to_string(), REFUSAL, now);
+            let why = (Refusal::NoServer, &*why.to_string());
+            edge.refuse(key, why, REFUSAL, now);
         }
         Event::Recorded { token } => accounts.recorded(token),
         Event::RecordFailed { token, .. } => accounts.failed(token, now),

@@ -4,6 +4,7 @@
 mod accounts;
 mod filters;
 mod kernel;
+mod now;
 mod pools;
 mod radius;
 mod shards;
@@ -48,6 +49,8 @@ pub(super) enum What {
     },
     /// What the kernel has of what we want.
     Kernel,
+    /// The state of the whole daemon.
+    Now,
     Pools,
     Radius,
     Filters,
@@ -116,6 +119,10 @@ impl What {
     fn step(&mut self, cursor: u32, core: &mut Core, out: &mut Rows) -> Step {
         if let What::Bgp(show) = self {
             return bgp(show.take(), core, out);
+        }
+        if let What::Now = self {
+            out.push(&now::row(core));
+            return Step::End;
         }
         let core = &*core;
         let endpoint = core.edge.endpoint();
@@ -187,7 +194,7 @@ impl What {
                 Step::End
             }
             // Handled above.
-            What::Bgp(_) => Step::End,
+            What::Bgp(_) | What::Now => Step::End,
         }
     }
 }

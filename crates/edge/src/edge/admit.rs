@@ -10,6 +10,7 @@ use base::Instant;
 use ppp::{Grant, Ipv4Offer, Ipv4Settings, Ipv6Offer, Ipv6Settings};
 
 use crate::access::Access;
+use crate::counters::Refusal;
 use crate::edge::Edge;
 use crate::edge::networks::table;
 use crate::end::End;
@@ -43,15 +44,15 @@ impl<A: Access> Edge<A> {
         let name = name.or(claimed.name.as_deref());
         let one = self.at_mut(index);
         if let Some(name) = name.filter(|&name| *name != *one.name) {
-            if one.phase != Phase::Asking || one.up.is_some() {
+            if one.phase() != Phase::Asking || one.up.is_some() {
                 let why = "another name than that of its account";
-                return self.deny(index, why, b"another name", now);
+                return self.deny(index, (Refusal::OtherName, why), b"another name", now);
             }
             self.forget_name(index);
             self.set_name(index, name);
         }
         let one = self.at_mut(index);
-        if one.phase != Phase::Asking {
+        if one.phase() != Phase::Asking {
             // It authenticated again as the same user: it keeps its address and routes.
             self.with_link(index, now, |link, ctx| {
                 link.accept(&Grant::default(), message, ctx)
@@ -62,6 +63,7 @@ impl<A: Access> Edge<A> {
         self.register_name(index);
         if sessions.is_some_and(|most| self.sessions_alike(index) > most as usize) {
             let why = "as many sessions as it may have";
+            let why = (Refusal::TooManySessions, why);
             return self.deny(index, why, b"too many sessions", now);
         }
         let wanted = profile.filter.as_ref().or(self.config.filter.as_ref());
@@ -69,7 +71,7 @@ impl<A: Access> Edge<A> {
         if filter == Some(None) {
             let name = wanted.map_or("", |name| name);
             let why = format!("there is no filter {name}");
-            return self.deny(index, &why, b"no filter", now);
+            return self.deny(index, (Refusal::NoFilter, &why), b"no filter", now);
         }
         self.at_mut(index).filter = filter.flatten();
         let is_plain = profile == Profile::default();
@@ -78,13 +80,14 @@ impl<A: Access> Edge<A> {
             Ok(address) => address,
             Err(why) => {
                 self.counters.without_address += 1;
+                self.counters.refusals.count(Refusal::NoAddress);
                 let reason = End::NoAddress(why.into());
                 self.turn_away(index, reason, b"no address", now);
                 return true;
             }
         };
         let grant = self.grant(ipv4);
-        self.at_mut(index).phase = Phase::Networks;
+        self.set_phase(index, Phase::Networks);
         self.with_link(index, now, |link, ctx| link.accept(&grant, message, ctx));
         true
     }
@@ -113,18 +116,25 @@ impl<A: Access> Edge<A> {
     }
 
     /// Does not admit a subscriber whose claim was accepted. Returns `true`: the answer was in time.
-    fn deny(&mut self, index: u32, why: &str, message: &[u8], now: Instant) -> bool {
+    fn deny(
+        &mut self,
+        index: u32,
+        (refusal, why): (Refusal, &str),
+        message: &[u8],
+        now: Instant,
+    ) -> bool {
         self.counters.refused += 1;
+        self.counters.refusals.count(refusal);
         self.turn_away(index, End::Refused(why.into()), message, now);
         true
     }
 
-    /// Refuses a subscriber: the negative answer to a [`crate::Question`]. `false` if the answer is stale, as for
-    /// [`Edge::admit`].
+    /// Refuses a subscriber: the negative answer to a [`crate::Question`], with its reason to count and its text. `false`
+    /// if the answer is stale, as for [`Edge::admit`].
     pub fn refuse(
         &mut self,
         subscriber: SubscriberKey,
-        why: &str,
+        why: (Refusal, &str),
         message: &[u8],
         now: Instant,
     ) -> bool {
@@ -132,9 +142,7 @@ impl<A: Access> Edge<A> {
         if self.answered(subscriber).is_none() {
             return false;
         }
-        self.counters.refused += 1;
-        self.turn_away(index, End::Refused(why.into()), message, now);
-        true
+        self.deny(index, why, message, now)
     }
 
     /// Marks a question as answered and returns the claims made meanwhile; `None` if the answer is stale.
@@ -143,7 +151,7 @@ impl<A: Access> Edge<A> {
         let claim = one.asked.take()?;
         let again = one.again.take().map_or_else(Again::default, |again| *again);
         let link = &one.link;
-        if one.phase != Phase::Ending && link.awaits_answer() && link.claims() == claim {
+        if one.phase() != Phase::Ending && link.awaits_answer() && link.claims() == claim {
             return Some(again);
         }
         if let Some(next) = again.next.filter(|_| link.awaits_answer()) {
@@ -153,7 +161,7 @@ impl<A: Access> Edge<A> {
     }
 
     fn turn_away(&mut self, index: u32, reason: End<A::Reason>, message: &[u8], now: Instant) {
-        self.at_mut(index).tell_to_go(reason);
+        self.tell_to_go(index, reason);
         self.publish(index);
         self.with_link(index, now, |link, ctx| link.refuse(message, ctx));
     }
@@ -386,7 +394,7 @@ impl<A: Access> Edge<A> {
         now: Instant,
     ) -> bool {
         let there = self.subscribers.get(subscriber.0);
-        if there.is_none_or(|one| one.phase == Phase::Ending) {
+        if there.is_none_or(|one| one.phase() == Phase::Ending) {
             return false;
         }
         self.end(subscriber.0.index, reason, now);

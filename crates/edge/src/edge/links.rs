@@ -6,7 +6,7 @@ use ppp::{Claim, Context, Link, LinkEnd, Side};
 
 use super::{Dial, Edge};
 use crate::access::{Access, Encapsulation};
-use crate::counters::Discard;
+use crate::counters::{Discard, Refusal};
 use crate::end::End;
 use crate::event::{Event, Question};
 use crate::history::Ended;
@@ -27,6 +27,7 @@ impl<A: Access> Edge<A> {
         }
         if self.subscribers.len() >= self.config.subscribers_max as usize {
             self.counters.too_many += 1;
+            self.counters.refusals.count(Refusal::TooManySubscribers);
             self.endpoint.end(session, Duration::ZERO, now);
             return;
         }
@@ -41,6 +42,7 @@ impl<A: Access> Edge<A> {
             .insert_with(|key| Subscriber::new(key, session, info.place, link, is_client, now));
         self.bind_session(session, key.index);
         let subscriber = self.subscribers.at_mut(key.index).expect("it was inserted");
+        subscriber.enter(&mut self.phases);
         subscriber.account = self.last_account;
         subscriber.numbers = self.endpoint.numbers(session);
         if let Some(routes) = networks.filter(|networks| !networks.is_empty()) {
@@ -147,8 +149,8 @@ impl<A: Access> Edge<A> {
             ppp::Event::Authenticated => {
                 let subscriber = self.at_mut(index);
                 // In other phases this was a repeated challenge, which changes nothing.
-                if subscriber.phase == Phase::Link {
-                    subscriber.phase = Phase::Networks;
+                if subscriber.phase() == Phase::Link {
+                    self.set_phase(index, Phase::Networks);
                 }
             }
             ppp::Event::Ipv4Up(settings) => self.ipv4_up(index, &settings, now),
@@ -176,9 +178,9 @@ impl<A: Access> Edge<A> {
     /// LCP is open, perhaps again: authentication and addresses follow.
     fn lcp_up(&mut self, index: u32, now: Instant) {
         let open_by = later(now, self.config.setup_timeout);
-        let subscriber = self.at_mut(index);
-        if subscriber.phase != Phase::Ending {
-            subscriber.phase = Phase::Link;
+        let (subscriber, phases) = self.at_mut_with_phases(index);
+        if subscriber.phase() != Phase::Ending {
+            subscriber.set_phase(Phase::Link, phases);
             if subscriber.open_by == Instant::FAR_FUTURE {
                 subscriber.open_by = open_by;
             }
@@ -196,11 +198,11 @@ impl<A: Access> Edge<A> {
 
     /// Queues the question about a subscriber's latest claim.
     pub(crate) fn ask(&mut self, index: u32, claim: Claim) {
-        let subscriber = self.at_mut(index);
+        let (subscriber, phases) = self.at_mut_with_phases(index);
         subscriber.asked = Some(subscriber.link.claims());
-        let was_let_in = subscriber.up.is_some() || subscriber.phase != Phase::Link;
-        if subscriber.phase == Phase::Link {
-            subscriber.phase = Phase::Asking;
+        let was_let_in = subscriber.up.is_some() || subscriber.phase() != Phase::Link;
+        if subscriber.phase() == Phase::Link {
+            subscriber.set_phase(Phase::Asking, phases);
         }
         if was_let_in {
             subscriber.again.get_or_insert_default().name = Some(claim.name.clone());
@@ -217,8 +219,8 @@ impl<A: Access> Edge<A> {
         self.set_mtu(index);
         let defaults = [self.config.session_timeout, self.config.idle_timeout];
         let interim = self.config.interim_interval;
-        let subscriber = self.at_mut(index);
-        subscriber.phase = Phase::Up;
+        let (subscriber, phases) = self.at_mut_with_phases(index);
+        subscriber.set_phase(Phase::Up, phases);
         subscriber.open_by = Instant::FAR_FUTURE;
         let was_up = subscriber.up.is_some();
         self.publish(index);
@@ -276,10 +278,10 @@ impl<A: Access> Edge<A> {
 
     /// Ends a subscriber in order: stops its packets, closes its link, and then removes it.
     pub(crate) fn end(&mut self, index: u32, reason: End<A::Reason>, now: Instant) {
-        if self.at(index).phase == Phase::Ending {
+        if self.at(index).phase() == Phase::Ending {
             return;
         }
-        self.at_mut(index).tell_to_go(reason);
+        self.tell_to_go(index, reason);
         self.publish(index);
         self.with_link(index, now, |link, ctx| link.close(ctx));
     }
@@ -318,6 +320,14 @@ impl<A: Access> Edge<A> {
             return;
         };
         self.counters.down += 1;
+        self.counters.ends.count(reason.terminate_cause());
+        let is_late = matches!(
+            reason,
+            End::SetupTimeout | End::Link(LinkEnd::AuthenticationTimeout)
+        );
+        if is_late && subscriber.up.is_none() && !subscriber.is_client {
+            self.counters.refusals.count(Refusal::Timeout);
+        }
         let ended = Ended {
             name: subscriber.name.clone(),
             account: subscriber.account,

@@ -39,13 +39,14 @@ use ppp::Outbox;
 use crate::access::{Access, Served, SessionChange};
 use crate::config::Config;
 use crate::counters::Counters;
+use crate::end::End;
 use crate::event::{Event, Question};
 use crate::history::History;
 use crate::key::SubscriberKey;
 use crate::outgoing::Outgoing;
 use crate::path::{Change, Path};
 use crate::random::Random;
-use crate::subscriber::Subscriber;
+use crate::subscriber::{Phase, Phases, Subscriber};
 
 pub use account::{Account, Entry};
 pub use dial::Dial;
@@ -71,6 +72,7 @@ pub struct Edge<A: Access = Served> {
     pub(crate) config: Config,
     pub(crate) endpoint: A,
     pub(crate) subscribers: Slab<Subscriber<A>>,
+    pub(crate) phases: Phases,
     /// Subscribers by the index of their session.
     pub(crate) by_session: Vec<u32>,
     /// Admitted subscribers by name.
@@ -119,6 +121,7 @@ impl<A: Access> Edge<A> {
         Self {
             endpoint,
             subscribers: Slab::new(),
+            phases: Phases::default(),
             by_session: Vec::new(),
             by_name: HashTable::new(),
             path: Path::new(&config),
@@ -289,6 +292,24 @@ impl<A: Access> Edge<A> {
             .expect("an index inside the edge names a subscriber")
     }
 
+    /// A subscriber, with the counts that a change of its phase changes.
+    pub(crate) fn at_mut_with_phases(&mut self, index: u32) -> (&mut Subscriber<A>, &mut Phases) {
+        let one = self.subscribers.at_mut(index);
+        let one = one.expect("an index inside the edge names a subscriber");
+        (one, &mut self.phases)
+    }
+
+    pub(crate) fn set_phase(&mut self, index: u32, phase: Phase) {
+        let (subscriber, phases) = self.at_mut_with_phases(index);
+        subscriber.set_phase(phase, phases);
+    }
+
+    /// Starts the end of a subscriber.
+    pub(crate) fn tell_to_go(&mut self, index: u32, reason: End<A::Reason>) {
+        let (subscriber, phases) = self.at_mut_with_phases(index);
+        subscriber.tell_to_go(reason, phases);
+    }
+
     /// Arms a subscriber's one timer for the earliest of its deadlines.
     pub(crate) fn settle_timer(&mut self, index: u32) {
         let Self {
@@ -313,6 +334,7 @@ impl<A: Access> Edge<A> {
 
     pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber<A>> {
         let subscriber = self.subscribers.remove(key)?;
+        subscriber.leave(&mut self.phases);
         if !self.taps.is_empty() {
             self.tap_gone(SubscriberKey(key));
         }

@@ -84,7 +84,7 @@ impl<A: Access> Edge<A> {
         let Some(subscriber) = self.subscribers.at_mut(index) else {
             return;
         };
-        if subscriber.phase != Phase::Up || subscriber.is_client {
+        if subscriber.phase() != Phase::Up || subscriber.is_client {
             return;
         }
         let idle = subscriber.limit(|own| own.idle_timeout, idle);

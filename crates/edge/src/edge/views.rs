@@ -8,6 +8,7 @@ use base::{Duration, Instant};
 use ppp::Link;
 
 use crate::access::{Access, Numbers, Served};
+use crate::counters::{Ends, Refusals};
 use crate::edge::Edge;
 use crate::end::End;
 use crate::history::Ended;
@@ -37,6 +38,10 @@ pub struct Counts {
     pub echo_replies: u64,
     /// ICMP errors sent.
     pub icmp_errors: u64,
+    /// Those that ended, by cause.
+    pub ends: Ends,
+    /// Failed admissions by reason.
+    pub refusals: Refusals,
 }
 
 /// A subscriber as `show` sees it.
@@ -123,7 +128,7 @@ impl<A: Access> Subscriber<A> {
             session: self.session,
             place: self.place,
             name: &self.name,
-            phase: self.phase,
+            phase: self.phase(),
             is_client: self.is_client,
             link: &self.link,
             address: self.held,
@@ -214,6 +219,12 @@ impl<A: Access> Edge<A> {
         self.history.get(n)
     }
 
+    /// How many subscribers are in a phase, in O(1).
+    #[must_use]
+    pub fn subscribers_in(&self, phase: Phase) -> u32 {
+        self.phases.count(phase)
+    }
+
     /// Totals.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -233,6 +244,8 @@ impl<A: Access> Edge<A> {
                 .iter()
                 .map(|counts| counts.errors())
                 .sum(),
+            ends: self.counters.ends,
+            refusals: self.counters.refusals,
         }
     }
 

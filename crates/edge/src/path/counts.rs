@@ -14,6 +14,8 @@ pub(crate) struct Counts {
     discards: [AtomicU64; Discard::COUNT],
     packets_in: AtomicU64,
     packets_out: AtomicU64,
+    octets_in: AtomicU64,
+    octets_out: AtomicU64,
     left: AtomicU64,
     errors: AtomicU64,
     not_logged: AtomicU64,
@@ -25,6 +27,8 @@ impl Default for Counts {
             discards: [const { AtomicU64::new(0) }; Discard::COUNT],
             packets_in: AtomicU64::new(0),
             packets_out: AtomicU64::new(0),
+            octets_in: AtomicU64::new(0),
+            octets_out: AtomicU64::new(0),
             left: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             not_logged: AtomicU64::new(0),
@@ -42,13 +46,15 @@ impl Counts {
     }
 
     #[inline]
-    pub(super) fn pass_in(&self) {
+    pub(super) fn pass_in(&self, octets: usize) {
         add(&self.packets_in, 1);
+        add(&self.octets_in, octets as u64);
     }
 
     #[inline]
-    pub(super) fn pass_out(&self, packets: u64) {
-        add(&self.packets_out, packets);
+    pub(super) fn pass_out(&self, octets: u64) {
+        add(&self.packets_out, 1);
+        add(&self.octets_out, octets);
     }
 
     pub(super) fn leave(&self) {
@@ -67,6 +73,8 @@ impl Counts {
         PathCounts {
             packets_in: self.packets_in.load(Relaxed),
             packets_out: self.packets_out.load(Relaxed),
+            octets_in: self.octets_in.load(Relaxed),
+            octets_out: self.octets_out.load(Relaxed),
             discarded: self.discards.iter().map(|count| count.load(Relaxed)).sum(),
             left: self.left.load(Relaxed),
             errors: self.errors(),
@@ -86,6 +94,10 @@ pub struct PathCounts {
     pub packets_in: u64,
     /// Packets forwarded to subscribers.
     pub packets_out: u64,
+    /// Bytes of the packets from subscribers.
+    pub octets_in: u64,
+    /// Bytes of the packets to subscribers.
+    pub octets_out: u64,
     /// Packets and frames that were discarded.
     pub discarded: u64,
     /// Datagrams and packets left to the edge: control messages, frames of links, packets of numbered sessions.

@@ -137,7 +137,7 @@ impl<E: Encapsulation> Path<E> {
             return Err(Discard::Filtered);
         }
         entry.meter(*number).pass_in(packet.len());
-        counts[*number].pass_in();
+        counts[*number].pass_in(packet.len());
         let packet = if *clamp_mss && mss::is_syn(&header) {
             scratch.clear();
             scratch.extend_from_slice(packet);

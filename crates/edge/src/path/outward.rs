@@ -237,7 +237,7 @@ impl<E: Encapsulation> Path<E> {
         packet(out);
         let octets = (out.len() - start) as u64;
         entry.meter(self.number).pass_out(1, octets);
-        self.counts().pass_out(1);
+        self.counts().pass_out(octets);
         let route = *entry.way.route();
         E::complete(out, begun);
         if self.copies.is_on() {

@@ -89,7 +89,12 @@ impl Authority {
                 let admission = admission(&answer.name);
                 edge.admit(answer.subscriber, admission, b"welcome", now);
             } else {
-                edge.refuse(answer.subscriber, "a wrong secret", b"no", now);
+                edge.refuse(
+                    answer.subscriber,
+                    (edge::Refusal::Rejected, "a wrong secret"),
+                    b"no",
+                    now,
+                );
             }
         }
     }

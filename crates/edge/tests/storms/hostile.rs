@@ -29,7 +29,12 @@ fn admit(table: &mut Table, admission: Admission) -> bool {
 fn refuse(table: &mut Table) -> bool {
     let question = table.questions.remove(0);
     let now = table.now;
-    let done = table.lns.refuse(question.subscriber, "no", b"", now);
+    let done = table.lns.refuse(
+        question.subscriber,
+        (edge::Refusal::Rejected, "no"),
+        b"",
+        now,
+    );
     table.settle();
     done
 }

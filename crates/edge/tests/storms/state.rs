@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use edge::{Edge, Phase, SubscriberView};
+use aaa::accounting::TerminateCause;
+use edge::{Edge, Phase, Refusal, SubscriberView};
 use l2tp::SessionState;
 
 use crate::node::Node;
@@ -35,7 +36,9 @@ pub(crate) fn used(edge: &Edge) -> u32 {
 pub(crate) fn check(node: &Node, is_client_side: bool) {
     let edge = &node.edge;
     let (mut in_pools, mut routes_max, mut held) = (0, 0, HashSet::new());
+    let mut phases = [0; Phase::ALL.len()];
     for one in subscribers(edge) {
+        phases[one.phase as usize] += 1;
         assert_eq!(one.is_client, is_client_side);
         let session = edge.endpoint().session(one.session);
         let session = session.unwrap_or_else(|| panic!("{:?} has no session", one.key));
@@ -69,6 +72,8 @@ pub(crate) fn check(node: &Node, is_client_side: bool) {
         let networks = one.profile.map_or(0, |profile| profile.routes.len());
         routes_max += networks + 1;
     }
+    let counted = Phase::ALL.map(|phase| edge.subscribers_in(phase));
+    assert_eq!(counted, phases, "counts by phase and a walk");
     assert_eq!(used(edge), in_pools, "addresses of pools");
     assert!(edge.counts().routes <= routes_max, "{:?}", edge.counts());
     let up = subscribers(edge).filter(|one| one.up.is_some()).count();
@@ -77,6 +82,16 @@ pub(crate) fn check(node: &Node, is_client_side: bool) {
     let counts = edge.counts();
     let ends = node.books.ends.len() as u64;
     assert_eq!((counts.up, counts.down), (node.books.came_up, ends));
+    for cause in TerminateCause::ALL {
+        let told = node.books.ends.iter();
+        let told = told.filter(|end| end.terminate_cause() == cause).count() as u64;
+        assert_eq!(counts.ends.of(cause), told, "{}", cause.name());
+    }
+    let without_answer = counts.refusals.of(Refusal::Timeout) + counts.too_many;
+    assert_eq!(
+        counts.refusals.total(),
+        counts.refused + counts.without_address + without_answer
+    );
 }
 
 /// Nothing is left but internal state that no view shows.

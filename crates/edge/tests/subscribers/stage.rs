@@ -235,8 +235,12 @@ impl Stage {
                 self.lns
                     .admit(subscriber, self.admission(), b"welcome", self.now)
             } else {
-                self.lns
-                    .refuse(subscriber, "a wrong secret", b"no", self.now)
+                self.lns.refuse(
+                    subscriber,
+                    (edge::Refusal::Rejected, "a wrong secret"),
+                    b"no",
+                    self.now,
+                )
             };
             assert!(known);
             any = true;

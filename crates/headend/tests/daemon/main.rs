@@ -4,6 +4,7 @@ mod control;
 mod faults;
 mod goodbyes;
 mod lifecycle;
+mod now;
 mod pages;
 mod reload;
 mod reload_apart;

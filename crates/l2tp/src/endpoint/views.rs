@@ -165,6 +165,12 @@ impl Endpoint {
         }
     }
 
+    /// Control messages retransmitted in all tunnels, those that are gone included.
+    #[must_use]
+    pub fn retransmissions(&self) -> u64 {
+        self.counters.retransmissions
+    }
+
     /// Every counter with its name.
     pub fn counters(&self) -> impl Iterator<Item = (CounterName, u64)> + '_ {
         self.counters.rows()

@@ -98,6 +98,9 @@ impl Client {
         };
         let (purpose, token) = (request.purpose, request.token);
         let rtt = (request.transmissions == 1).then(|| now - request.sent_at);
+        if let Some(rtt) = rtt {
+            self.totals.round_trips.record(rtt);
+        }
         let service = self.service(purpose, server);
         let was_dead = service.answer(now, rtt);
         let event = match packet.code() {

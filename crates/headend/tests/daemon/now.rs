@@ -1,0 +1,216 @@
+//! Tests the row of the whole daemon against the other rows, which count by walking over what they list.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Daemon, Directory};
+
+const USERS: &str = "\
+[[user]]
+name = \"user1\"
+password = \"sesame\"
+[[user]]
+name = \"user2\"
+password = \"sesame\"
+";
+
+/// An edge with two users, and a concentrator whose sessions are clients `user1`, `user2` and so on.
+fn pair(directory: &Directory) -> (Daemon, Daemon, String) {
+    let users = directory.write("users.toml", USERS);
+    fs::set_permissions(users, fs::Permissions::from_mode(0o600)).unwrap();
+    let (edge, peer) = Daemon::lns(
+        directory,
+        "[ppp]\naddress = \"10.64.255.1\"\n[[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n\
+             [users]\nfile = \"users.toml\"\n",
+    );
+    (edge, client_of(directory), peer)
+}
+
+/// A concentrator whose sessions are clients `user1`, `user2` and so on.
+fn client_of(directory: &Directory) -> Daemon {
+    let lac = directory.write("lac.toml", "");
+    fs::set_permissions(lac, fs::Permissions::from_mode(0o600)).unwrap();
+    Daemon::lac(
+        directory,
+        "[client]\nname = \"user{n}\"\nsecret = \"sesame\"\n",
+    )
+}
+
+fn dial(clients: &Daemon, peer: &str) -> Value {
+    let session = json!({"session": true});
+    clients.client().create(peer, 2, 1, session).remove(0)
+}
+
+fn now(client: &mut Client) -> Value {
+    let mut rows = client.rows("show.now");
+    assert_eq!(rows.len(), 1);
+    rows.remove(0)
+}
+
+/// Asks until the row is as wanted.
+fn await_now(client: &mut Client, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    let started = Instant::now();
+    loop {
+        let row = now(client);
+        if is_so(&row) {
+            return row;
+        }
+        let waits = started.elapsed();
+        assert!(waits < Duration::from_secs(60), "waited for {what}: {row}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn sum(object: &Value) -> u64 {
+    let values = object.as_object().unwrap().values();
+    values.map(|value| value.as_u64().unwrap()).sum()
+}
+
+#[test]
+fn the_row_of_the_daemon_agrees_with_the_rows_of_each_table() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    let mut client = edge.client();
+    let idle = now(&mut client);
+    assert_eq!(sum(&idle["subscribers"]["by_state"]), 0, "{idle}");
+    assert_eq!(
+        (&idle["radius"], &idle["bgp"]),
+        (&Value::Null, &Value::Null)
+    );
+    for _ in 0..2 {
+        assert_eq!(dial(&clients, &peer)["up"], true);
+    }
+    assert_eq!(dial(&clients, &peer)["up"], false, "there is no third user");
+    let row = await_now(&mut client, "two are up", |row| {
+        row["subscribers"]["by_state"]["up"] == 2 && row["tunnels"]["by_state"]["established"] == 2
+    });
+    let subscribers = &row["subscribers"];
+    let listed = client.rows("show.subscribers");
+    assert_eq!(sum(&subscribers["by_state"]), listed.len() as u64);
+    assert_eq!(subscribers["came_up"], 2);
+    assert_eq!(subscribers["refused"]["rejected"], 1);
+    assert_eq!(sum(&subscribers["refused"]), 1, "{row}");
+    assert_eq!(sum(&subscribers["ended"]), 1, "{row}");
+    assert_eq!(subscribers["ended"]["User Error"], 1);
+    let pool = client.rows("show.pools").remove(0);
+    let short = json!({"name": "home", "size": pool["size"], "used": 2});
+    assert_eq!(row["pools"], json!([short]));
+    assert_eq!(row["tunnels"]["sessions"], 2);
+    let traffic = |row: &Value, field: &str| {
+        listed_sum(&client_rows(&edge, "show.subscribers"), field) == row["traffic"][field]
+    };
+    for field in ["packets_in", "octets_in", "packets_out", "octets_out"] {
+        assert!(traffic(&now(&mut client), field), "{field}");
+    }
+    let dropped = client.ask(json!({"do": "session.drop", "who": "user2"}));
+    assert_eq!(dropped[0]["row"]["outcome"], "dropped");
+    let row = await_now(&mut client, "one is left", |row| {
+        sum(&row["subscribers"]["by_state"]) == 1
+    });
+    assert_eq!(row["subscribers"]["ended"]["Admin Reset"], 1);
+    assert_eq!(row["pools"][0]["used"], 1);
+}
+
+fn client_rows(daemon: &Daemon, verb: &str) -> Vec<Value> {
+    daemon.client().rows(verb)
+}
+
+fn listed_sum(rows: &[Value], field: &str) -> u64 {
+    rows.iter().map(|row| row[field].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn two_rows_give_the_rates_of_the_time_between_them() {
+    let directory = Directory::new();
+    let (edge, _clients, _peer) = pair(&directory);
+    let mut client = edge.client();
+    let first = now(&mut client);
+    std::thread::sleep(Duration::from_millis(20));
+    let second = now(&mut client);
+    let grew = |field: &str| {
+        let of = |row: &Value| row["event_loop"][field].as_f64().unwrap();
+        of(&second) - of(&first)
+    };
+    assert!(grew("waited_s") > 0.0 && grew("busy_s") > 0.0, "{second}");
+    let control = |row: &Value| row["event_loop"]["handlers_s"]["control"].as_f64().unwrap();
+    assert!(control(&second) > control(&first));
+    assert!(second["at_s"].as_f64() > first["at_s"].as_f64());
+    let timers = client.rows("show.event.timers").remove(0);
+    assert!(sum(&second["event_loop"]["lateness"]) <= timers["fired"].as_u64().unwrap());
+    let classes = second["event_loop"]["lateness"].as_object().unwrap();
+    let bounds = classes.keys().filter(|key| *key != "inf");
+    assert!(bounds.clone().all(|key| key.parse::<f64>().is_ok()));
+    assert_eq!(bounds.count(), 29, "every bound is there from the start");
+}
+
+/// A router that accepts any peer on this host.
+const ROUTER: &str = "\
+[bgp]
+asn = 65000
+router_id = \"127.0.0.1\"
+listen = [\"127.0.0.1:0\"]
+[[bgp.dynamic]]
+prefix = \"127.0.0.0/8\"
+remote_asn = \"any\"
+hold_time_s = 3
+import = \"accept\"
+export = \"accept\"
+";
+
+#[test]
+fn the_routers_part_counts_updates_and_notes_the_margin_of_hold_timers() {
+    let directory = Directory::new();
+    let router = Daemon::start(&directory, "router", ROUTER);
+    let mut client = router.client();
+    let bgp = now(&mut client)["bgp"].take();
+    let alone = json!({
+        "peers": 0, "established": 0, "prefixes": 0, "updates_in": 0, "updates_out": 0,
+        "hold_margin_s": null
+    });
+    assert_eq!(bgp, alone);
+    let address = client.stats()["bgp"][0].as_str().unwrap().to_owned();
+    let (_, port) = address.rsplit_once(':').unwrap();
+    let customer = format!(
+        "[bgp]\nasn = 65001\nrouter_id = \"127.0.0.2\"\nlisten = []\nnetworks = [\"198.51.100.0/24\"]\n\
+         [[bgp.neighbor]]\naddress = \"127.0.0.1\"\nport = {port}\nlocal_address = \"127.0.0.2\"\n\
+         remote_asn = 65000\nimport = \"accept\"\nexport = \"accept\"\n"
+    );
+    let customer = Daemon::start(&directory, "customer", &customer);
+    let row = await_now(&mut client, "a margin", |row| {
+        row["bgp"]["prefixes"] == 1 && !row["bgp"]["hold_margin_s"].is_null()
+    });
+    let bgp = &row["bgp"];
+    assert_eq!((&bgp["peers"], &bgp["established"]), (&json!(1), &json!(1)));
+    assert!(bgp["updates_in"].as_u64() >= Some(1), "{bgp}");
+    let margin = bgp["hold_margin_s"].as_f64().unwrap();
+    assert!((0.0..=3.0).contains(&margin), "{bgp}");
+    let theirs = await_now(&mut customer.client(), "its updates", |row| {
+        row["bgp"]["updates_out"].as_u64() >= Some(1)
+    });
+    assert_eq!(theirs["bgp"]["established"], 1);
+}
+
+#[test]
+fn requests_to_radius_that_no_server_answers_are_counted() {
+    let directory = Directory::new();
+    let (edge, peer) = Daemon::lns(
+        &directory,
+        "[ppp]\naddress = \"10.64.255.1\"\n[[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n\
+         [radius]\nnas_identifier = \"edge\"\n[[radius.server]]\nname = \"one\"\n\
+         authentication = \"127.0.0.1:9\"\nsecret = \"sesame\"\ntimeout_s = 0.5\ntransmissions = 1\n",
+    );
+    let (clients, mut client) = (client_of(&directory), edge.client());
+    let radius = now(&mut client)["radius"].take();
+    assert_eq!(
+        (&radius["failed"], &radius["outstanding"]),
+        (&json!(0), &json!(0))
+    );
+    assert_eq!(sum(&radius["round_trips"]), 0);
+    assert_eq!(radius["round_trips"].as_object().unwrap().len(), 21);
+    assert_eq!(dial(&clients, &peer)["up"], false);
+    let row = await_now(&mut client, "a failure", |row| row["radius"]["failed"] == 1);
+    assert_eq!(row["subscribers"]["refused"]["no-server"], 1, "{row}");
+}
