@@ -4,6 +4,10 @@
 //! Nothing here reads a clock, opens a descriptor or starts a thread.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod first_free;
 pub mod machine;
 mod nearest;
