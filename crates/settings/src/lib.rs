@@ -36,6 +36,10 @@
 //! This crate knows no key: the crate that reads a kind of file knows its keys. Start reading in `section`.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod fault;
 mod file;
 mod list;
