@@ -30,6 +30,10 @@
 //! The crate opens no file: it returns pictures as text or bytes. Left out: maps, stacked areas, second axes.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod axis;
 mod chart;
 pub mod figure;
