@@ -20,6 +20,10 @@
 //! NetScout, ns); lz4 and the like (named in the error).
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod block;
 mod fault;
 mod format;
