@@ -21,6 +21,10 @@
 //! Start reading at the module of the protocol in question; its head lists the RFCs and what is left out.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod bgp;
 pub mod checksum;
 pub mod ecn;
