@@ -13,6 +13,10 @@
 //! line AVPs (RFC 5515).
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod config;
 mod discard;
 mod emitter;
