@@ -26,6 +26,10 @@
 //! Left out: multilink, compression and encryption (rejected), callback, MS-CHAP.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod auth;
 mod budget;
 mod config;
