@@ -12,6 +12,10 @@
 //! Left out: MS-CHAP, EAP, CoA (RFC 5176, section 2.2), diameter.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod accounting;
 pub mod dynauth;
 pub mod pools;
