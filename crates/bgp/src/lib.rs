@@ -13,6 +13,10 @@
 //! capabilities of RFC 5492.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod config;
 pub mod discard;
 pub mod end;
