@@ -39,6 +39,10 @@
 //! manual defines each statistic.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 extern crate self as trace;
 
