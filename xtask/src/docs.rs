@@ -158,6 +158,10 @@ pub(crate) fn crates_with_examples<'m>(
 
 /// Whether a documentation comment has a block of code that is not marked as something else.
 fn has_example(text: &str) -> bool {
+    // A README whose examples are tested.
+    if text.contains("#[doc = include_str!(\"../README.md\")]") {
+        return true;
+    }
     let mut in_block = false;
     for line in text.lines().map(str::trim_start) {
         let comment = line.strip_prefix("///").or(line.strip_prefix("//!"));
