@@ -25,6 +25,9 @@ pub use monitor::{Monitor, Notice};
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;
 
+/// A next hop of another address family (linux/rtnetlink.h). `libc` has the constant for glibc only.
+const RTA_VIA: u16 = 18;
+
 /// The most changes for one call of [`Netlink::change_local`]: all refusals fit the socket's buffer.
 pub const LOCAL_MAX: usize = 128;
 

@@ -313,7 +313,7 @@ pub(super) fn route(body: &[u8]) -> Option<FoundRoute> {
     let to = attribute(attributes, libc::RTA_DST).and_then(octets_to_address);
     let via = attribute(attributes, libc::RTA_GATEWAY);
     // `struct rtvia`: a family of two octets, then the address.
-    let via = via.or_else(|| attribute(attributes, libc::RTA_VIA)?.get(2..));
+    let via = via.or_else(|| attribute(attributes, super::RTA_VIA)?.get(2..));
     Some(FoundRoute {
         to: (to.unwrap_or(any), head[1]),
         via: via.and_then(octets_to_address),

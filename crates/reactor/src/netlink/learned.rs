@@ -74,7 +74,7 @@ impl LearnedRoute {
                 // `struct rtvia`: an IPv4 network by an IPv6 router (RFC 8950).
                 let mut value = u16::from(family(via)).to_ne_bytes().to_vec();
                 value.extend(octets(via));
-                request.attribute(libc::RTA_VIA, &value);
+                request.attribute(super::RTA_VIA, &value);
             }
         }
         request.number(libc::RTA_PRIORITY, place.metric);

@@ -31,8 +31,8 @@ fn check(result: libc::c_int) -> io::Result<usize> {
 /// A time span in the kernel's format.
 fn timespec(span: base::Duration) -> libc::timespec {
     libc::timespec {
-        tv_sec: libc::time_t::try_from(span.as_nanos() / 1_000_000_000)
-            .unwrap_or(libc::time_t::MAX),
+        // The type differs between C libraries; 64 bits of nanoseconds fit in 35 bits of seconds.
+        tv_sec: (span.as_nanos() / 1_000_000_000) as _,
         tv_nsec: (span.as_nanos() % 1_000_000_000) as libc::c_long,
     }
 }
