@@ -263,6 +263,12 @@ const ALLOWED: &[Row] = &[
         "a command line over the analyser; signals come from the event core",
     ),
     row(
+        "tool-web",
+        &["control", "cli"],
+        &[],
+        "pages and metrics come from the control socket alone; axum and tokio are in no other crate",
+    ),
+    row(
         "headend",
         &[
             "bench",
@@ -276,6 +282,7 @@ const ALLOWED: &[Row] = &[
             "tool-ping",
             "tool-qos",
             "tool-trace",
+            "tool-web",
         ],
         &["base", "capfile", "ping", "reactor", "wire"],
         "the binary is the clap tree: nothing uses it",

@@ -12,7 +12,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use daemon::check;
 use tool_ctl::{bgp, capture, reload, session, show, tunnel};
 use {tool_demo as demo, tool_emulate as emulate, tool_filter as filter, tool_lab as lab};
-use {tool_ping as ping, tool_qos as qos, tool_trace as trace};
+use {tool_ping as ping, tool_qos as qos, tool_trace as trace, tool_web as web};
 
 /// A software broadband edge (L2TP, PPP, RADIUS, BGP), and the lab that measures it.
 #[derive(Debug, Parser)]
@@ -48,6 +48,8 @@ enum Verb {
     Emulate(emulate::EmulateArgs),
     /// Run several ping streams at once; save and compare results
     Ping(ping::Args),
+    /// Serve pages and metrics of a running daemon over HTTP
+    Web(web::WebArgs),
     /// Check a queueing policy, shape traffic with it, show and draw queues
     Qos(qos::QosArgs),
     /// Check a file of filter rules, and find the rule that decides on a packet
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
         Verb::Capture(args) => capture::run(&args),
         Verb::Emulate(args) => emulate::run(&args),
         Verb::Ping(args) => ping::run(&args),
+        Verb::Web(args) => web::run(&args),
         Verb::Qos(args) => qos::run(&args),
         Verb::Filter(args) => filter::run(&args),
         Verb::Trace(args) => trace::run(&args),

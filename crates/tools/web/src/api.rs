@@ -1,0 +1,284 @@
+//! The addresses below `/api/`, and what each answers.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::http::Uri;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Router, http};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::args::WebArgs;
+use crate::assets;
+use crate::fail::Fail;
+use crate::feeds::{Feeds, Kind};
+use crate::link::{Link, Rows};
+use crate::lookups::Lookups;
+
+/// Rows of a lookup, if the client does not say.
+const ROWS: usize = 200;
+/// Rows of a lookup at most.
+const ROWS_MAX: usize = 1000;
+/// Rows of ended sessions that the daemon keeps.
+const ENDED_MAX: usize = 4096;
+
+/// What all handlers share.
+pub(crate) struct App {
+    feeds: Arc<Feeds>,
+    lookups: Lookups,
+    has_qos: bool,
+}
+
+type Shared = State<Arc<App>>;
+type Answer = Result<Response, Fail>;
+
+impl App {
+    pub(crate) fn new(args: &WebArgs) -> Arc<Self> {
+        let link = |path: &Path| Arc::new(Link::new(path));
+        let daemon = link(&args.socket.path);
+        let lookups = Lookups::new(daemon.another());
+        let qos = args.qos_socket.as_deref().map(link);
+        Arc::new(Self {
+            has_qos: qos.is_some(),
+            feeds: Feeds::new(daemon, qos),
+            lookups,
+        })
+    }
+}
+
+/// Every address.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(assets::index))
+        .route("/assets/{name}", get(assets::asset))
+        .route("/api/info", get(info))
+        .route("/api/stream/now", get(stream_now))
+        .route("/api/stream/subscriber", get(stream_subscriber))
+        .route("/api/stream/queues", get(stream_queues))
+        .route("/api/stream/routes", get(stream_routes))
+        .route("/api/history", get(history))
+        .route("/api/subscribers", get(subscribers))
+        .route("/api/worst", get(worst))
+        .route("/api/ended", get(ended))
+        .route("/api/routes", get(routes))
+        .route("/api/radius", get(radius))
+        .route("/api/pools", get(pools))
+        .route("/api/events/bgp", get(bgp_events))
+        .fallback(async || Fail::not_found("there is nothing at this address"))
+        .method_not_allowed_fallback(async || {
+            let status = http::StatusCode::METHOD_NOT_ALLOWED;
+            Fail::new(status, "method", "this address does not take this method")
+        })
+        .with_state(app)
+}
+
+/// The arguments of an address.
+fn arguments<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fail> {
+    let read = Query::<T>::try_from_uri(uri);
+    read.map(|Query(arguments)| arguments)
+        .map_err(|error| Fail::bad(error.body_text()))
+}
+
+fn json_text(text: String) -> Response {
+    let head = [
+        (CONTENT_TYPE, "application/json"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    (head, text).into_response()
+}
+
+fn rows_text(rows: &Rows) -> Response {
+    json_text(format!(
+        "{{\"rows\":{},\"more\":{}}}",
+        rows.array(),
+        rows.more
+    ))
+}
+
+async fn info(State(app): Shared) -> Answer {
+    let now = app.lookups.ask(&json!({"do": "show.now"}), 1).await;
+    let (daemon, has_bgp) = match &now {
+        Ok(rows) => (json!({"daemon": "up", "reason": null}), has_bgp(rows)),
+        Err(fail) => (json!({"daemon": "gone", "reason": fail.message()}), false),
+    };
+    Ok(json_text(
+        json!({
+            "schema": "web.info/1",
+            "version": env!("CARGO_PKG_VERSION"),
+            "allow_changes": false,
+            "csrf": null,
+            "has_qos": app.has_qos,
+            "has_bgp": has_bgp,
+            "state": daemon,
+        })
+        .to_string(),
+    ))
+}
+
+fn has_bgp(rows: &Rows) -> bool {
+    #[derive(Deserialize)]
+    struct Part {
+        bgp: Option<serde::de::IgnoredAny>,
+    }
+    let row = rows.rows.first();
+    row.and_then(|row| serde_json::from_str::<Part>(row).ok())
+        .is_some_and(|part| part.bgp.is_some())
+}
+
+async fn stream_now(State(app): Shared) -> Answer {
+    app.feeds.view(Kind::Now)
+}
+
+async fn stream_queues(State(app): Shared) -> Answer {
+    app.feeds.view(Kind::Queues)
+}
+
+async fn stream_routes(State(app): Shared) -> Answer {
+    app.feeds.view(Kind::Routes)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Who {
+    who: String,
+}
+
+async fn stream_subscriber(State(app): Shared, uri: Uri) -> Answer {
+    let Who { who } = arguments(&uri)?;
+    app.feeds.view(Kind::Subscriber(who))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HistoryArguments {
+    series: Option<String>,
+    step_s: Option<u32>,
+}
+
+async fn history(State(app): Shared, uri: Uri) -> Answer {
+    let HistoryArguments { series, step_s } = arguments(&uri)?;
+    let what = with(
+        json!({"do": "show.history"}),
+        [("series", json!(series)), ("step_s", json!(step_s))],
+    );
+    Ok(rows_text(&*app.lookups.ask(&what, ENDED_MAX).await?))
+}
+
+/// Adds the arguments that are not null.
+fn with<const N: usize>(mut what: Value, arguments: [(&str, Value); N]) -> Value {
+    for (name, value) in arguments {
+        if !value.is_null() {
+            what[name] = value;
+        }
+    }
+    what
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubscriberArguments {
+    name: Option<String>,
+    state: Option<String>,
+    limit: Option<usize>,
+}
+
+async fn subscribers(State(app): Shared, uri: Uri) -> Answer {
+    let SubscriberArguments { name, state, limit } = arguments(&uri)?;
+    let limit = limit.unwrap_or(ROWS);
+    if limit == 0 || limit > ROWS_MAX {
+        return Err(Fail::bad(format!("limit must be 1 to {ROWS_MAX}")));
+    }
+    // One row beyond the limit tells that there are more.
+    let what = with(
+        json!({"do": "show.subscribers", "limit": limit + 1}),
+        [("name", json!(name)), ("state", json!(state))],
+    );
+    Ok(rows_text(&*app.lookups.ask(&what, limit).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorstArguments {
+    by: String,
+}
+
+async fn worst(State(app): Shared, uri: Uri) -> Answer {
+    let WorstArguments { by } = arguments(&uri)?;
+    if !["dropped", "round-trip"].contains(&by.as_str()) {
+        return Err(Fail::bad("by must be dropped or round-trip"));
+    }
+    let what = json!({"do": "show.worst", "by": by, "count": 10});
+    Ok(rows_text(&*app.lookups.ask(&what, ROWS).await?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NameArguments {
+    name: Option<String>,
+}
+
+async fn ended(State(app): Shared, uri: Uri) -> Answer {
+    let NameArguments { name } = arguments(&uri)?;
+    let what = json!({"do": "show.ended.subscribers"});
+    let all = app.lookups.ask(&what, ENDED_MAX).await?;
+    let mut rows: VecDeque<Box<str>> = all
+        .rows
+        .iter()
+        .filter(|row| name.as_deref().is_none_or(|name| has_name(row, name)))
+        .take(ROWS + 1)
+        .cloned()
+        .collect();
+    let more = rows.len() > ROWS;
+    rows.truncate(ROWS);
+    let rows = rows.into();
+    Ok(rows_text(&Rows { rows, more }))
+}
+
+fn has_name(row: &str, name: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        name: std::borrow::Cow<'a, str>,
+    }
+    serde_json::from_str::<Named<'_>>(row).is_ok_and(|row| row.name == name)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RouteArguments {
+    prefix: Option<String>,
+    #[serde(default)]
+    longer: bool,
+}
+
+async fn routes(State(app): Shared, uri: Uri) -> Answer {
+    let RouteArguments { prefix, longer } = arguments(&uri)?;
+    let what = with(
+        json!({"do": "show.bgp.route", "longer": longer}),
+        [("prefix", json!(prefix))],
+    );
+    Ok(rows_text(&*app.lookups.ask(&what, ROWS).await?))
+}
+
+async fn radius(State(app): Shared) -> Answer {
+    plain(&app, "show.radius").await
+}
+
+async fn pools(State(app): Shared) -> Answer {
+    plain(&app, "show.pools").await
+}
+
+async fn bgp_events(State(app): Shared) -> Answer {
+    plain(&app, "show.bgp.events").await
+}
+
+async fn plain(app: &App, verb: &str) -> Answer {
+    let rows = app.lookups.ask(&json!({"do": verb}), ROWS).await?;
+    Ok(rows_text(&rows))
+}

@@ -1,0 +1,254 @@
+//! A connection to a daemon over its control socket: one request at a time; rows stay the text that came.
+//!
+//! The connection opens with the first request and stays open. After the daemon restarted, the next request opens
+//! another.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use control::reply::{Code, Refusal, Reply};
+use control::{VERSION, request};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// The longest line accepted from a daemon.
+const LINE_MAX: usize = 1 << 20;
+/// The most text kept of one reply.
+const REPLY_MAX: usize = 16 << 20;
+/// How long a request may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a request has no reply.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// No daemon answers.
+    Gone(String),
+    /// The daemon is of another version; the message says what differs.
+    Version(String),
+    /// The daemon refused the request.
+    Refused(Refusal),
+}
+
+impl Fault {
+    /// The message for people.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Gone(message) | Self::Version(message) => message,
+            Self::Refused(refusal) => &refusal.message,
+        }
+    }
+
+    /// Whether there is no daemon to speak with.
+    pub(crate) fn is_gone(&self) -> bool {
+        !matches!(self, Self::Refused(_))
+    }
+}
+
+/// The rows of a reply.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    /// Each row as JSON text.
+    pub(crate) rows: Vec<Box<str>>,
+    /// The daemon had more rows than were asked for.
+    pub(crate) more: bool,
+}
+
+impl Rows {
+    /// The rows as a JSON array.
+    pub(crate) fn array(&self) -> String {
+        format!("[{}]", self.rows.join(","))
+    }
+}
+
+/// A daemon's control socket.
+pub(crate) struct Link {
+    path: PathBuf,
+    open: Mutex<Option<Connection>>,
+}
+
+impl Link {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            open: Mutex::new(None),
+        }
+    }
+
+    /// A link of its own to the same daemon.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(&self.path)
+    }
+
+    /// Sends a request and returns at most `most` rows of the reply. A request that only shows may be sent twice: the
+    /// open connection may be of a daemon that has restarted.
+    pub(crate) async fn rows(&self, what: &impl Serialize, most: usize) -> Result<Rows, Fault> {
+        // While the request runs, the connection is not in its place: if the caller stops waiting, the connection closes
+        // and the rest of the reply with it.
+        let mut open = self.open.lock().await;
+        if let Some(mut kept) = open.take() {
+            match limited(kept.rows(what, most)).await {
+                Ok(found) => return Ok(keep(&mut open, kept, found)),
+                Err(fault @ Fault::Refused(_)) => {
+                    *open = Some(kept);
+                    return Err(fault);
+                }
+                Err(_) => {}
+            }
+        }
+        let mut fresh = Connection::open(&self.path).await?;
+        match limited(fresh.rows(what, most)).await {
+            Ok(found) => Ok(keep(&mut open, fresh, found)),
+            Err(fault @ Fault::Refused(_)) => {
+                *open = Some(fresh);
+                Err(fault)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+/// Keeps a connection unless the rest of a reply is still to come on it.
+fn keep(open: &mut Option<Connection>, connection: Connection, found: Rows) -> Rows {
+    if !found.more {
+        *open = Some(connection);
+    }
+    found
+}
+
+async fn limited(request: impl Future<Output = Result<Rows, Fault>>) -> Result<Rows, Fault> {
+    let late = || {
+        let seconds = PATIENCE.as_secs();
+        Fault::Gone(format!("the daemon did not answer within {seconds} s"))
+    };
+    timeout(PATIENCE, request).await.map_err(|_| late())?
+}
+
+struct Connection {
+    stream: BufReader<UnixStream>,
+    next_id: u64,
+    line: Vec<u8>,
+}
+
+impl Connection {
+    async fn open(path: &Path) -> Result<Self, Fault> {
+        let stream = UnixStream::connect(path)
+            .await
+            .map_err(|error| Fault::Gone(explain(path, &error)))?;
+        Ok(Self {
+            stream: BufReader::with_capacity(64 * 1024, stream),
+            next_id: 1,
+            line: Vec::new(),
+        })
+    }
+
+    async fn rows(&mut self, what: &impl Serialize, most: usize) -> Result<Rows, Fault> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let mut out = Vec::new();
+        request::write(&mut out, id, what);
+        self.stream.write_all(&out).await.map_err(closed)?;
+        let mut found = Rows::default();
+        let mut size = 0;
+        loop {
+            self.read_line().await?;
+            let reply = parse(&self.line)?;
+            if let (Some(false), Some(refusal)) = (reply.ok, reply.error) {
+                return Err(refused(refusal));
+            }
+            if reply.id != id {
+                continue;
+            }
+            if let Some(row) = reply.row {
+                size += row.get().len();
+                if found.rows.len() == most || size > REPLY_MAX {
+                    found.more = true;
+                    return Ok(found);
+                }
+                found.rows.push(row.get().into());
+            }
+            if reply.end || reply.ok == Some(true) {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Reads the next line, without its end.
+    async fn read_line(&mut self) -> Result<(), Fault> {
+        self.line.clear();
+        loop {
+            let there = self.stream.fill_buf().await.map_err(closed)?;
+            if there.is_empty() {
+                return Err(closed(io::ErrorKind::UnexpectedEof.into()));
+            }
+            let end = there.iter().position(|&byte| byte == b'\n');
+            let part = end.unwrap_or(there.len());
+            if self.line.len() + part > LINE_MAX {
+                let message = format!("the daemon sent a line of more than {LINE_MAX} bytes");
+                return Err(Fault::Version(message));
+            }
+            self.line.extend_from_slice(&there[..part]);
+            self.stream.consume(part + usize::from(end.is_some()));
+            if end.is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Reply<'_>, Fault> {
+    #[derive(Deserialize)]
+    struct Head {
+        v: u32,
+    }
+    let other = |what: String| {
+        Fault::Version(format!(
+            "{what}; this headend web {} speaks version {VERSION} of the control protocol: use the same version for both",
+            env!("CARGO_PKG_VERSION")
+        ))
+    };
+    let not_ours = |_| other("the daemon sent a line that is not of this protocol".into());
+    let head: Head = serde_json::from_slice(line).map_err(not_ours)?;
+    if head.v != VERSION {
+        return Err(other(format!("the daemon speaks version {}", head.v)));
+    }
+    serde_json::from_slice(line).map_err(not_ours)
+}
+
+/// A refusal, unless it says that the daemon is of another version.
+fn refused(refusal: Refusal) -> Fault {
+    let unknown = refusal.code == Code::BadRequest
+        && (refusal.message.contains("unknown variant")
+            || refusal.message.contains("unknown field"));
+    if refusal.code != Code::Version && !unknown {
+        return Fault::Refused(refusal);
+    }
+    Fault::Version(format!(
+        "the daemon is of another version than this headend web {}: {}",
+        env!("CARGO_PKG_VERSION"),
+        refusal.message
+    ))
+}
+
+fn closed(error: io::Error) -> Fault {
+    Fault::Gone(format!(
+        "the daemon has closed the control connection ({error})"
+    ))
+}
+
+fn explain(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("no daemon at {path}: there is no such socket"),
+        io::ErrorKind::ConnectionRefused => {
+            format!("no daemon at {path}: no process listens there any more")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("{path} may only be used by its owner and group")
+        }
+        _ => format!("cannot connect to {path}: {error}"),
+    }
+}
