@@ -4,7 +4,7 @@ use core::net::IpAddr;
 use std::collections::{HashSet, VecDeque};
 
 use base::{Duration, Instant, Route};
-use edge::{Edge, End, Phase, Question, SubscriberKey, TAPS_MAX, TapId};
+use edge::{Edge, End, Phase, Question, Refusal, SubscriberKey, TAPS_MAX, TapId};
 use filter::Direction;
 use l2tp::{Call, OpenTunnel, SessionKey, TunnelKey};
 use wire::ip::Header;
@@ -241,7 +241,8 @@ impl World {
         if let_in {
             self.lns.admit(key, admission(name), b"hello", self.now);
         } else {
-            self.lns.refuse(key, "a wrong secret", b"no", self.now);
+            self.lns
+                .refuse(key, (Refusal::Rejected, "a wrong secret"), b"no", self.now);
         }
         if self.answered.len() >= ANSWERED_MAX {
             self.answered.pop_front();
@@ -272,7 +273,9 @@ impl World {
         }
         let heeded = match how & 1 {
             0 => self.lns.admit(key, admission(b"user3"), b"", self.now),
-            _ => self.lns.refuse(key, "no", b"", self.now),
+            _ => self
+                .lns
+                .refuse(key, (Refusal::Rejected, "no"), b"", self.now),
         };
         assert!(!heeded, "an answer without a question");
     }
