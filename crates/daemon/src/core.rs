@@ -11,6 +11,7 @@ use reactor::{HandlerId, Reactor};
 use super::authority::Authority;
 use super::dialler::Dialler;
 use super::health::Health;
+use super::history::{self, History};
 use super::inside::Inside;
 use super::notices::Notices;
 use super::routes::BgpService;
@@ -113,6 +114,8 @@ pub(super) struct Core {
     pub(super) timers: base::timer::TimerKind,
     /// The configuration in force.
     pub(super) running: Running,
+    /// What was recorded of the last day.
+    pub(super) history: History,
 }
 
 impl Core {
@@ -122,6 +125,14 @@ impl Core {
             self.notice(&notice);
         }
         Ok(())
+    }
+
+    /// Records the state at the end of the last turn, if a second has ended since.
+    pub(super) fn record(&mut self) {
+        if self.history.is_due(self.now) {
+            let reading = history::read(self, self.history.series().len());
+            self.history.record(&reading, self.now);
+        }
     }
 
     /// Passes a notification to all that compare what they want with what the kernel has.

@@ -36,6 +36,7 @@
 //! | `client` | input and output of one client, both bounded |
 //! | `jobs` | carries out requests in bounded steps |
 //! | `show` | writes the rows of a `show` in bounded steps |
+//! | `history` | the state of each second of ten minutes and each minute of a day |
 //! | `left` | batches that packet threads pass to the first thread |
 //! | `waiting` | clients that wait for a tunnel, a session or a subscriber |
 //! | `log` | where log lines go |
@@ -53,6 +54,7 @@ mod dialler;
 mod events;
 mod hangs;
 mod health;
+mod history;
 mod input;
 mod inside;
 mod jobs;

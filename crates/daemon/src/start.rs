@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use aaa::Pools;
 use anyhow::{Context, Result};
@@ -20,6 +21,7 @@ use super::dialler::Dialler;
 use super::events::Summary;
 use super::hangs::{self, Hangs};
 use super::health::Health;
+use super::history::{self, History};
 use super::input::Input;
 use super::inside::Inside;
 use super::log;
@@ -85,12 +87,14 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         stop_at: None,
         timers: settings.l2tp.timers,
         running,
+        history: History::none(),
     };
     if let Some(file) = &settings.subscribers.filters {
         let set = FilterSet::clone(&file.set);
         core.edge.filters_mut().replace(set);
     }
     core.edge.filters_mut().set_logs(log::logs_packets());
+    core.history = history(&mut core);
     let hangs = hang.map(|limit| Hangs::start(core.reactor.pulse(), limit, hangs::log));
     let hangs = hangs.transpose().context("event.hang_ms")?;
     Ok(Daemon {
@@ -109,6 +113,15 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         failure: None,
         waits_failed: 0,
     })
+}
+
+/// Starts to record. Steps end with whole seconds of the clock on the wall.
+fn history(core: &mut Core) -> History {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = since.map_or(0, |since| u64::from(since.subsec_nanos()));
+    let left = Duration::from_nanos(1_000_000_000 - since);
+    let (series, reading) = history::series(core);
+    History::new(series, &reading, clock::now() + left)
 }
 
 fn new_reactor(event: &Event, hang: Option<Duration>) -> Result<Reactor> {

@@ -82,6 +82,7 @@ impl Daemon {
             self.core.reactor.pause(span);
         }
         self.wait(deadline);
+        self.core.record();
         self.is_behind = false;
         self.input.begin();
         let mut other_work = false;

@@ -151,7 +151,8 @@ row! {
     /// One series of the past. A long series takes several rows.
     #[derive(Clone, Debug, Default, Deserialize, Serialize)]
     History is "history/1" as Own {
-        /// The field of `now/1` that the series was taken from, such as `subscribers.by_state.up`.
+        /// The field of `now/1` that the series was taken from, such as `subscribers.by_state.up`; of an object also the
+        /// sum, such as `traffic.dropped`; of a histogram a quantile in its unit, such as `radius.round_trips.p99`.
         series: String = [id text],
         /// Whether values are increases over a step; if not, they are values at its end.
         is_rate: bool = [text],

@@ -14,7 +14,7 @@ use wire::l2tp::Version;
 use super::capture::Captures;
 use super::client::{self, Steps};
 use super::core::Core;
-use super::show::{Show, What};
+use super::show::{HistoryShow, Show, What};
 use super::source::Source;
 use super::waiting::Waiters;
 use control::reply::{self, Code, Refusal};
@@ -161,7 +161,7 @@ impl Context<'_> {
             }),
             Do::ShowKernel(_) => show(What::Kernel),
             Do::ShowNow(_) => show(What::Now),
-            Do::ShowHistory(_) => Err(Refusal::new(Code::Refused, "not recorded")),
+            Do::ShowHistory(wanted) => show(What::History(HistoryShow::new(wanted)?)),
             Do::ShowPools(_) => show(What::Pools),
             Do::ShowRadius(_) => show(What::Radius),
             Do::ShowFilters(_) => show(What::Filters),

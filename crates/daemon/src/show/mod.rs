@@ -3,8 +3,9 @@
 
 mod accounts;
 mod filters;
+mod history;
 mod kernel;
-mod now;
+pub(super) mod now;
 mod pools;
 mod radius;
 mod shards;
@@ -19,6 +20,7 @@ use super::client::{Client, Steps};
 use super::core::Core;
 use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
+pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
 
 /// A `show` command in progress, with its position.
@@ -51,6 +53,8 @@ pub(super) enum What {
     Kernel,
     /// The state of the whole daemon.
     Now,
+    /// What was recorded of the last day.
+    History(HistoryShow),
     Pools,
     Radius,
     Filters,
@@ -163,6 +167,7 @@ impl What {
             What::Radius => radius::next(core, cursor, out),
             What::Filters => filters::next(core, cursor, out),
             What::FilterLines(name) => filters::lines(core, name, cursor, out),
+            What::History(show) => show.step(core, out),
             What::Pools => pools::next(core, cursor, out),
             What::Counters => {
                 tables::counters(core, out);

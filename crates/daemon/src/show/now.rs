@@ -18,16 +18,20 @@ use crate::core::Core;
 use control::rows;
 
 /// The least upper bound of a class of lateness that is shown apart: smaller ones say nothing about a loop.
-const LATENESS_MIN: Duration = Duration::from_nanos(1_024);
+pub(crate) const LATENESS_MIN: Duration = Duration::from_nanos(1_024);
+
+/// The time of day, in seconds since 1970.
+pub(super) fn wall_s() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
+}
 
 pub(super) fn row(core: &mut Core) -> rows::Now {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let since = since.map_or(0.0, |since| since.as_secs_f64());
     let bgp = bgp(core);
     let core = &*core;
     rows::Now {
         schema: rows::Now::SCHEMA.into(),
-        at_s: rounded(since),
+        at_s: rounded(wall_s()),
         uptime_s: seconds(core.now.since(core.started)),
         subscribers: subscribers(core),
         tunnels: tunnels(core),
@@ -91,7 +95,7 @@ fn pools(core: &Core) -> Vec<rows::NowPool> {
 }
 
 /// The packets of all paths.
-pub(super) fn packets(core: &Core) -> PathCounts {
+pub(crate) fn packets(core: &Core) -> PathCounts {
     core.edge
         .path_counts()
         .fold(PathCounts::default(), |mut sum, path| {
@@ -117,7 +121,7 @@ fn traffic(core: &Core) -> rows::NowTraffic {
 }
 
 /// Dropped packets and ignored frames, by reason.
-pub(super) fn dropped(core: &Core) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+pub(crate) fn dropped(core: &Core) -> impl Iterator<Item = (&'static str, u64)> + '_ {
     let others = core.shards.sum();
     let written = core.inside.written().with(others.written);
     let around = [

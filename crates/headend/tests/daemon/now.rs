@@ -214,3 +214,85 @@ fn requests_to_radius_that_no_server_answers_are_counted() {
     let row = await_now(&mut client, "a failure", |row| row["radius"]["failed"] == 1);
     assert_eq!(row["subscribers"]["refused"]["no-server"], 1, "{row}");
 }
+
+#[test]
+fn the_last_seconds_are_recorded_though_the_daemon_slept_through_them() {
+    let directory = Directory::new();
+    let (edge, clients, peer) = pair(&directory);
+    let mut client = edge.client();
+    assert_eq!(dial(&clients, &peer)["up"], true);
+    let came_up = json!({"do": "show.history", "series": "subscribers.came_up", "step_s": 1});
+    let started = Instant::now();
+    let row = loop {
+        let mut lines = client.ask(came_up.clone());
+        let row = lines.remove(0)["row"].take();
+        let values = row["values"].as_array().map_or(0, Vec::len);
+        if values >= 3 {
+            break row;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{row}");
+        std::thread::sleep(Duration::from_millis(1_500));
+    };
+    assert_eq!((&row["step_s"], &row["is_rate"]), (&json!(1), &json!(true)));
+    let values = row["values"].as_array().unwrap();
+    let all: f64 = values.iter().map(|value| value.as_f64().unwrap()).sum();
+    assert_eq!(all, 1.0, "{row}");
+    let present = now(&mut client);
+    let last = row["first_s"].as_f64().unwrap() + values.len() as f64 - 1.0;
+    let at = present["at_s"].as_f64().unwrap();
+    assert!(last <= at, "{last} {at}");
+    let up = client.ask(json!({"do": "show.history", "series": "subscribers.by_state.up"}));
+    assert_eq!(up.len(), 2, "one row and the end: no minute has passed");
+    let last = up[0]["row"]["values"].as_array().unwrap().last();
+    assert_eq!(
+        last,
+        Some(&present["subscribers"]["by_state"]["up"].as_f64().into())
+    );
+}
+
+#[test]
+fn the_past_has_the_fields_of_the_row_and_refuses_what_is_no_field() {
+    let directory = Directory::new();
+    let (edge, _clients, _peer) = pair(&directory);
+    let mut client = edge.client();
+    let present = now(&mut client);
+    let started = Instant::now();
+    let names = loop {
+        let rows = client.rows("show.history");
+        if !rows.is_empty() {
+            break rows;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let names: Vec<_> = names
+        .iter()
+        .map(|row| row["series"].as_str().unwrap())
+        .collect();
+    assert!(names.len() > 30, "{names:?}");
+    for name in &names {
+        let name = name.trim_end_matches(".p99");
+        if name.starts_with("pools.") {
+            continue;
+        }
+        let path: Vec<&str> = name.splitn(3, '.').collect();
+        let found = path.iter().fold(&present, |at, key| &at[*key]);
+        assert!(!found.is_null(), "{name} is no field of {present}");
+    }
+    assert!(!names.iter().any(|name| name.starts_with("bgp.")), "no BGP");
+    for (bad, why) in [
+        (json!({"series": "colour"}), "now/1 has no field \"colour\""),
+        (
+            json!({"step_s": 5}),
+            "must be 1 (ten minutes) or 60 (a day)",
+        ),
+    ] {
+        let mut request = json!({"do": "show.history"});
+        for (key, value) in bad.as_object().unwrap() {
+            request[key] = value.clone();
+        }
+        let answer = client.ask(request).remove(0);
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(why), "{message}");
+    }
+}
