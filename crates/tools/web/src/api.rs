@@ -1,28 +1,31 @@
-//! The addresses below `/api/`, and what each answers.
+//! Every address, and what those below `/api/` answer.
 
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Result;
 use axum::extract::{Query, State};
 use axum::http::Uri;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Router, http};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::args::WebArgs;
-use crate::assets;
 use crate::fail::Fail;
 use crate::feeds::{Feeds, Kind};
+use crate::guard::Guard;
 use crate::link::{Link, Rows};
 use crate::lookups::Lookups;
+use crate::{assets, changes, login};
 
 /// Rows of a lookup, if the client does not say.
-const ROWS: usize = 200;
+pub(crate) const ROWS: usize = 200;
 /// Rows of a lookup at most.
 const ROWS_MAX: usize = 1000;
 /// Rows of ended sessions that the daemon keeps.
@@ -30,25 +33,38 @@ const ENDED_MAX: usize = 4096;
 
 /// What all handlers share.
 pub(crate) struct App {
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) daemon: Arc<Link>,
+    pub(crate) captures: Arc<Semaphore>,
     feeds: Arc<Feeds>,
     lookups: Lookups,
     has_qos: bool,
 }
 
 type Shared = State<Arc<App>>;
-type Answer = Result<Response, Fail>;
+type Answer = std::result::Result<Response, Fail>;
 
 impl App {
-    pub(crate) fn new(args: &WebArgs) -> Arc<Self> {
+    /// # Errors
+    /// A fault of the token's file.
+    pub(crate) fn new(args: &WebArgs) -> Result<Arc<Self>> {
         let link = |path: &Path| Arc::new(Link::new(path));
         let daemon = link(&args.socket.path);
         let lookups = Lookups::new(daemon.another());
         let qos = args.qos_socket.as_deref().map(link);
-        Arc::new(Self {
+        Ok(Arc::new(Self {
+            guard: Arc::new(Guard::new(args)?),
+            daemon: Arc::clone(&daemon),
+            captures: Arc::new(Semaphore::new(changes::CAPTURES_MAX)),
             has_qos: qos.is_some(),
             feeds: Feeds::new(daemon, qos),
             lookups,
-        })
+        }))
+    }
+
+    /// Asks the daemon for its state, so that a wrong one is named at once.
+    pub(crate) async fn look(&self) -> Result<Arc<Rows>, Fail> {
+        self.lookups.ask(&json!({"do": "show.now"}), 1).await
     }
 }
 
@@ -57,6 +73,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(assets::index))
         .route("/assets/{name}", get(assets::asset))
+        .route("/login", get(login::form).post(login::log_in))
         .route("/api/info", get(info))
         .route("/api/stream/now", get(stream_now))
         .route("/api/stream/subscriber", get(stream_subscriber))
@@ -70,6 +87,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/radius", get(radius))
         .route("/api/pools", get(pools))
         .route("/api/events/bgp", get(bgp_events))
+        .route("/api/subscriber/drop", post(changes::drop_subscriber))
+        .route("/api/subscriber/capture", get(changes::capture))
         .fallback(async || Fail::not_found("there is nothing at this address"))
         .method_not_allowed_fallback(async || {
             let status = http::StatusCode::METHOD_NOT_ALLOWED;
@@ -79,7 +98,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 }
 
 /// The arguments of an address.
-fn arguments<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fail> {
+pub(crate) fn arguments<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fail> {
     let read = Query::<T>::try_from_uri(uri);
     read.map(|Query(arguments)| arguments)
         .map_err(|error| Fail::bad(error.body_text()))
@@ -93,7 +112,7 @@ fn json_text(text: String) -> Response {
     (head, text).into_response()
 }
 
-fn rows_text(rows: &Rows) -> Response {
+pub(crate) fn rows_text(rows: &Rows) -> Response {
     json_text(format!(
         "{{\"rows\":{},\"more\":{}}}",
         rows.array(),
@@ -102,7 +121,7 @@ fn rows_text(rows: &Rows) -> Response {
 }
 
 async fn info(State(app): Shared) -> Answer {
-    let now = app.lookups.ask(&json!({"do": "show.now"}), 1).await;
+    let now = app.look().await;
     let (daemon, has_bgp) = match &now {
         Ok(rows) => (json!({"daemon": "up", "reason": null}), has_bgp(rows)),
         Err(fail) => (json!({"daemon": "gone", "reason": fail.message()}), false),
@@ -111,8 +130,8 @@ async fn info(State(app): Shared) -> Answer {
         json!({
             "schema": "web.info/1",
             "version": env!("CARGO_PKG_VERSION"),
-            "allow_changes": false,
-            "csrf": null,
+            "allow_changes": app.guard.allow_changes(),
+            "csrf": app.guard.csrf(),
             "has_qos": app.has_qos,
             "has_bgp": has_bgp,
             "state": daemon,

@@ -5,13 +5,17 @@
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `args` | the command line |
+//! | `args` | the command line, and which of it may listen where |
 //! | `serve` | listening, connections, their limits |
+//! | `service` | the socket and the notification of a service manager |
+//! | `tls` | certificates |
+//! | `guard`, `token`, `login` | who may ask: host names, the token, forged requests |
 //! | `paced` | a connection that ends when its peer stops reading |
 //! | `link` | a connection to a daemon: one request at a time, rows as they came |
 //! | `feeds` | one poll per second and kind, shared by all viewers |
 //! | `lookups` | answers that many ask for at once, kept for a second |
-//! | `api` | the addresses below `/api/` |
+//! | `api` | every address |
+//! | `changes` | disconnecting and capturing a subscriber |
 //! | `fail` | errors as JSON |
 //! | `assets` | the page |
 #![forbid(unsafe_code)]
@@ -19,14 +23,20 @@
 mod api;
 mod args;
 mod assets;
+mod changes;
 mod fail;
 mod feeds;
+mod guard;
 mod link;
+mod login;
 mod lookups;
 mod paced;
 mod serve;
+mod service;
 #[cfg(test)]
 mod tests;
+mod tls;
+mod token;
 
 use std::process::ExitCode;
 
@@ -37,7 +47,7 @@ pub use args::WebArgs;
 /// Runs `headend web` until a signal ends it.
 ///
 /// # Errors
-/// The address cannot be used.
+/// The address cannot be used or may not be open, or a file has a fault.
 pub fn run(args: &WebArgs) -> Result<ExitCode> {
     serve::run(args)
 }

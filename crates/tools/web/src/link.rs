@@ -5,20 +5,27 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
+use axum::body::Bytes;
+
 use control::reply::{Code, Refusal, Reply};
-use control::{VERSION, request};
+use control::request::{CaptureStop, Do};
+use control::{VERSION, request, rows};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::{sleep, timeout};
 
 /// The longest line accepted from a daemon.
 const LINE_MAX: usize = 1 << 20;
 /// The most text kept of one reply.
 const REPLY_MAX: usize = 16 << 20;
+/// The most bytes of a capture that are passed on.
+const CAPTURE_MAX: usize = 256 << 20;
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -68,6 +75,8 @@ impl Rows {
 pub(crate) struct Link {
     path: PathBuf,
     open: Mutex<Option<Connection>>,
+    /// Why there is no daemon, as last said on standard error.
+    said: Arc<Lock<Option<String>>>,
 }
 
 impl Link {
@@ -75,17 +84,28 @@ impl Link {
         Self {
             path: path.to_owned(),
             open: Mutex::new(None),
+            said: Arc::default(),
         }
     }
 
     /// A link of its own to the same daemon.
     pub(crate) fn another(&self) -> Self {
-        Self::new(&self.path)
+        Self {
+            path: self.path.clone(),
+            open: Mutex::new(None),
+            said: Arc::clone(&self.said),
+        }
     }
 
     /// Sends a request and returns at most `most` rows of the reply. A request that only shows may be sent twice: the
     /// open connection may be of a daemon that has restarted.
     pub(crate) async fn rows(&self, what: &impl Serialize, most: usize) -> Result<Rows, Fault> {
+        let found = self.ask(what, most).await;
+        self.say(&found);
+        found
+    }
+
+    async fn ask(&self, what: &impl Serialize, most: usize) -> Result<Rows, Fault> {
         // While the request runs, the connection is not in its place: if the caller stops waiting, the connection closes
         // and the rest of the reply with it.
         let mut open = self.open.lock().await;
@@ -109,6 +129,121 @@ impl Link {
             Err(fault) => Err(fault),
         }
     }
+
+    /// Sends a request that changes something: once, on a fresh connection.
+    pub(crate) async fn change(&self, what: &impl Serialize, most: usize) -> Result<Rows, Fault> {
+        let mut fresh = Connection::open(&self.path).await?;
+        limited(fresh.rows(what, most)).await
+    }
+
+    /// Starts a capture, on a connection of its own.
+    pub(crate) async fn capture(&self, what: &Do) -> Result<Capture, Fault> {
+        let mut connection = Connection::open(&self.path).await?;
+        let id = connection.send(what).await?;
+        // The first line is a row, or a refusal.
+        limited(async {
+            connection.read_line().await?;
+            let reply = parse(&connection.line)?;
+            match reply.error {
+                Some(refusal) => Err(refused(refusal)),
+                None => Ok(Rows::default()),
+            }
+        })
+        .await?;
+        Ok(Capture { connection, id })
+    }
+
+    /// Says on standard error when the daemon has gone, is of another version, or is back.
+    fn say(&self, found: &Result<Rows, Fault>) {
+        let why = match found {
+            Err(fault) if fault.is_gone() => Some(fault.message()),
+            _ => None,
+        };
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.as_deref() == why {
+            return;
+        }
+        match why {
+            Some(why) => eprintln!("headend web: {why}"),
+            None => eprintln!("headend web: the daemon at {} answers", self.path.display()),
+        }
+        *said = why.map(ToOwned::to_owned);
+    }
+}
+
+/// A running capture.
+pub(crate) struct Capture {
+    connection: Connection,
+    id: u64,
+}
+
+impl Capture {
+    /// Passes the parts of the file to `parts`, and stops the capture after `span`. It ends too when nobody takes the
+    /// parts any more: closing the connection ends the capture.
+    pub(crate) async fn run(self, span: Duration, parts: mpsc::Sender<io::Result<Bytes>>) {
+        let Connection {
+            input,
+            mut output,
+            line,
+            next_id,
+        } = self.connection;
+        let capture = self.id;
+        let stop = tokio::spawn(async move {
+            sleep(span).await;
+            let mut out = Vec::new();
+            request::write(&mut out, next_id, &Do::CaptureStop(CaptureStop { capture }));
+            // If the daemon has gone, the other direction ends too.
+            let _ = output.write_all(&out).await;
+            output
+        });
+        let mut reader = Parts { input, line };
+        let copied = timeout(span + PATIENCE, reader.copy(capture, &parts)).await;
+        stop.abort();
+        if let Ok(Err(fault)) = copied {
+            let error = io::Error::other(fault.message());
+            // A viewer that has left does not need it.
+            let _ = parts.send(Err(error)).await;
+        }
+    }
+}
+
+/// The receiving side of a capture.
+struct Parts {
+    input: BufReader<OwnedReadHalf>,
+    line: Vec<u8>,
+}
+
+impl Parts {
+    /// Copies until the end of the file, or until nobody takes it.
+    async fn copy(
+        &mut self,
+        capture: u64,
+        parts: &mpsc::Sender<io::Result<Bytes>>,
+    ) -> Result<(), Fault> {
+        let mut left = CAPTURE_MAX;
+        loop {
+            read_line(&mut self.input, &mut self.line).await?;
+            let reply = parse(&self.line)?;
+            if reply.id == capture && (reply.end || reply.ok.is_some()) {
+                return Ok(());
+            }
+            let mut octets = reply.octets.unwrap_or(0);
+            while octets > 0 {
+                let there = self.input.fill_buf().await.map_err(closed)?;
+                let part = Bytes::copy_from_slice(&there[..there.len().min(octets)]);
+                let length = part.len();
+                self.input.consume(length);
+                if length == 0 {
+                    return Err(closed(io::ErrorKind::UnexpectedEof.into()));
+                }
+                left = left.saturating_sub(length);
+                if left == 0 || parts.send(Ok(part)).await.is_err() {
+                    return Ok(());
+                }
+                octets -= length;
+            }
+        }
+    }
 }
 
 /// Keeps a connection unless the rest of a reply is still to come on it.
@@ -128,7 +263,8 @@ async fn limited(request: impl Future<Output = Result<Rows, Fault>>) -> Result<R
 }
 
 struct Connection {
-    stream: BufReader<UnixStream>,
+    input: BufReader<OwnedReadHalf>,
+    output: OwnedWriteHalf,
     next_id: u64,
     line: Vec<u8>,
 }
@@ -138,19 +274,27 @@ impl Connection {
         let stream = UnixStream::connect(path)
             .await
             .map_err(|error| Fault::Gone(explain(path, &error)))?;
+        let (input, output) = stream.into_split();
         Ok(Self {
-            stream: BufReader::with_capacity(64 * 1024, stream),
+            input: BufReader::with_capacity(64 * 1024, input),
+            output,
             next_id: 1,
             line: Vec::new(),
         })
     }
 
-    async fn rows(&mut self, what: &impl Serialize, most: usize) -> Result<Rows, Fault> {
+    /// Sends a request, and returns its id.
+    async fn send(&mut self, what: &impl Serialize) -> Result<u64, Fault> {
         let id = self.next_id;
         self.next_id += 1;
         let mut out = Vec::new();
         request::write(&mut out, id, what);
-        self.stream.write_all(&out).await.map_err(closed)?;
+        self.output.write_all(&out).await.map_err(closed)?;
+        Ok(id)
+    }
+
+    async fn rows(&mut self, what: &impl Serialize, most: usize) -> Result<Rows, Fault> {
+        let id = self.send(what).await?;
         let mut found = Rows::default();
         let mut size = 0;
         loop {
@@ -163,6 +307,9 @@ impl Connection {
                 continue;
             }
             if let Some(row) = reply.row {
+                if found.rows.is_empty() {
+                    check_schema(row.get())?;
+                }
                 size += row.get().len();
                 if found.rows.len() == most || size > REPLY_MAX {
                     found.more = true;
@@ -176,26 +323,46 @@ impl Connection {
         }
     }
 
-    /// Reads the next line, without its end.
     async fn read_line(&mut self) -> Result<(), Fault> {
-        self.line.clear();
-        loop {
-            let there = self.stream.fill_buf().await.map_err(closed)?;
-            if there.is_empty() {
-                return Err(closed(io::ErrorKind::UnexpectedEof.into()));
-            }
-            let end = there.iter().position(|&byte| byte == b'\n');
-            let part = end.unwrap_or(there.len());
-            if self.line.len() + part > LINE_MAX {
-                let message = format!("the daemon sent a line of more than {LINE_MAX} bytes");
-                return Err(Fault::Version(message));
-            }
-            self.line.extend_from_slice(&there[..part]);
-            self.stream.consume(part + usize::from(end.is_some()));
-            if end.is_some() {
-                return Ok(());
-            }
+        read_line(&mut self.input, &mut self.line).await
+    }
+}
+
+/// Reads the next line, without its end.
+async fn read_line(input: &mut BufReader<OwnedReadHalf>, line: &mut Vec<u8>) -> Result<(), Fault> {
+    line.clear();
+    loop {
+        let there = input.fill_buf().await.map_err(closed)?;
+        if there.is_empty() {
+            return Err(closed(io::ErrorKind::UnexpectedEof.into()));
         }
+        let end = there.iter().position(|&byte| byte == b'\n');
+        let part = end.unwrap_or(there.len());
+        if line.len() + part > LINE_MAX {
+            let message = format!("the daemon sent a line of more than {LINE_MAX} bytes");
+            return Err(Fault::Version(message));
+        }
+        line.extend_from_slice(&there[..part]);
+        input.consume(part + usize::from(end.is_some()));
+        if end.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+/// Refuses rows of a schema that only another version has.
+fn check_schema(row: &str) -> Result<(), Fault> {
+    #[derive(Deserialize)]
+    struct Head<'a> {
+        schema: Option<&'a str>,
+    }
+    let schema = serde_json::from_str::<Head<'_>>(row).ok();
+    match schema.and_then(|head| head.schema) {
+        Some(schema) if rows::row_type(schema).is_none() => Err(Fault::Version(format!(
+            "the daemon is of another version than this headend web {}, which has no rows of {schema}",
+            env!("CARGO_PKG_VERSION")
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Listening, connections and their limits.
 
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener as StdListener};
+use std::net::TcpListener as StdListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,23 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_LENGTH;
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use crate::api::{self, App};
 use crate::args::WebArgs;
 use crate::fail::Fail;
+use crate::guard::{self, Guard};
 use crate::paced::Paced;
+use crate::{service, tls};
 
 /// Connections at a time.
 const CONNECTIONS_MAX: usize = 512;
@@ -45,39 +49,52 @@ const SHORTAGE: Duration = Duration::from_millis(100);
 /// Serves until a signal ends the process.
 ///
 /// # Errors
-/// The address cannot be used.
+/// The address cannot be used or may not be open, or a file has a fault.
 pub(crate) fn run(args: &WebArgs) -> Result<ExitCode> {
-    let listener = StdListener::bind(args.listen).with_context(|| {
-        let address = args.listen;
-        format!("cannot listen on {address}; name another address with --listen ADDR:PORT")
-    })?;
+    let listener = match service::inherited()? {
+        Some(listener) => listener,
+        None => {
+            // Before the port is open even for a moment.
+            args.check_open(args.listen)?;
+            StdListener::bind(args.listen).with_context(|| {
+                let address = args.listen;
+                format!("cannot listen on {address}; name another address with --listen ADDR:PORT")
+            })?
+        }
+    };
+    let address = listener.local_addr()?;
+    let open = args.check_open(address)?;
     listener.set_nonblocking(true)?;
-    say_open(listener.local_addr()?)?;
+    let (app, acceptor) = (App::new(args)?, tls::acceptor(args)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start")?;
-    let app = App::new(args);
-    runtime.block_on(serve(listener, app))
-}
-
-/// Says where the page is. The line is for people and for scripts that chose port 0.
-fn say_open(address: SocketAddr) -> Result<()> {
+    // The first line is for people, and for scripts that chose port 0.
     let mut out = std::io::stdout();
-    writeln!(out, "headend web: http://{address}/")?;
-    Ok(out.flush()?)
+    writeln!(out, "headend web: {}://{address}/", args.scheme())?;
+    out.flush()?;
+    eprintln!("headend web: {open}");
+    service::ready()?;
+    runtime.block_on(serve(listener, app, acceptor))
 }
 
 /// Serves `app` until the process ends.
-pub(crate) async fn serve(listener: StdListener, app: Arc<App>) -> Result<ExitCode> {
-    let router = guarded(api::router(app));
+pub(crate) async fn serve(
+    listener: StdListener,
+    app: Arc<App>,
+    acceptor: Option<TlsAcceptor>,
+) -> Result<ExitCode> {
+    let router = guarded(api::router(Arc::clone(&app)), Arc::clone(&app.guard));
+    // Its outcome is on standard error.
+    tokio::spawn(async move { app.look().await.is_ok() });
     let listener = TcpListener::from_std(listener)?;
     let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         match listener.accept().await {
             Ok((stream, _)) => match Arc::clone(&free).try_acquire_owned() {
                 Ok(permit) => {
-                    tokio::spawn(attend(stream, router.clone(), permit));
+                    tokio::spawn(attend(stream, router.clone(), acceptor.clone(), permit));
                 }
                 Err(_) => turn_away(&stream),
             },
@@ -94,10 +111,25 @@ fn turn_away(stream: &TcpStream) {
     let _ = stream.try_write(answer.as_bytes());
 }
 
-async fn attend(stream: TcpStream, router: Router, _permit: OwnedSemaphorePermit) {
+async fn attend(
+    stream: TcpStream,
+    router: Router,
+    acceptor: Option<TlsAcceptor>,
+    _permit: OwnedSemaphorePermit,
+) {
     // Without these a vanished viewer is noticed later, and nothing else changes.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, VANISHED_MS);
+    let Some(acceptor) = acceptor else {
+        return speak(stream, router).await;
+    };
+    // A handshake that fails or takes too long is its peer's affair.
+    if let Ok(Ok(stream)) = timeout(HEAD_TIME, acceptor.accept(stream)).await {
+        speak(stream, router).await;
+    }
+}
+
+async fn speak<S: AsyncRead + AsyncWrite + Unpin>(stream: S, router: Router) {
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
@@ -112,11 +144,12 @@ async fn attend(stream: TcpStream, router: Router, _permit: OwnedSemaphorePermit
     drop(served);
 }
 
-/// The limits of every address.
-fn guarded(router: Router) -> Router {
+/// The limits and the guard of every address.
+fn guarded(router: Router, guard: Arc<Guard>) -> Router {
     router
         .layer(DefaultBodyLimit::max(BODY_MAX))
         .layer(from_fn(limited))
+        .layer(from_fn_with_state(guard, guard::guard))
 }
 
 async fn limited(request: Request, next: Next) -> Response {

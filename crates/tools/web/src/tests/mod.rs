@@ -3,6 +3,7 @@
 mod client;
 mod fake;
 mod limits;
+mod security;
 mod streams;
 
 use std::net::{SocketAddr, TcpListener};
@@ -13,18 +14,19 @@ use clap::{Args, Command, FromArgMatches};
 use crate::WebArgs;
 use crate::api::App;
 use crate::serve::serve;
+use crate::tls;
 
 /// A directory of a test, removed at its end.
-struct Directory(PathBuf);
+pub(crate) struct Directory(pub(crate) PathBuf);
 
 impl Directory {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("headend-web-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.0.join("control")
     }
 }
@@ -37,7 +39,7 @@ impl Drop for Directory {
 }
 
 /// The flags of a command line.
-fn flags(flags: &[&str]) -> WebArgs {
+pub(crate) fn flags(flags: &[&str]) -> WebArgs {
     let command = WebArgs::augment_args(Command::new("web"));
     let matches = command.try_get_matches_from(std::iter::once("web").chain(flags.iter().copied()));
     WebArgs::from_arg_matches(&matches.unwrap()).unwrap()
@@ -56,7 +58,12 @@ fn start(socket: &Path, more: &[&str]) -> SocketAddr {
             .enable_all()
             .build()
             .unwrap();
-        runtime.block_on(serve(listener, App::new(&args))).unwrap();
+        let served = serve(
+            listener,
+            App::new(&args).unwrap(),
+            tls::acceptor(&args).unwrap(),
+        );
+        runtime.block_on(served).unwrap();
     });
     address
 }
