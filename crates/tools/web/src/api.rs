@@ -22,7 +22,7 @@ use crate::feeds::{Feeds, Kind};
 use crate::guard::Guard;
 use crate::link::{Link, Rows};
 use crate::lookups::Lookups;
-use crate::{assets, changes, login};
+use crate::{assets, changes, login, metrics};
 
 /// Rows of a lookup, if the client does not say.
 pub(crate) const ROWS: usize = 200;
@@ -36,9 +36,10 @@ pub(crate) struct App {
     pub(crate) guard: Arc<Guard>,
     pub(crate) daemon: Arc<Link>,
     pub(crate) captures: Arc<Semaphore>,
+    pub(crate) lookups: Lookups,
+    /// Questions to a shaper, if there is one.
+    pub(crate) shaper: Option<Lookups>,
     feeds: Arc<Feeds>,
-    lookups: Lookups,
-    has_qos: bool,
 }
 
 type Shared = State<Arc<App>>;
@@ -56,7 +57,7 @@ impl App {
             guard: Arc::new(Guard::new(args)?),
             daemon: Arc::clone(&daemon),
             captures: Arc::new(Semaphore::new(changes::CAPTURES_MAX)),
-            has_qos: qos.is_some(),
+            shaper: qos.as_ref().map(|qos| Lookups::new(qos.another())),
             feeds: Feeds::new(daemon, qos),
             lookups,
         }))
@@ -73,6 +74,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(assets::index))
         .route("/assets/{name}", get(assets::asset))
+        .route("/metrics", get(metrics::metrics))
+        .route("/metrics/subscriber", get(metrics::subscriber))
         .route("/login", get(login::form).post(login::log_in))
         .route("/api/info", get(info))
         .route("/api/stream/now", get(stream_now))
@@ -132,7 +135,7 @@ async fn info(State(app): Shared) -> Answer {
             "version": env!("CARGO_PKG_VERSION"),
             "allow_changes": app.guard.allow_changes(),
             "csrf": app.guard.csrf(),
-            "has_qos": app.has_qos,
+            "has_qos": app.shaper.is_some(),
             "has_bgp": has_bgp,
             "state": daemon,
         })

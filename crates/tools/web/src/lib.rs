@@ -16,6 +16,7 @@
 //! | `lookups` | answers that many ask for at once, kept for a second |
 //! | `api` | every address |
 //! | `changes` | disconnecting and capturing a subscriber |
+//! | `metrics` | `/metrics`, from the rows' declarations |
 //! | `fail` | errors as JSON |
 //! | `assets` | the page |
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ mod guard;
 mod link;
 mod login;
 mod lookups;
+mod metrics;
 mod paced;
 mod serve;
 mod service;

@@ -100,10 +100,7 @@ fn every_answer_tells_the_browser_its_limits() {
 #[test]
 fn a_token_opens_and_nothing_else_does() {
     let directory = Directory::new("bearer");
-    let server = start(
-        &directory.socket(),
-        &["--token-file", &token_file(&directory)],
-    );
+    let token = token_file(&directory);
     for head in [
         String::new(),
         "Authorization: Bearer wrong\r\n".into(),
@@ -114,10 +111,13 @@ fn a_token_opens_and_nothing_else_does() {
         format!("Cookie: headend-web={TOKEN}\r\n"),
         "Cookie: headend-web=\r\n".into(),
     ] {
+        // Each server sees few wrong tokens, so that none is told to wait.
+        let server = start(&directory.socket(), &["--token-file", &token]);
         for path in [
             "/api/info",
             "/api/stream/now",
             "/assets/index.html",
+            "/metrics",
             "/none",
         ] {
             let got = get_with(server, path, &head);
@@ -129,10 +129,8 @@ fn a_token_opens_and_nothing_else_does() {
             (bounced.status, bounced.header("location")),
             (303, Some("/login"))
         );
-        if head.contains("Bearer") {
-            break;
-        }
     }
+    let server = start(&directory.socket(), &["--token-file", &token]);
     let right = format!("Authorization: Bearer {TOKEN}\r\n");
     let got = get_with(server, "/api/info", &right);
     assert_eq!(got.status, 200);
