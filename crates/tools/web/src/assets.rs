@@ -27,7 +27,39 @@ struct Asset {
 
 /// Every file of the directory.
 const ASSETS: &[Asset] = assets![
+    "app.js" "text/javascript; charset=utf-8",
+    "chart.js" "text/javascript; charset=utf-8",
+    "detail.js" "text/javascript; charset=utf-8",
+    "dom.js" "text/javascript; charset=utf-8",
+    "format.js" "text/javascript; charset=utf-8",
+    "home.js" "text/javascript; charset=utf-8",
+    "icon.svg" "image/svg+xml",
     "index.html" "text/html; charset=utf-8",
+    "line.js" "text/javascript; charset=utf-8",
+    "list.js" "text/javascript; charset=utf-8",
+    "net.js" "text/javascript; charset=utf-8",
+    "now.js" "text/javascript; charset=utf-8",
+    "queues.js" "text/javascript; charset=utf-8",
+    "routes.js" "text/javascript; charset=utf-8",
+    "series.js" "text/javascript; charset=utf-8",
+    "style.css" "text/css; charset=utf-8",
+    "subscriber.js" "text/javascript; charset=utf-8",
+    "subscribers.js" "text/javascript; charset=utf-8",
+    "theme.js" "text/javascript; charset=utf-8",
+];
+
+/// The chart library, from the crate whose pages use it too.
+const LIBRARY: &[Asset] = &[
+    Asset {
+        name: "uplot.js",
+        kind: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("../../../plot/vendor/uplot/uPlot.iife.min.js"),
+    },
+    Asset {
+        name: "uplot.css",
+        kind: "text/css; charset=utf-8",
+        bytes: include_bytes!("../../../plot/vendor/uplot/uPlot.min.css"),
+    },
 ];
 
 /// `GET /`.
@@ -41,8 +73,8 @@ pub(crate) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Resul
 }
 
 fn answer(name: &str, headers: &HeaderMap) -> Result<Response, Fail> {
-    let asset = ASSETS
-        .iter()
+    let mut all = ASSETS.iter().chain(LIBRARY);
+    let asset = all
         .find(|asset| asset.name == name)
         .ok_or_else(|| Fail::not_found("the page has no such file"))?;
     let tag = format!("\"{:016x}\"", digest(asset.bytes));
