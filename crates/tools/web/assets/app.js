@@ -60,6 +60,7 @@ async function loadInfo() {
   try {
     app.info = await getJson("/api/info");
   } catch (fault) {
+    if (fault.status === 401) location.assign("/login");
     if (!before) find("main").replaceChildren(absent(`${fault.message}. Trying again.`));
     setTimeout(loadInfo, RETRY_MS);
     return;
@@ -129,7 +130,7 @@ function banner() {
   clearTimeout(bar.timer);
   const text = refused ? `The daemon refuses to show its state: ${refused}.` : worst.state === "gone"
     ? `${worst.who.charAt(0).toUpperCase()}${worst.who.slice(1)} is gone${worst.reason ? `: ${worst.reason}` : ""}. This page goes on when it is back.`
-    : "headend web does not answer.";
+    : `No connection: ${worst.reason || "headend web does not answer"}.`;
   if (bar.dataset.state !== worst.state || bar.dataset.who !== worst.who) {
     bar.dataset.state = worst.state;
     bar.dataset.who = worst.who;

@@ -198,7 +198,7 @@ export class Chart {
     const { text, grid, font, series: colours } = ink(), { stacked } = this.about, line = { stroke: grid, width: 1 };
     const shown = stacked ? [...this.data.series].reverse() : this.data.series;
     return {
-      width: this.box.clientWidth, height: this.box.clientHeight, pxAlign: 1, legend: { show: false }, padding: [8, 8, 0, 0],
+      width: this.box.clientWidth, height: this.box.clientHeight, pxAlign: 1, legend: { show: false }, padding: [8, 24, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, points: { show: !stacked, size: 7 }, sync: { key: this.about.sync || "past" } },
       scales: {
         x: { time: true, auto: false, range: () => [this.data.from, this.data.to] },

@@ -118,8 +118,21 @@ export class Stream {
     this.stop();
     const again = this.pause * (0.75 + Math.random() / 2);
     this.pause = Math.min(this.pause * 2, PAUSE_MAX_MS);
-    this.tell("lost", null, Date.now() + again);
+    this.tell("lost", this.known.state === "lost" ? this.known.reason : null, Date.now() + again);
     this.timer = setTimeout(() => this.open(), again);
+    this.ask();
+  }
+
+  // A stream that breaks does not say why: another request does.
+  async ask() {
+    let reason = "headend web ends the stream of rows, for example because too many viewers are connected";
+    try {
+      await getJson("/api/info");
+    } catch (fault) {
+      if (fault.status === 401) location.assign("/login");
+      reason = fault.message;
+    }
+    if (this.known.state === "lost") this.tell("lost", reason, this.known.again_ms);
   }
 
   tell(state, reason, again_ms = 0) {
