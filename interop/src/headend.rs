@@ -99,6 +99,11 @@ impl Headend {
         })
     }
 
+    /// Its control socket.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     /// Runs a command that talks to the daemon, and returns its output.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ mod bgp_refresh;
 mod bgp_restart;
 mod bgp_sessions;
 mod bgp_tables;
+mod browser;
 mod carried;
 mod disconnect;
 mod golac;
@@ -30,6 +31,7 @@ mod radius;
 mod secrets;
 mod trace;
 mod version_3;
+mod web;
 mod xl2tpd_lac;
 mod xl2tpd_lns;
 
@@ -154,6 +156,14 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "a_page_zooms_toggles_and_reads_values",
         page::zooms_toggles_and_reads,
+    ),
+    case(
+        "the_page_of_web_shows_what_show_does",
+        web::shows_what_show_does,
+    ),
+    case(
+        "a_hundred_thousand_subscribers_cost_the_page_little",
+        web::costs_little_with_many_subscribers,
     ),
     alone(
         "qos_run_holds_iperf3_at_its_rate_both_ways",

@@ -1,10 +1,8 @@
 //! A page of charts in headless Chromium, operated by mouse, keys and touch.
 
-mod browser;
-
+use super::browser::Browser;
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
-use browser::Browser;
 use plot::{Axis, Chart, Kind, Page, Series, Thinner};
 use serde_json::{Value, json};
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 //! Headless Chromium, controlled through its devtools protocol over two named pipes.
 
+use crate::net::Namespace;
 use crate::process::Process;
 use crate::runner::Bench;
 use anyhow::{Context, Result, bail};
@@ -36,18 +37,28 @@ pub(super) struct Browser {
     from: Receiver<Value>,
     calls: u64,
     session: Option<String>,
+    /// Parts of a trace that have arrived.
+    trace: Vec<Value>,
 }
 
 impl Browser {
     /// Starts it with an empty page.
     pub(super) fn start(bench: &Bench<'_>) -> Result<Self> {
+        Self::run_by(bench, Command::new("sh"))
+    }
+
+    /// Starts it with an empty page in a network namespace.
+    pub(super) fn start_in(bench: &Bench<'_>, namespace: &Namespace) -> Result<Self> {
+        Self::run_by(bench, namespace.command("sh"))
+    }
+
+    fn run_by(bench: &Bench<'_>, mut command: Command) -> Result<Self> {
         let pipe = |name: &str| -> Result<_> {
             let path = bench.directory.join(name);
             mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
             Ok(path)
         };
         let (to, from) = (pipe("to")?, pipe("from")?);
-        let mut command = Command::new("sh");
         // It reads from its third descriptor and writes to its fourth.
         command.args(["-c", "exec chromium \"$@\" 3<\"$TO\" 4>\"$FROM\"", "sh"]);
         command.args(FLAGS).arg(format!(
@@ -64,7 +75,8 @@ impl Browser {
                 let Ok(message) = serde_json::from_slice::<Value>(&message) else {
                     return;
                 };
-                if message["id"].is_u64() && sender.send(message).is_err() {
+                let is_wanted = message["id"].is_u64() || is_of_trace(&message);
+                if is_wanted && sender.send(message).is_err() {
                     return;
                 }
             }
@@ -75,6 +87,7 @@ impl Browser {
             from: receiver,
             calls: 0,
             session: None,
+            trace: Vec::new(),
         };
         let targets = browser.call("Target.getTargets", json!({}))?;
         let targets = targets["targetInfos"].as_array().context("no targets")?;
@@ -99,6 +112,10 @@ impl Browser {
         loop {
             let answer = self.from.recv_timeout(ANSWER_MAX);
             let mut answer = answer.with_context(|| format!("no answer to {method}"))?;
+            if is_of_trace(&answer) {
+                self.trace.push(answer);
+                continue;
+            }
             if answer["id"] != self.calls {
                 continue;
             }
@@ -118,7 +135,11 @@ impl Browser {
 
     /// Opens a file; its scripts have run on return.
     pub(super) fn open(&mut self, file: &Path) -> Result<()> {
-        let url = format!("file://{}", file.display());
+        self.visit(&format!("file://{}", file.display()))
+    }
+
+    /// Opens an address; its scripts have run on return.
+    pub(super) fn visit(&mut self, url: &str) -> Result<()> {
         self.call("Page.navigate", json!({ "url": url }))?;
         self.run(
             "new Promise(done => document.readyState === 'complete' ? done() : addEventListener('load', done))",
@@ -151,6 +172,34 @@ impl Browser {
         self.rest()?;
         let text = self.run(&format!("document.querySelector({selector:?}).textContent"))?;
         Ok(text.as_str().context("no text")?.to_owned())
+    }
+
+    /// Does something, and returns every event of the renderers' main threads meanwhile.
+    pub(super) fn traced(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<Vec<Value>> {
+        self.trace.clear();
+        let categories = json!({ "includedCategories": ["toplevel", "__metadata"], "excludedCategories": ["*"] });
+        let parameters = json!({ "transferMode": "ReportEvents", "traceConfig": categories });
+        self.call("Tracing.start", parameters)?;
+        act(self)?;
+        self.call("Tracing.end", json!({}))?;
+        while !self.trace.iter().any(is_end_of_trace) {
+            let message = self.from.recv_timeout(ANSWER_MAX);
+            let message = message.context("the trace does not end")?;
+            if is_of_trace(&message) {
+                self.trace.push(message);
+            }
+        }
+        let mut events = Vec::new();
+        for part in &mut self.trace {
+            if let Value::Array(some) = part["params"]["value"].take() {
+                events.extend(some);
+            }
+        }
+        self.trace.clear();
+        Ok(of_main_threads(events))
     }
 
     /// A mouse event; `button` is `left` or `none`.
@@ -197,4 +246,46 @@ impl Browser {
         }
         Ok(())
     }
+
+    /// Types one character.
+    pub(super) fn letter(&mut self, letter: char) -> Result<()> {
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" {
+                letter.to_string()
+            } else {
+                String::new()
+            };
+            let parameters = json!({ "type": kind, "key": letter.to_string(), "text": text });
+            self.call("Input.dispatchKeyEvent", parameters)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the size of the page in CSS pixels.
+    pub(super) fn resize(&mut self, width: u32, height: u32) -> Result<()> {
+        let parameters = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
+        });
+        self.call("Emulation.setDeviceMetricsOverride", parameters)?;
+        Ok(())
+    }
+}
+
+fn is_of_trace(message: &Value) -> bool {
+    message["method"] == "Tracing.dataCollected" || is_end_of_trace(message)
+}
+
+fn is_end_of_trace(message: &Value) -> bool {
+    message["method"] == "Tracing.tracingComplete"
+}
+
+fn of_main_threads(events: Vec<Value>) -> Vec<Value> {
+    let thread = |event: &Value| (event["pid"].as_u64(), event["tid"].as_u64());
+    let main: Vec<_> = events
+        .iter()
+        .filter(|event| event["name"] == "thread_name" && event["args"]["name"] == "CrRendererMain")
+        .map(thread)
+        .collect();
+    let of_main = |event: &Value| main.contains(&thread(event));
+    events.into_iter().filter(of_main).collect()
 }

@@ -1,0 +1,426 @@
+//! The page of `headend web` in Chromium: its values are those of `headend show`, and it stays usable by keyboard, on a
+//! narrow screen, in the dark, while the daemon is away, and with 100,000 subscribers.
+
+mod fake;
+
+use super::SOON;
+use super::browser::Browser;
+use crate::headend::Headend;
+use crate::process::{Process, until};
+use crate::runner::Bench;
+use crate::subscribers::{client_settings, lns_settings, private_file, users};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use std::path::Path;
+
+const VIEWS: [&str; 6] = [
+    "now",
+    "subscribers",
+    "subscriber/user1",
+    "queues",
+    "routes",
+    "home",
+];
+
+/// The longest task of the page's thread, as processor time: other processes on the machine do not count.
+const TASK_MAX_MS: f64 = 50.0;
+
+/// Counts what a page must not do: break its content policy, run a subscriber's name, or throw.
+const WATCH: &str = r#"(() => {
+  window.faults = [];
+  addEventListener("securitypolicyviolation", event => window.faults.push(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+  addEventListener("error", event => window.faults.push(`error: ${event.message}`));
+  addEventListener("unhandledrejection", event => window.faults.push(`rejection: ${event.reason}`));
+})()"#;
+
+/// `headend web` and a browser, both in the LNS's namespace.
+struct Site {
+    _server: Process,
+    browser: Browser,
+    address: String,
+}
+
+impl Site {
+    fn open(bench: &Bench<'_>, socket: &Path) -> Result<Self> {
+        let namespace = &bench.wire.lns;
+        let mut command = namespace.command(bench.headend);
+        command
+            .args(["web", "--listen", "127.0.0.1:0", "--socket"])
+            .arg(socket);
+        let mut server = Process::start(command, "headend-web", &bench.directory)?;
+        let line = server.wait_for("http://", SOON)?;
+        let address = line.split_whitespace().last().context("an address")?;
+        let address = address.trim_end_matches('/').to_owned();
+        let mut browser = Browser::start_in(bench, namespace)?;
+        browser.before_each(WATCH)?;
+        browser.resize(1300, 900)?;
+        browser.visit(&format!("{address}/#/now"))?;
+        Ok(Self {
+            _server: server,
+            browser,
+            address,
+        })
+    }
+
+    fn go(&mut self, view: &str) -> Result<()> {
+        self.browser
+            .run(&format!("void (location.hash = '#/{view}')"))?;
+        self.browser.rest()
+    }
+
+    /// Waits until an expression has a value that is true.
+    fn wait(&mut self, what: &str) -> Result<()> {
+        let mut last = Value::Null;
+        let found = until(SOON, || {
+            last = self.browser.run(what)?;
+            let is_true = last != false && !last.is_null() && last != "";
+            Ok(is_true.then_some(()))
+        })?;
+        found.with_context(|| format!("{what} is {last}"))
+    }
+
+    /// Waits until the element that a selector finds has a text.
+    fn wait_for_text(&mut self, selector: &str, text: &str) -> Result<()> {
+        self.wait(&format!(
+            "document.querySelector({selector:?})?.textContent.includes({text:?})"
+        ))
+    }
+
+    fn text(&mut self, selector: &str) -> Result<String> {
+        let text = self.browser.run(&format!(
+            "document.querySelector({selector:?})?.textContent"
+        ))?;
+        Ok(text
+            .as_str()
+            .with_context(|| selector.to_owned())?
+            .to_owned())
+    }
+
+    /// Nothing on the page failed, and everything came from its own server.
+    fn is_clean(&mut self) -> Result<()> {
+        let faults = self.browser.run("window.faults")?;
+        ensure!(faults == json!([]), "{faults}");
+        let others = self.browser.run(
+            "performance.getEntriesByType('resource').map(entry => entry.name).filter(name => new URL(name).origin !== location.origin)",
+        )?;
+        ensure!(others == json!([]), "requests to others: {others}");
+        Ok(())
+    }
+}
+
+/// An LNS of ours with two subscribers.
+pub(crate) fn shows_what_show_does(bench: &Bench<'_>) -> Result<()> {
+    private_file(bench, "users.toml", &users(2))?;
+    let settings = lns_settings(
+        "echo_interval_s = 1",
+        "",
+        "[users]\nfile = \"users.toml\"\n",
+    );
+    let lns = Headend::lns(bench, &settings)?;
+    let lac = Headend::lac(bench, &client_settings())?;
+    let mut site = Site::open(bench, lns.socket())?;
+    let tunnel = lac.dial_tunnel()?;
+    lac.dial(&tunnel, 2)?;
+    let rows = lns.all_on_line(2)?;
+    same_values(&mut site, &lns, &rows).context("values")?;
+    by_keyboard(&mut site).context("keyboard")?;
+    has_names(&mut site).context("names")?;
+    is_narrow(&mut site).context("390 pixels")?;
+    follows_the_colours(&mut site).context("colours")?;
+    site.is_clean()?;
+    lac.stop()?;
+    lns.stop()?;
+    comes_back(&mut site, bench, &settings).context("after a restart")?;
+    site.is_clean()
+}
+
+/// The figures of the page, the list and a subscriber's page against `show --json` while nobody sends.
+fn same_values(site: &mut Site, lns: &Headend, rows: &[Value]) -> Result<()> {
+    site.wait_for_text("[data-tile=online]", "2")?;
+    let pool = lns.show(&["pools"])?.remove(0);
+    let shown = format!("{} of {} ", pool["used"], pool["size"]);
+    site.wait_for_text(".pools", &shown)?;
+    site.go("subscribers")?;
+    for row in rows {
+        let name = row["name"].as_str().context("a name")?;
+        let address = row["address"].as_str().context("an address")?;
+        let find = format!(
+            "[...document.querySelectorAll('.list tbody tr')].some(row => row.textContent.includes('{name}') && row.textContent.includes('{address}'))"
+        );
+        site.wait(&find)?;
+    }
+    site.go("subscriber/user1")?;
+    site.wait("document.querySelector('[data-field=\"ipv4.address\"]')")?;
+    let mut differ = Vec::new();
+    // A field may change between the two readings.
+    let same = until(SOON, || {
+        let row = lns.show(&["subscriber", "user1"])?.remove(0);
+        differ = differences(site, &row)?;
+        Ok(differ.is_empty().then_some(()))
+    })?;
+    same.with_context(|| format!("the page differs from show: {differ:?}"))
+}
+
+/// The fields of a row that the page shows with another value, or not at all. Ages differ between two readings.
+fn differences(site: &mut Site, row: &Value) -> Result<Vec<String>> {
+    let mut fields = Vec::new();
+    flatten(row, "", &mut fields);
+    ensure!(fields.len() > 40, "{row}");
+    let mut differ = Vec::new();
+    for (path, value) in fields {
+        let text = site.text(&format!("[data-field=\"{path}\"]"))?;
+        let plain: String = text.chars().filter(|&digit| digit != ',').collect();
+        let is_same = match &value {
+            Value::Null => text == "–",
+            Value::Bool(is) => text == if *is { "yes" } else { "no" },
+            Value::String(text_of) if text_of.is_empty() => text == "empty",
+            Value::String(text_of) => text == *text_of,
+            Value::Number(_) if path.ends_with("_s") || path.ends_with("_us") => text != "–",
+            Value::Number(number) => plain
+                .split('\u{202f}')
+                .next()
+                .is_some_and(|first| first == number.to_string()),
+            Value::Array(items) if items.is_empty() => text == "none",
+            Value::Array(items) => items
+                .iter()
+                .all(|item| item.as_str().is_some_and(|item| text.contains(item))),
+            Value::Object(_) => bail!("{path} is an object"),
+        };
+        if !is_same {
+            differ.push(format!("{path}: {text:?}, not {value}"));
+        }
+    }
+    Ok(differ)
+}
+
+/// Every field that is no object, by its path.
+fn flatten(row: &Value, prefix: &str, into: &mut Vec<(String, Value)>) {
+    for (name, value) in row.as_object().into_iter().flatten() {
+        match value {
+            _ if prefix.is_empty() && ["schema", "name"].contains(&name.as_str()) => {}
+            Value::Object(_) => flatten(value, &format!("{prefix}{name}."), into),
+            _ => into.push((format!("{prefix}{name}"), value.clone())),
+        }
+    }
+}
+
+/// From the page of the moment to a subscriber without a mouse.
+fn by_keyboard(site: &mut Site) -> Result<()> {
+    site.go("now")?;
+    site.browser.letter('/')?;
+    site.wait("document.activeElement.id === 'search'")?;
+    for letter in "ser2".chars() {
+        site.browser.letter(letter)?;
+    }
+    site.wait_for_text("#found", "1 found")?;
+    site.browser.key("ArrowDown", false)?;
+    site.wait("document.activeElement.textContent === 'user2'")?;
+    site.browser.run("document.activeElement.click()")?;
+    site.wait("location.hash === '#/subscriber/user2' && document.activeElement.tagName === 'H1'")?;
+    site.wait_for_text("h1", "user2")?;
+    // A chart is read by keys: its mark moves, and its values are announced.
+    site.wait("document.querySelector('[data-chart=rate] canvas')")?;
+    site.browser
+        .run("document.querySelector('[data-chart=rate] .plot').focus()")?;
+    site.browser.key("ArrowLeft", false)?;
+    site.wait_for_text("[data-chart=rate] .summary", "at ")?;
+    site.wait_for_text("#spoken", "Rate, ")?;
+    // The skip link is the first stop, and leads past the navigation.
+    site.browser
+        .run("document.querySelector('.skip').focus(); document.querySelector('.skip').click()")?;
+    site.wait("document.activeElement.id === 'main'")
+}
+
+/// Everything that can be operated has a name, and each view has landmarks and one main heading.
+fn has_names(site: &mut Site) -> Result<()> {
+    for view in VIEWS {
+        site.go(view)?;
+        let tree = site
+            .browser
+            .call("Accessibility.getFullAXTree", json!({}))?;
+        let nodes = tree["nodes"].as_array().context("no nodes")?;
+        let role = |node: &Value| {
+            node["role"]["value"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let mut seen = Vec::new();
+        for node in nodes.iter().filter(|node| node["ignored"] != true) {
+            let needs_name = [
+                "button",
+                "link",
+                "textbox",
+                "searchbox",
+                "combobox",
+                "radio",
+                "checkbox",
+                "image",
+                "table",
+                "region",
+                "meter",
+                "navigation",
+            ];
+            let named = node["name"]["value"]
+                .as_str()
+                .is_some_and(|name| !name.trim().is_empty());
+            ensure!(
+                named || !needs_name.contains(&role(node).as_str()),
+                "{view}: without a name: {node}"
+            );
+            seen.push(role(node));
+        }
+        for landmark in ["banner", "navigation", "main", "heading"] {
+            ensure!(
+                seen.iter().any(|role| role == landmark),
+                "{view}: no {landmark}"
+            );
+        }
+        let heads = site.browser.run("document.querySelectorAll('h1').length")?;
+        ensure!(heads == 1, "{view}: {heads} main headings");
+        let scopes = site
+            .browser
+            .run("[...document.querySelectorAll('th')].every(th => th.scope)")?;
+        ensure!(
+            scopes == true,
+            "{view}: a heading of a table without a scope"
+        );
+    }
+    Ok(())
+}
+
+/// No view is wider than a narrow screen.
+fn is_narrow(site: &mut Site) -> Result<()> {
+    site.browser.resize(390, 844)?;
+    for view in VIEWS {
+        site.go(view)?;
+        let width = site.browser.run("document.documentElement.scrollWidth")?;
+        ensure!(
+            width.as_u64().is_some_and(|width| width <= 390),
+            "{view} is {width} pixels wide"
+        );
+    }
+    site.browser.resize(1300, 900)
+}
+
+/// The system's choice of colours, and the page's own, which wins and is kept.
+fn follows_the_colours(site: &mut Site) -> Result<()> {
+    let brightness = "(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g); return (+r + +g + +b) / 3; })()";
+    let is_dark = |site: &mut Site| -> Result<bool> {
+        site.browser.rest()?;
+        let value = site.browser.run(brightness)?;
+        Ok(value.as_f64().context("a colour")? < 100.0)
+    };
+    let scheme = |site: &mut Site, scheme: &str| -> Result<()> {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        let parameters = json!({ "features": features });
+        site.browser
+            .call("Emulation.setEmulatedMedia", parameters)?;
+        Ok(())
+    };
+    scheme(site, "dark")?;
+    ensure!(is_dark(site)?, "the system's dark");
+    let choose = "document.querySelector('#theme').value = 'light'; document.querySelector('#theme').dispatchEvent(new Event('change'))";
+    site.browser.run(choose)?;
+    ensure!(!is_dark(site)?, "the page's light");
+    let address = format!("{}/?again#/now", site.address);
+    site.browser.visit(&address)?;
+    ensure!(
+        !is_dark(site)?,
+        "the page's light after it was loaded again"
+    );
+    site.browser.run(&choose.replace("light", "auto"))?;
+    scheme(site, "light")?;
+    ensure!(!is_dark(site)?, "the system's light");
+    Ok(())
+}
+
+/// The page says that the daemon is gone, and goes on when it is back.
+fn comes_back(site: &mut Site, bench: &Bench<'_>, settings: &str) -> Result<()> {
+    site.wait("document.querySelector('#banner').dataset.state === 'gone'")?;
+    let said = site.text("#banner")?;
+    ensure!(said.contains("The daemon is gone"), "{said}");
+    site.wait_for_text("#live", "no data")?;
+    let lns = Headend::lns(bench, settings)?;
+    site.wait("!document.querySelector('#banner').dataset.state")?;
+    site.wait_for_text("#live", "live")?;
+    site.wait("document.querySelector('[data-tile=online]').textContent === '0'")?;
+    lns.stop()
+}
+
+/// A made-up daemon with 100,000 subscribers, some with hostile names.
+pub(crate) fn costs_little_with_many_subscribers(bench: &Bench<'_>) -> Result<()> {
+    let socket = fake::listen(&bench.directory)?;
+    let mut site = Site::open(bench, &socket)?;
+    site.wait_for_text("[data-tile=online]", "100,000")?;
+    site.wait("document.querySelector('[data-chart=dropped] canvas')")?;
+    let address = format!("{}/?again#/now", site.address);
+    let Site { browser, .. } = &mut site;
+    let events = browser.traced(|browser| use_it(browser, &address))?;
+    let longest = events
+        .iter()
+        .filter(|event| {
+            event["name"]
+                .as_str()
+                .is_some_and(|name| name.contains("RunTask"))
+        })
+        .filter_map(|event| event["tdur"].as_f64())
+        .fold(0.0, f64::max)
+        / 1000.0;
+    ensure!(longest > 0.0, "no task in {} events", events.len());
+    ensure!(
+        longest <= TASK_MAX_MS,
+        "a task of the page took {longest:.1} ms"
+    );
+    ensure!(
+        site.browser.run("window.broken ?? 0")? == 0,
+        "a name became part of the page"
+    );
+    site.is_clean()
+}
+
+/// Loads the page, searches, and scrolls through what was found.
+fn use_it(browser: &mut Browser, address: &str) -> Result<()> {
+    browser.visit(address)?;
+    for _ in 0..5 {
+        browser.rest()?;
+    }
+    browser.run("void (location.hash = '#/subscribers')")?;
+    browser.rest()?;
+    let lines =
+        |browser: &mut Browser| browser.run("document.querySelectorAll('.list tbody tr').length");
+    let found = until(SOON, || {
+        let count = lines(browser)?;
+        Ok((count.as_u64() > Some(10)).then_some(count))
+    })?;
+    let count = found.context("the list stays empty")?;
+    ensure!(count.as_u64() < Some(60), "{count} rows exist at a time");
+    let hostile = browser.run("document.querySelector('.list tbody a').textContent")?;
+    ensure!(hostile == fake::name(0), "{hostile}");
+    browser.run("document.querySelector('.under button').click()")?;
+    browser.rest()?;
+    browser.rest()?;
+    for step in 0..20 {
+        browser.run(&format!(
+            "void (document.querySelector('.window').scrollTop = {})",
+            step * 1700
+        ))?;
+        browser.rest()?;
+    }
+    let count = lines(browser)?;
+    ensure!(count.as_u64() < Some(60), "{count} rows exist at a time");
+    browser.run("document.querySelector('#search').focus()")?;
+    for letter in "user09999".chars() {
+        browser.letter(letter)?;
+    }
+    let found = until(SOON, || {
+        let text = browser.run("document.querySelector('#found').textContent")?;
+        Ok(text
+            .as_str()
+            .filter(|text| text.starts_with("10 found"))
+            .map(str::to_owned))
+    })?;
+    found.context("the search finds ten names")?;
+    browser.run("void (location.hash = '#/now')")?;
+    browser.rest()
+}
