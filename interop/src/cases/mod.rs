@@ -165,6 +165,10 @@ pub(crate) const ALL: &[Case] = &[
         "a_hundred_thousand_subscribers_cost_the_page_little",
         web::costs_little_with_many_subscribers,
     ),
+    case(
+        "the_page_of_web_shows_the_queues_of_a_shaper",
+        web::shows_queues,
+    ),
     alone(
         "qos_run_holds_iperf3_at_its_rate_both_ways",
         qos_run::holds_the_rate,

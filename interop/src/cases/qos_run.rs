@@ -35,16 +35,17 @@ const BELOW_TCP: f64 = 0.2;
 const COUNTED: Duration = Duration::from_secs(5);
 
 /// Two hosts, the machine between them and the shaper on it.
-struct Gateway<'b> {
+pub(super) struct Gateway<'b> {
     bench: &'b Bench<'b>,
     middle: Namespace,
-    socket: PathBuf,
+    /// The shaper's control socket.
+    pub(super) socket: PathBuf,
     policy: PathBuf,
 }
 
 impl<'b> Gateway<'b> {
     /// The bench's namespaces become the hosts.
-    fn new(bench: &'b Bench<'b>) -> Result<Self> {
+    pub(super) fn new(bench: &'b Bench<'b>) -> Result<Self> {
         let name = bench.directory.file_name().context("a test's name")?;
         let name: String = name.to_string_lossy().chars().take(20).collect();
         let middle = Namespace::new(format!("{name}-middle"))?;
@@ -70,7 +71,7 @@ impl<'b> Gateway<'b> {
     }
 
     /// Starts the shaper and waits until it has printed its settings.
-    fn start(&self) -> Result<Process> {
+    pub(super) fn start(&self) -> Result<Process> {
         let mut command = self.middle.command(self.bench.headend);
         command
             .args(["qos", "run", "--lan", "lan0", "--wan", "wan0", "--policy"])
@@ -99,7 +100,7 @@ impl<'b> Gateway<'b> {
         Ok(command.output()?)
     }
 
-    fn show(&self, words: &[&str]) -> Result<Value> {
+    pub(super) fn show(&self, words: &[&str]) -> Result<Value> {
         let output = self.ask(&[&["show", "--json"], words].concat())?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(output.status.success(), "{said}");

@@ -5,6 +5,7 @@ mod fake;
 
 use super::SOON;
 use super::browser::Browser;
+use super::qos_run::Gateway;
 use crate::headend::Headend;
 use crate::process::{Process, until};
 use crate::runner::Bench;
@@ -41,12 +42,16 @@ struct Site {
 }
 
 impl Site {
-    fn open(bench: &Bench<'_>, socket: &Path) -> Result<Self> {
+    /// `qos` is the control socket of a shaper.
+    fn open(bench: &Bench<'_>, socket: &Path, qos: Option<&Path>) -> Result<Self> {
         let namespace = &bench.wire.lns;
         let mut command = namespace.command(bench.headend);
         command
             .args(["web", "--listen", "127.0.0.1:0", "--socket"])
             .arg(socket);
+        if let Some(qos) = qos {
+            command.arg("--qos-socket").arg(qos);
+        }
         let mut server = Process::start(command, "headend-web", &bench.directory)?;
         let line = server.wait_for("http://", SOON)?;
         let address = line.split_whitespace().last().context("an address")?;
@@ -118,7 +123,7 @@ pub(crate) fn shows_what_show_does(bench: &Bench<'_>) -> Result<()> {
     );
     let lns = Headend::lns(bench, &settings)?;
     let lac = Headend::lac(bench, &client_settings())?;
-    let mut site = Site::open(bench, lns.socket())?;
+    let mut site = Site::open(bench, lns.socket(), None)?;
     let tunnel = lac.dial_tunnel()?;
     lac.dial(&tunnel, 2)?;
     let rows = lns.all_on_line(2)?;
@@ -348,10 +353,43 @@ fn comes_back(site: &mut Site, bench: &Bench<'_>, settings: &str) -> Result<()> 
     lns.stop()
 }
 
+/// A shaper that carries pings, and no daemon beside it.
+pub(crate) fn shows_queues(bench: &Bench<'_>) -> Result<()> {
+    let gateway = Gateway::new(bench)?;
+    let shaper = gateway.start()?;
+    let nowhere = bench.directory.join("nowhere");
+    let mut site = Site::open(bench, &nowhere, Some(&gateway.socket))?;
+    site.wait("document.querySelector('#banner').dataset.state === 'gone'")?;
+    site.go("queues")?;
+    let shown = gateway.show(&["--totals"])?;
+    let mut nodes = 0;
+    for way in ["down", "up"] {
+        let all = shown[way]["nodes"].as_array().context("nodes")?;
+        nodes += all.len();
+        let options = all[0]["options"].as_str().context("options")?;
+        site.wait_for_text(&format!("#node-{way}-qdisc-1-"), options)?;
+    }
+    ensure!(nodes > 2, "{shown}");
+    site.wait(&format!(
+        "document.querySelectorAll('.nodes .fold').length === {nodes}"
+    ))?;
+    // Options open and close by their button.
+    let fold = "(button => { button.click(); return [button.ariaExpanded, document.getElementById(button.getAttribute('aria-controls')).hidden]; })(document.querySelector('.fold'))";
+    let opened = site.browser.run(fold)?;
+    ensure!(opened == json!(["true", false]), "{opened}");
+    site.wait_for_text(".way .lead", " of 20.0\u{202f}Mbit/s")?;
+    site.go("home")?;
+    site.wait_for_text("[data-tile=wait-down]", "s")?;
+    site.wait_for_text("[data-tile=wait-up]", "s")?;
+    drop(shaper);
+    site.wait("document.querySelector('#live').dataset.state === 'gone'")?;
+    site.is_clean()
+}
+
 /// A made-up daemon with 100,000 subscribers, some with hostile names.
 pub(crate) fn costs_little_with_many_subscribers(bench: &Bench<'_>) -> Result<()> {
     let socket = fake::listen(&bench.directory)?;
-    let mut site = Site::open(bench, &socket)?;
+    let mut site = Site::open(bench, &socket, None)?;
     site.wait_for_text("[data-tile=online]", "100,000")?;
     site.wait("document.querySelector('[data-chart=dropped] canvas')")?;
     let address = format!("{}/?again#/now", site.address);

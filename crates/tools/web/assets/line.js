@@ -72,7 +72,7 @@ export class Line {
       return node.leaf || under;
     };
     for (const way of WAYS) for (const root of roots[way]) {
-      // Without classes, the discipline itself is all there is to show.
+      // Without classes, the discipline itself carries the traffic.
       if (!leaves(root)) root.leaf = true;
     }
     return roots;

@@ -32,8 +32,8 @@ function arriving(columns) {
 
 /** The charts of this view: each takes columns and answers its series. */
 const CHARTS = [
-  { id: "online", title: "Subscribers on line", format: count, axis: short, series: columns => [
-    { name: "on line", values: columns.get("subscribers.by_state.up") }, { name: "connecting", values: arriving(columns) }] },
+  { id: "online", title: "Subscribers connected", format: count, axis: short, series: columns => [
+    { name: "connected", values: columns.get("subscribers.by_state.up") }, { name: "connecting", values: arriving(columns) }] },
   { id: "changes", title: "Sessions per second", format: perSecond, axis: short, series: columns => [
     { name: "came up", values: columns.get("subscribers.came_up") }, { name: "ended", values: columns.get("subscribers.ended") }] },
   { id: "refused", title: "Failed admissions/s by reason", format: perSecond, axis: short, stacked: true,
@@ -72,7 +72,7 @@ function latest(columns, prefix, of) {
 
 /** The figures at the top: a label, the value, and a note below it. */
 const TILES = [
-  ["online", "On line", ({ row }) => {
+  ["online", "Connected", ({ row }) => {
     const states = row.subscribers.by_state, all = Object.values(states).reduce((a, b) => a + b, 0), up = states.up || 0;
     return [count(up), `${count(all - up)} in other states`];
   }],

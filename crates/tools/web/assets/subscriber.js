@@ -150,7 +150,7 @@ export function open(place, app, who) {
     if (shown !== known) {
       live.replaceChildren(...keys.length ? keys.map(key => sessions.get(key).element)
         : [absent(`${who ? visible(who) : "A subscriber without a name"} is not connected.`)]);
-      // Another set of sessions: one has ended or begun.
+      // Another set of sessions: one has ended or started.
       if (before.length) past.replaceChildren(history(before));
       else load();
     }
