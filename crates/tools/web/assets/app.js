@@ -2,7 +2,7 @@
 // `now/1` rows, and says in the banner when the daemon or headend web is gone. Each view is a module of its own with
 // `open(place, app, argument)`, which answers `{ row, close, ... }`.
 
-import { h, setText, setAttribute, absent, visible } from "./dom.js";
+import { h, setText, setAttribute, absent, visible, sentence } from "./dom.js";
 import { age } from "./format.js";
 import { Stream, getJson, path, retry, states, status } from "./net.js";
 import { Past } from "./series.js";
@@ -61,7 +61,7 @@ async function loadInfo() {
     app.info = await getJson("/api/info");
   } catch (fault) {
     if (fault.status === 401) location.assign("/login");
-    if (!before) find("main").replaceChildren(absent(`${fault.message}. Trying again.`));
+    if (!before) find("main").replaceChildren(absent(`${sentence(fault)} Trying again.`));
     setTimeout(loadInfo, RETRY_MS);
     return;
   }

@@ -61,6 +61,15 @@ const BINARY = Array.from({ length: 50 }, (_, at) => 2 ** at);
 /** The end and the start of a picture that grows from one to five minutes. */
 export const recent = (times, to) => ({ from: Math.min(to - 60, Math.max(times[0] ?? to, to - 300)), to });
 
+/** The values without neighbours, which a line cannot show. */
+function lonely(plot, series) {
+  const values = plot.data[series], has = at => values[at] !== null && values[at] !== undefined;
+  return values.reduce((found, _, at) => {
+    if (has(at) && !has(at - 1) && !has(at + 1)) found.push(at);
+    return found;
+  }, []);
+}
+
 let last = 0;
 
 /** The text of a mark on an axis, without zeros at its end: "0.5", not "0.500". */
@@ -212,7 +221,8 @@ export class Chart {
       ],
       series: [{}, ...shown.map(one => {
         const colour = colours[this.colour(one)];
-        return { stroke: colour, width: stacked ? 1 : 1.75, fill: stacked ? colour : undefined, points: { show: false }, spanGaps: false };
+        return { stroke: colour, width: stacked ? 1 : 1.75, fill: stacked ? colour : undefined, spanGaps: false,
+          points: stacked ? { show: false } : { show: true, size: 4, width: 0, fill: colour, filter: lonely } };
       })],
       hooks: { setCursor: [plot => this.moved(plot)] },
     };

@@ -58,6 +58,12 @@ export function card(title, ...children) {
   return h("section", { class: "card" }, h("h2", null, title), children);
 }
 
+/** The message of a fault as a sentence. */
+export function sentence(fault) {
+  const text = visible(fault.message);
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
 /** A sentence in place of content that is absent. */
 export function absent(text) {
   return h("p", { class: "absent" }, text);

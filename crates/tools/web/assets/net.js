@@ -5,7 +5,7 @@ const PAUSE_MIN_MS = 500, PAUSE_MAX_MS = 15000;
 const HIDDEN_MS = 10000;
 
 /** An answer other than 2xx, in the words of the server. */
-export class Refused extends Error {
+class Refused extends Error {
   constructor(status, code, message) {
     super(message);
     this.status = status;

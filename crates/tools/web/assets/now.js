@@ -32,13 +32,13 @@ function arriving(columns) {
 
 /** The charts of this view: each takes columns and answers its series. */
 const CHARTS = [
-  { id: "online", title: "Subscribers connected", format: count, axis: short, series: columns => [
+  { id: "online", title: "Subscribers connected", format: count, axis: short, top: 4, series: columns => [
     { name: "connected", values: columns.get("subscribers.by_state.up") }, { name: "connecting", values: arriving(columns) }] },
   { id: "changes", title: "Sessions per second", format: perSecond, axis: short, series: columns => [
     { name: "came up", values: columns.get("subscribers.came_up") }, { name: "ended", values: columns.get("subscribers.ended") }] },
   { id: "refused", title: "Failed admissions/s by reason", format: perSecond, axis: short, stacked: true,
     empty: "no failed admission in this time", series: columns => parts(columns, "subscribers.refused") },
-  { id: "traffic", title: "Traffic of subscribers", format: bits, series: columns => [
+  { id: "traffic", title: "Traffic of subscribers", format: bits, top: 1000, series: columns => [
     { name: "down", values: times(columns.get("traffic.octets_out"), 8) }, { name: "up", values: times(columns.get("traffic.octets_in"), 8) }] },
   { id: "packets", title: "Packets/s of subscribers", format: perSecond, axis: short, series: columns => [
     { name: "down", values: columns.get("traffic.packets_out") }, { name: "up", values: columns.get("traffic.packets_in") }] },
@@ -46,7 +46,7 @@ const CHARTS = [
     empty: "no dropped packet in this time", series: columns => parts(columns, "traffic.dropped") },
   { id: "radius", title: "RADIUS round trip", format: micros, empty: "no reply of a RADIUS server in this time", series: columns =>
     ["p50", "p99"].map(name => ({ name, values: columns.get(`radius.round_trips.${name}`) })) },
-  { id: "outstanding", title: "RADIUS requests open", format: count, axis: short, empty: "no RADIUS server is configured", series: columns => [
+  { id: "outstanding", title: "RADIUS requests open", format: count, axis: short, top: 4, empty: "no RADIUS server is configured", series: columns => [
     { name: "sent, no reply yet", values: columns.get("radius.outstanding") }, { name: "waiting for a slot", values: columns.get("radius.waiting") }] },
   { id: "busy", title: "Event loop busy by handler", format: share, stacked: true, top: 0.1,
     series: columns =>

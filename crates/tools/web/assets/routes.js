@@ -1,6 +1,6 @@
 // The view of BGP: the router, its peers, updates per second, the routes of a prefix and why one is the best.
 
-import { h, setText, setAttribute, heading, visible, badge, table, tableRow, absent, card } from "./dom.js";
+import { h, setText, setAttribute, heading, visible, badge, table, tableRow, absent, card, sentence } from "./dom.js";
 import { count, perSecond, short, age, NONE } from "./format.js";
 import { Stream, getJson, path } from "./net.js";
 import { Chart } from "./chart.js";
@@ -78,7 +78,7 @@ function lookup(signal) {
       const answer = await getJson(path("/api/routes", { prefix: text, longer: longer.checked ? "true" : "" }), signal);
       place.replaceChildren(...found(answer.rows, answer.more));
     } catch (fault) {
-      if (fault.name !== "AbortError") place.replaceChildren(absent(`${fault.message}.`));
+      if (fault.name !== "AbortError") place.replaceChildren(absent(sentence(fault)));
     }
   };
   return card("Look up a prefix", h("form", { class: "bar", onsubmit: search, role: "search", "aria-label": "Routes" },
@@ -95,7 +95,7 @@ function events(signal) {
       place.replaceChildren(some.length ? table("BGP events", EVENTS, some.map(row => tableRow(EVENTS,
         [age(row.s_ago), row.peer, row.kind, visible(row.what)]))) : absent("No event yet."));
     } catch (fault) {
-      if (fault.name !== "AbortError") place.replaceChildren(absent(`${fault.message}.`));
+      if (fault.name !== "AbortError") place.replaceChildren(absent(sentence(fault)));
     }
   };
   load();
@@ -118,7 +118,7 @@ export function open(place, app) {
   };
   const charts = [
     new Chart({ id: "updates", title: "UPDATE messages per second", format: perSecond, axis: short, read: read([["updates_in", "received"], ["updates_out", "sent"]]) }),
-    new Chart({ id: "prefixes", title: "Prefixes in the table", format: count, axis: short, read: read([["prefixes", "prefixes"]]) }),
+    new Chart({ id: "prefixes", title: "Prefixes in the table", format: count, axis: short, top: 4, read: read([["prefixes", "prefixes"]]) }),
   ];
   // Everything appears at once with the first rows, so that nothing moves when the peers arrive.
   const wait = absent("Waiting for the peers."), parts = [h("div", { class: "card" }, h("h2", null, "Peers"), list.element),

@@ -4,10 +4,10 @@
 /** Fields of `now/1` that are values; all others are counters. */
 const GAUGES = new RegExp("^(at_s|uptime_s|rss_bytes|subscribers\\.by_state\\..*|tunnels\\.by_state\\..*|tunnels\\.sessions|"
   + "pools\\..*|radius\\.(outstanding|waiting)|bgp\\.(peers|established|prefixes|hold_margin_s))$");
-export const isGauge = name => GAUGES.test(name);
+const isGauge = name => GAUGES.test(name);
 
 /** Every number of a row by its path: `{"radius":{"waiting":3}}` is `radius.waiting`; list items go by their `name`. */
-export function flatten(row, prefix = "", into = new Map()) {
+function flatten(row, prefix = "", into = new Map()) {
   for (const [key, value] of Object.entries(row)) {
     const path = prefix + key;
     if (typeof value === "number") into.set(path, value);

@@ -1,6 +1,6 @@
 // The page of one subscriber: every field of its row, its rate and its echo round trip as curves, its earlier sessions.
 
-import { h, setText, heading, nameOf, visible, table, tableRow, absent, card } from "./dom.js";
+import { h, setText, heading, nameOf, visible, table, tableRow, absent, card, sentence } from "./dom.js";
 import { bits, bytes, micros, perSecond, short, age, count, NONE } from "./format.js";
 import { Stream, getJson, getFile, path, post } from "./net.js";
 import { Chart, recent } from "./chart.js";
@@ -24,7 +24,7 @@ class Session {
     } });
     const from = (columns, name, by = 1) => columns.get(name).map(value => value === null ? null : value * by);
     this.charts = [
-      curve({ id: "rate", title: "Rate", format: bits, series: columns => [
+      curve({ id: "rate", title: "Rate", format: bits, top: 1000, series: columns => [
         { name: "down", values: from(columns, "traffic.octets_out", 8) }, { name: "up", values: from(columns, "traffic.octets_in", 8) }] }),
       curve({ id: "echo", title: "LCP echo round trip", format: micros, empty: "no echo reply yet",
         series: columns => [{ name: "round trip", values: columns.get("echo_rtt_us") }] }),
@@ -130,7 +130,7 @@ export function open(place, app, who) {
       const { rows } = await getJson(path("/api/ended", { name: who }), ended.signal);
       past.replaceChildren(history(rows.filter(row => row.name === who || row.address === who)));
     } catch (fault) {
-      if (fault.name !== "AbortError") past.replaceChildren(absent(`${fault.message}.`));
+      if (fault.name !== "AbortError") past.replaceChildren(absent(sentence(fault)));
     }
   };
   let known = null;

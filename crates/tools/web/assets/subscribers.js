@@ -1,7 +1,7 @@
 // The view of subscribers: search while typing, a filter by state, and the worst ten. The daemon searches; the page
 // receives only as many rows as it asked for.
 
-import { h, setText, heading, nameOf, badge, table, tableRow, absent, speak } from "./dom.js";
+import { h, setText, heading, nameOf, badge, table, tableRow, absent, speak, sentence } from "./dom.js";
 import { count, bytes, age, micros, clock, NONE } from "./format.js";
 import { getJson, path } from "./net.js";
 import { List } from "./list.js";
@@ -13,7 +13,7 @@ const STATES = ["up", "networks", "asking", "link", "ending"];
 const KINDS = { up: "good", ending: "bad" };
 
 /** The address of a subscriber's page. */
-export const linkTo = row => `#/subscriber/${encodeURIComponent(row.name || row.address || "")}`;
+const linkTo = row => `#/subscriber/${encodeURIComponent(row.name || row.address || "")}`;
 /** A word for a subscriber's state. */
 export const stateOf = state => badge(state, KINDS[state] || "wait");
 
@@ -40,7 +40,7 @@ function worst([by, title, column, value]) {
           [h("a", { href: linkTo(row) }, nameOf(row.name)), stateOf(row.state), row.address || NONE, value(row)])))
           : absent(by === "dropped" ? "No subscriber has a dropped packet." : "No subscriber has answered an echo request yet."));
       } catch (fault) {
-        if (fault.name !== "AbortError") place.replaceChildren(absent(`${fault.message}.`));
+        if (fault.name !== "AbortError") place.replaceChildren(absent(sentence(fault)));
       }
     },
   };
@@ -90,7 +90,7 @@ export function open(place, app) {
       more.hidden = !answer.more || limit === LIMITS[1];
     } catch (fault) {
       if (fault.name === "AbortError") return;
-      setText(said, `${fault.message}.`);
+      setText(said, sentence(fault));
     }
   }
   const nothing = () => found.text || found.state ? "No subscriber matches." : "No subscriber is connected.";
