@@ -19,6 +19,7 @@ use super::running::Running;
 use super::shards::Shards;
 use super::sockets::Sockets;
 use super::source::Source;
+use super::supervisor::{Facts, Supervisor};
 use super::waiting::OpenedFor;
 
 /// The accounts of the loop's time, one for each kind of work.
@@ -116,6 +117,8 @@ pub(super) struct Core {
     pub(super) running: Running,
     /// What was recorded of the last day.
     pub(super) history: History,
+    /// The service manager that started this process.
+    pub(super) supervisor: Supervisor,
 }
 
 impl Core {
@@ -145,6 +148,30 @@ impl Core {
         }
         if let Some(routes) = &mut self.routes {
             routes.notice(notice, self.now);
+        }
+    }
+
+    /// The state that the service manager shows.
+    fn facts(&self) -> Facts {
+        let subscribers = self.edge.counts().subscribers;
+        Facts {
+            subscribers: u32::try_from(subscribers).unwrap_or(u32::MAX),
+            peers: self.routes.as_ref().map(|routes| routes.established()),
+            stops_within: self.stop_at.map(|at| at.since(self.now)),
+        }
+    }
+
+    /// Reports to the service manager that everything is open.
+    pub(super) fn report_ready(&mut self) {
+        let facts = self.facts();
+        self.supervisor.ready(facts, self.now);
+    }
+
+    /// Reports to the service manager, at the end of a turn.
+    pub(super) fn report(&mut self) {
+        if self.supervisor.is_there() {
+            let facts = self.facts();
+            self.supervisor.turn(facts, self.now);
         }
     }
 

@@ -31,6 +31,7 @@
 //! | `check`, `config` | the configuration file |
 //! | `source` | identifies the owner of a descriptor |
 //! | `events` | passes the endpoint's events on |
+//! | `supervisor` | reports to the service manager: ready, reloading, alive |
 //! | `watchdog`, `hangs` | report handlers that took too long, and those that do not return |
 //! | `server` | the control socket and its clients |
 //! | `client` | input and output of one client, both bounded |
@@ -74,6 +75,7 @@ mod show;
 mod sockets;
 mod source;
 mod start;
+mod supervisor;
 mod turn;
 mod waiting;
 mod watchdog;
@@ -118,6 +120,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode> {
     log::start(&settings.log)?;
     log::advice(&settings.advice);
     let mut daemon = start::start(&settings, &args.config)?;
+    daemon.core.report_ready();
     daemon.run();
     let by_signal = daemon.finish();
     Ok(ExitCode::from(u8::from(!by_signal)))

@@ -54,8 +54,11 @@ pub(super) fn on_signal(core: &mut Core) {
         return;
     }
     tracing::info!("SIGHUP: reading {} again", core.running.path.display());
+    // A service manager that sent the signal waits for both messages, even if no reload is possible.
+    core.supervisor.reloading();
     if let Err(refusal) = begin(core, Asker::Signal, None) {
         refused(&refusal);
+        core.supervisor.reloaded(Some(&refusal.message), core.now);
     }
 }
 
@@ -78,6 +81,7 @@ pub(super) fn on_request(
 ) -> Result<(), Refusal> {
     let path = core.running.path.display().to_string();
     begin(core, Asker::Client { client, id }, timeout)?;
+    core.supervisor.reloading();
     tracing::info!("headend reload: reading {path} again");
     Ok(())
 }
@@ -108,6 +112,7 @@ pub(super) fn handle_timeout(core: &mut Core) -> Option<Answer> {
     tracing::warn!("no \"headend confirm\" came within {seconds} s: undoing the reload");
     let before = Arc::clone(&waiting.before);
     core.running.pending = Some(Pending::new(Asker::Undo, None, core.now));
+    core.supervisor.reloading();
     let order = |core: &Core| Order {
         wanted: Wanted::Before(Arc::clone(&before)),
         in_force: in_force(core),
@@ -208,6 +213,8 @@ fn end(core: &mut Core, prepared: Result<Box<Prepared>, String>) -> Option<Answe
         }
         _ => {}
     }
+    let refusal = result.as_ref().err().map(|refusal| &*refusal.message);
+    core.supervisor.reloaded(refusal, core.now);
     let answer = pending.asker.answer(result);
     if pending.again {
         on_signal(core);

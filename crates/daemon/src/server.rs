@@ -49,6 +49,8 @@ pub(super) struct Server {
     listener: Option<UnixListener>,
     token: Option<Token>,
     path: PathBuf,
+    /// The socket that the service manager opened; the socket's file is the manager's then.
+    inherited: Option<UnixListener>,
     connections: Slab<Connection>,
     /// Clients with pending work, served in turn.
     work: Vec<Key>,
@@ -59,15 +61,20 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Opens the control socket.
+    /// Opens the control socket, or takes the one that the service manager opened.
     ///
     /// # Errors
     /// Another daemon answers on the socket, or the path cannot be used.
-    pub(super) fn open(control: &config::Control, reactor: &mut Reactor) -> io::Result<Self> {
+    pub(super) fn open(
+        control: &config::Control,
+        inherited: Option<UnixListener>,
+        reactor: &mut Reactor,
+    ) -> io::Result<Self> {
         let mut server = Self {
             listener: None,
             token: None,
             path: control.socket.clone(),
+            inherited,
             connections: Slab::new(),
             work: Vec::new(),
             waiters: HashMap::new(),
@@ -80,7 +87,10 @@ impl Server {
 
     /// Opens the control socket again after [`Server::lose`]. Connected clients stay connected.
     pub(super) fn reopen(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        let listener = reactor::unix::listen(&self.path, MODE)?;
+        let listener = match &self.inherited {
+            Some(inherited) => inherited.try_clone()?,
+            None => reactor::unix::listen(&self.path, MODE)?,
+        };
         let source = Source::Listener.to_bits();
         let token = reactor.add_from_reserve(&listener, "control", source, Interest::READ)?;
         (self.listener, self.token) = (Some(listener), Some(token));
@@ -95,8 +105,11 @@ impl Server {
         self.listener = None;
     }
 
-    /// Removes the socket's file.
+    /// Removes the socket's file, unless the service manager owns it.
     pub(super) fn remove_socket(&self) {
+        if self.inherited.is_some() {
+            return;
+        }
         if let Err(error) = std::fs::remove_file(&self.path) {
             tracing::warn!(%error, "the control socket's name could not be removed");
         }

@@ -34,6 +34,7 @@ use super::server::Server;
 use super::shards::{self, Shards};
 use super::sockets::{End, Sockets};
 use super::source::Source;
+use super::supervisor::{self, Supervisor};
 use super::turn::Daemon;
 use super::waiting::OpenedFor;
 use super::watchdog::Watchdog;
@@ -55,8 +56,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let source = Source::Signals.to_bits();
     reactor.add(&signals, "signals", source, Interest::READ)?;
     let sockets = open_sockets(settings, &mut reactor)?;
-    let server = Server::open(&settings.control, &mut reactor)
-        .with_context(|| format!("control socket {}", settings.control.socket.display()))?;
+    let server = open_server(settings, &mut reactor)?;
     let authority = authority(settings, &mut reactor)?;
     let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
     let routes = routes(settings, &mut reactor)?;
@@ -88,6 +88,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         timers: settings.l2tp.timers,
         running,
         history: History::none(),
+        supervisor: Supervisor::open(),
     };
     if let Some(file) = &settings.subscribers.filters {
         let set = FilterSet::clone(&file.set);
@@ -217,6 +218,12 @@ fn random<const N: usize>() -> Result<[u8; N]> {
         .and_then(|mut file| file.read_exact(&mut octets))
         .context("no random numbers from /dev/urandom")?;
     Ok(octets)
+}
+
+fn open_server(settings: &Settings, reactor: &mut Reactor) -> Result<Server> {
+    let inherited = supervisor::control_socket().context("LISTEN_FDS")?;
+    Server::open(&settings.control, inherited, reactor)
+        .with_context(|| format!("control socket {}", settings.control.socket.display()))
 }
 
 fn open_sockets(settings: &Settings, reactor: &mut Reactor) -> Result<Sockets> {

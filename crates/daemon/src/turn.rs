@@ -135,6 +135,7 @@ impl Daemon {
         self.set_addresses();
         self.core.shards.tell(&mut self.core.edge);
         self.watchdog.look(&self.core.reactor, self.core.now);
+        self.core.report();
     }
 
     /// Compares the TUN device with the configuration when that is due, and writes the packets
@@ -181,8 +182,10 @@ impl Daemon {
         let clients = clients.and_then(|clients| clients.due());
         let (summary, mend) = (self.summary.due(), self.core.health.due());
         let undo = self.core.running.undo_at();
+        let supervisor = self.core.supervisor.due();
         let all = [
             undo,
+            supervisor,
             timer,
             radius,
             routes,

@@ -11,7 +11,8 @@
 //!
 //! Beside the loop: [`timed`] sockets, whose packets the kernel timestamps; a [`port::Port`], which receives all
 //! frames of an interface; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
-//! threads that must wake up on time; [`disk`] files, whose calls tests let fail.
+//! threads that must wake up on time; [`disk`] files, whose calls tests let fail; notifications to the service
+//! [`manager`].
 //!
 //! Left out: several queues of one interface, and kernel bypass.
 #![deny(unsafe_code)]
@@ -27,6 +28,7 @@ pub mod disk;
 mod events;
 pub mod faults;
 pub mod limits;
+pub mod manager;
 pub mod namespace;
 pub mod netlink;
 mod poller;

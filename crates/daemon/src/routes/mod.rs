@@ -449,6 +449,11 @@ impl BgpService {
         self.peering.counts()
     }
 
+    /// Peers with an established session.
+    pub(super) fn established(&self) -> u32 {
+        self.speaker.established()
+    }
+
     /// State that `show` prints beside the speaker's own.
     pub(super) fn aside(&self) -> Aside {
         let installed = self.installed.as_ref();

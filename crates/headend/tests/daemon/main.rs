@@ -9,6 +9,7 @@ mod pages;
 mod reload;
 mod reload_apart;
 mod routes;
+mod service;
 mod subscribers;
 mod support;
 mod tunnels;

@@ -68,7 +68,6 @@ impl Place {
             namespace.command(&mut command).unwrap();
         }
         let child = command
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log_file)
             .spawn()
@@ -87,6 +86,20 @@ impl Place {
         }
         daemon
     }
+}
+
+/// Executes the rest of its command line, with the variables that the test adds.
+pub(crate) fn bare() -> Command {
+    let mut command = Command::new("env");
+    command.stdin(Stdio::null());
+    command
+}
+
+/// A shell that runs `script`, with the rest of the command line in `$0` and `$@`.
+pub(crate) fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::null());
+    command
 }
 
 /// A running daemon; killed if the test does not end it.
@@ -109,15 +122,29 @@ impl Daemon {
         sections: &str,
         descriptors: Option<u32>,
     ) -> Self {
-        let (place, command) = Self::prepare(directory, name, sections, descriptors);
+        let command = match descriptors {
+            None => bare(),
+            Some(limit) => shell(&format!("ulimit -n {limit} && exec \"$0\" \"$@\"")),
+        };
+        Self::start_by(command, directory, name, sections)
+    }
+
+    /// The same by a command that executes its arguments, [`bare`] or [`shell`].
+    pub(crate) fn start_by(
+        command: Command,
+        directory: &Directory,
+        name: &str,
+        sections: &str,
+    ) -> Self {
+        let (place, command) = Self::prepare(command, directory, name, sections);
         place.spawn(command, None, name)
     }
 
     fn prepare(
+        mut command: Command,
         directory: &Directory,
         name: &str,
         sections: &str,
-        descriptors: Option<u32>,
     ) -> (Place, Command) {
         let socket = directory.path(&format!("{name}.sock"));
         let config = format!(
@@ -126,17 +153,7 @@ impl Daemon {
         );
         let config = directory.write(&format!("{name}.toml"), &config);
         let log = directory.path(&format!("{name}.log"));
-        let mut command = match descriptors {
-            None => Command::new(HEADEND),
-            Some(limit) => {
-                let mut command = Command::new("sh");
-                command
-                    .arg("-c")
-                    .arg(format!("ulimit -n {limit} && exec \"$0\" \"$@\""))
-                    .arg(HEADEND);
-                command
-            }
-        };
+        command.arg(HEADEND);
         command.arg("run").arg("--config").arg(&config);
         (Place { socket, log }, command)
     }
@@ -148,7 +165,7 @@ impl Daemon {
         name: &str,
         sections: &str,
     ) -> Self {
-        let (daemon, command) = Self::prepare(directory, name, sections, None);
+        let (daemon, command) = Self::prepare(bare(), directory, name, sections);
         daemon.spawn(command, Some(namespace), name)
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod bare;
 mod batch;
 mod control;
 pub(crate) mod epoll;
+pub(crate) mod inherited;
 pub(crate) mod interface;
 mod mapping;
 pub(crate) mod mmsg;
