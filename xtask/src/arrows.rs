@@ -223,6 +223,12 @@ const ALLOWED: &[Row] = &[
         "runs two daemons as processes and asks them through their sockets",
     ),
     row(
+        "tool-doctor",
+        &["base", "wire", "reactor", "settings", "daemon", "cli"],
+        &[],
+        "a host is held against the daemon's own reading of the configuration",
+    ),
+    row(
         "tool-filter",
         &["base", "wire", "capfile", "filter", "settings", "cli"],
         &[],
@@ -276,6 +282,7 @@ const ALLOWED: &[Row] = &[
             "daemon",
             "tool-ctl",
             "tool-demo",
+            "tool-doctor",
             "tool-emulate",
             "tool-filter",
             "tool-lab",

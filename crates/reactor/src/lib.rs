@@ -34,6 +34,7 @@ pub mod netlink;
 mod poller;
 pub mod port;
 pub mod prefetch;
+pub mod probe;
 mod pulse;
 mod signal;
 mod slices;

@@ -173,6 +173,7 @@ pub(super) const TABLES: &[Inside] = &[
             "namespace",
             "port",
             "prefetch",
+            "probe",
             "signal",
             "tcp",
             "timed",

@@ -1,6 +1,7 @@
 //! Tests the built daemon, its command line and its control socket, on loopback.
 
 mod control;
+mod doctor;
 mod faults;
 mod goodbyes;
 mod lifecycle;

@@ -3,6 +3,7 @@
 mod address;
 pub(crate) mod bare;
 mod batch;
+pub(crate) mod clock;
 mod control;
 pub(crate) mod epoll;
 pub(crate) mod inherited;

@@ -1,0 +1,142 @@
+//! Addresses, ports, BGP and paths.
+
+use std::net::IpAddr;
+
+use crate::finding::{Findings, State};
+use crate::host::{Bind, Host, PathFact, PortFact};
+use crate::wants::Wants;
+
+/// The least MTU of an IPv6 path (RFC 8200, section 5): RADIUS replies up to this size pass unfragmented.
+const SMALL_MTU: u32 = 1_280;
+
+pub(super) fn ports(_: &Wants, host: &Host, findings: &mut Findings) {
+    for port in &host.ports {
+        one_port(port, host, findings);
+    }
+}
+
+fn one_port(fact: &PortFact, host: &Host, findings: &mut Findings) {
+    let PortFact { address, key, .. } = fact;
+    let protocol = fact.protocol.name();
+    let ip = address.ip();
+    match &fact.bind {
+        Bind::Free if address.port() == 0 => findings.ok(format!("{ip} ({key}) can be used.")),
+        Bind::Free => findings.ok(format!("{protocol} {address} ({key}) is free.")),
+        Bind::Taken(Some(owner)) if host.running == Some(owner.pid) => findings.ok(format!(
+            "{protocol} {address} ({key}) is in use by this configuration's own headend, process {}.",
+            owner.pid
+        )),
+        Bind::Taken(None) if host.running.is_some() => findings.push(
+            State::Ok,
+            format!("{protocol} {address} ({key}) is taken, and headend runs with this configuration."),
+            None,
+        ),
+        Bind::Taken(Some(owner)) => findings.fault(
+            format!(
+                "{protocol} {address} ({key}) is taken by {}, process {}.",
+                owner.name, owner.pid
+            ),
+            format!("stop process {}, or change {key}", owner.pid),
+        ),
+        Bind::Taken(None) => {
+            let flag = match protocol {
+                "UDP" => "u",
+                _ => "t",
+            };
+            findings.fault(
+                format!("{protocol} {address} ({key}) is taken by a process that this user cannot see."),
+                format!("ss -l{flag}np 'sport = :{}' as root, then stop that process or change {key}", address.port()),
+            );
+        }
+        Bind::NotHere if fact.is_optional => {
+            findings.ok(format!("{ip} ({key}) is left out: this host lacks its address family."));
+        }
+        Bind::NotHere => findings.fault(
+            format!("No interface of this host has the address {ip} ({key})."),
+            format!("ip address add {ip}/{} dev INTERFACE, or change {key}", bits(ip)),
+        ),
+        // The check of capabilities knows whose fault that is and what mends it.
+        Bind::Refused => findings.push(
+            State::Ok,
+            format!("{protocol} {address} ({key}) is privileged, so this user could not try it."),
+            None,
+        ),
+        Bind::Failed(error) => findings.fault(
+            format!("{protocol} {address} ({key}) cannot be bound: {error}."),
+            format!("change {key}"),
+        ),
+    }
+}
+
+fn bits(ip: IpAddr) -> u8 {
+    if ip.is_ipv4() { 32 } else { 128 }
+}
+
+pub(super) fn bgp(wants: &Wants, host: &Host, findings: &mut Findings) {
+    if wants.bgp_signs {
+        match &host.bgp.md5 {
+            None => findings.ok("The kernel signs BGP sessions (TCP-MD5)."),
+            Some(error) => findings.fault(
+                format!("The kernel cannot sign BGP sessions (TCP-MD5): {error}."),
+                "use a kernel with CONFIG_TCP_MD5SIG, or leave out secret of the neighbours on both sides",
+            ),
+        }
+    }
+    if wants.bgp_gtsm {
+        match &host.bgp.gtsm {
+            None => findings.ok("The kernel checks hop limits of BGP sessions (GTSM)."),
+            Some(error) => findings.fault(
+                format!("The kernel cannot check hop limits of BGP sessions (GTSM): {error}."),
+                "leave out ttl_security_hops",
+            ),
+        }
+    }
+}
+
+pub(super) fn paths(wants: &Wants, host: &Host, findings: &mut Findings) {
+    for fact in &host.paths {
+        one_path(fact, wants, findings);
+    }
+}
+
+fn one_path(fact: &PathFact, wants: &Wants, findings: &mut Findings) {
+    let PathFact { to, is_tunnel, mtu } = fact;
+    let wanted = if *is_tunnel {
+        wants.path_mtu
+    } else {
+        SMALL_MTU
+    };
+    let known = match mtu {
+        Ok(known) => known,
+        Err(error) => {
+            return findings.fault(
+                format!("There is no route to {to}: {error}."),
+                format!("ip route add {to}/{} via GATEWAY", bits(*to)),
+            );
+        }
+    };
+    let bytes = known.bytes;
+    if bytes < wanted && *is_tunnel {
+        findings.advice(
+            format!("The path to {to} carries {bytes} bytes, but ppp.path_mtu is {wanted}; larger packets are fragmented."),
+            format!("write path_mtu = {bytes} into [ppp]"),
+        );
+    } else if bytes < wanted {
+        findings.advice(
+            format!("The path to {to} carries {bytes} bytes; longer RADIUS packets are fragmented."),
+            format!("ip route get {to} shows the interface; raise its MTU with ip link set dev INTERFACE mtu 1500"),
+        );
+    } else {
+        match known.is_proved {
+            Some(false) => findings.advice(
+                format!(
+                    "{to} answers small echo requests, but none of {wanted} bytes: a router on the path drops large \
+                     packets without an ICMP error."
+                ),
+                "write a smaller path_mtu into [ppp], or let ICMP \"fragmentation needed\" pass".to_owned(),
+            ),
+            Some(true) => findings.ok(format!("Packets of {wanted} bytes reach {to} unfragmented and come back.")),
+            None => findings.ok(format!("The kernel's path MTU to {to} is {bytes} bytes.")),
+        }
+    }
+}
