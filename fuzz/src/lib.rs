@@ -55,6 +55,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "import_xl2tpd",
+        run: targets::import::target_xl2tpd,
+        len_max: 2000,
+        is_slow: true,
+    },
+    Target {
         name: "l2tp_header",
         run: targets::l2tp_header::target,
         len_max: 256,

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use daemon::check;
 use tool_ctl::{bgp, capture, reload, session, show, tunnel};
-use {tool_demo as demo, tool_doctor as doctor, tool_emulate as emulate, tool_filter as filter, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_trace as trace, tool_web as web};
+use {tool_demo as demo, tool_doctor as doctor, tool_emulate as emulate, tool_filter as filter, tool_import as import, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_trace as trace, tool_web as web};
 
 /// A software broadband edge (L2TP, PPP, RADIUS, BGP), and the lab that measures it.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ enum Verb {
     Check(check::CheckArgs),
     /// Check this host against a configuration, with the command that mends each fault
     Doctor(doctor::DoctorArgs),
+    /// Turn the configuration of another daemon into one for headend
+    Import(import::ImportArgs),
     /// Make a daemon read its configuration again, and list what applies and what needs a restart
     Reload(reload::ReloadArgs),
     /// Keep what a reload with a timeout applied
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => daemon::run(&args),
         Verb::Check(args) => check::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
+        Verb::Import(args) => import::run(&args),
         Verb::Reload(args) => reload::run(&args),
         Verb::Confirm(args) => reload::confirm(&args),
         Verb::Tunnel(args) => tunnel::run(&args),

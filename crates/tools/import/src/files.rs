@@ -1,0 +1,192 @@
+//! The files of a source: those on the command line, and those that they name. This module does I/O.
+//!
+//! A file that another file names is taken from the command line if a file there has the same name; else from the
+//! folder of the first file; else from the place that it names, if the first file is in its usual place: for
+//! `/srv/old/etc/xl2tpd/xl2tpd.conf`, the file `/etc/ppp/options` is `/srv/old/etc/ppp/options`. The files of this
+//! host are therefore never mixed with those of another.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::report::{Place, Report};
+
+/// Bytes of the largest file.
+pub(crate) const FILE_BYTES_MAX: usize = 16 << 20;
+
+/// Files that one import reads.
+pub(crate) const FILES_MAX: usize = 256;
+
+/// How deep files may include files.
+pub(crate) const DEPTH_MAX: usize = 8;
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// Its name in comments and reports.
+    pub(crate) name: Arc<str>,
+    /// Its text. A line that is not UTF-8 is empty.
+    pub(crate) text: Arc<str>,
+    /// The lines that were not UTF-8.
+    bad_lines: Vec<usize>,
+}
+
+impl Source {
+    /// Reads a text. A comment may be in any character set, so a line that starts with one of `comments` is kept.
+    fn new(name: &str, bytes: &[u8], comments: &[u8]) -> Source {
+        let mut text = String::with_capacity(bytes.len());
+        let mut bad_lines = Vec::new();
+        for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+            match std::str::from_utf8(line) {
+                Ok(line) => text.push_str(line),
+                Err(_) => {
+                    let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
+                    if !first.is_some_and(|first| comments.contains(first)) {
+                        bad_lines.push(number);
+                    }
+                    text.push('\n');
+                }
+            }
+        }
+        let name = name.chars().map(|c| if c.is_control() { '?' } else { c });
+        Source {
+            name: name.collect::<String>().into(),
+            text: text.into(),
+            bad_lines,
+        }
+    }
+
+    /// A place in this file.
+    pub(crate) fn at(&self, line: usize) -> Place {
+        Place {
+            file: Arc::clone(&self.name),
+            line,
+        }
+    }
+
+    /// Reports the lines that are not UTF-8.
+    pub(crate) fn report_bad_lines(&self, report: &mut Report) {
+        for line in &self.bad_lines {
+            report.unknown(&self.at(*line), "", "the line is not UTF-8");
+        }
+    }
+
+    /// The lines with their numbers.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.text.lines())
+    }
+}
+
+/// The files of one import.
+#[derive(Debug)]
+pub struct Files {
+    given: Vec<(PathBuf, Vec<u8>)>,
+    /// What stands for `/` in paths that files name; `None`: nothing is read but what was given.
+    root: Option<PathBuf>,
+    /// The folder of the first file; `None` for files in memory.
+    folder: Option<PathBuf>,
+    read: usize,
+}
+
+impl Files {
+    /// Reads the files of a command line. `usual` is where the first one is on a running host.
+    ///
+    /// # Errors
+    /// A file that cannot be read, with its name.
+    pub fn open(paths: &[PathBuf], usual: &[&str]) -> Result<Files, String> {
+        if paths.len() > FILES_MAX {
+            return Err(format!("more than {FILES_MAX} files; give fewer"));
+        }
+        let mut given = Vec::new();
+        for path in paths {
+            given.push((path.clone(), content(path)?));
+        }
+        let first = paths.first().cloned().unwrap_or_default();
+        let whole = std::path::absolute(&first).unwrap_or_default();
+        let mut roots = [&first, &whole].into_iter();
+        let root = roots.find_map(|path| usual.iter().find_map(|usual| root_of(path, usual)));
+        let read = given.len();
+        let folder = first.parent().map(Path::to_owned);
+        Ok(Files {
+            given,
+            root,
+            folder,
+            read,
+        })
+    }
+
+    /// Files that are in memory; files that these name and that are not among them do not exist.
+    pub fn of(files: &[(&str, &[u8])]) -> Files {
+        let given = files.iter().take(FILES_MAX);
+        let given = given.map(|(name, bytes)| (PathBuf::from(name), bytes.to_vec()));
+        Files {
+            given: given.collect(),
+            root: None,
+            folder: None,
+            read: 0,
+        }
+    }
+
+    /// The files of the command line.
+    pub(crate) fn given(&self, comments: &[u8]) -> Vec<Source> {
+        let given = self.given.iter();
+        let given =
+            given.map(|(path, bytes)| Source::new(&path.to_string_lossy(), bytes, comments));
+        given.collect()
+    }
+
+    /// A file that another file names.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    pub(crate) fn find(&mut self, path: &str, comments: &[u8]) -> Result<Source, String> {
+        if self.read >= FILES_MAX {
+            return Err(format!("more than {FILES_MAX} files are included"));
+        }
+        self.read += 1;
+        let name = Path::new(path)
+            .file_name()
+            .ok_or("the path names no file")?;
+        let same_name = |(given, _): &&(PathBuf, Vec<u8>)| given.file_name() == Some(name);
+        if let Some((given, bytes)) = self.given.iter().find(same_name) {
+            return Ok(Source::new(&given.to_string_lossy(), bytes, comments));
+        }
+        let beside = self.folder.as_ref().map(|folder| folder.join(name));
+        let named = self.root.as_ref().and_then(|root| {
+            let relative = path.strip_prefix('/')?;
+            Some(root.join(relative))
+        });
+        let missing = || "the file was not found; give it on the command line".to_owned();
+        let mut candidates = beside.into_iter().chain(named);
+        let found = candidates.find(|path| path.is_file()).ok_or_else(missing)?;
+        Ok(Source::new(
+            &found.to_string_lossy(),
+            &content(&found)?,
+            comments,
+        ))
+    }
+}
+
+/// What stands for `/` if `first` is the file that is usually `usual`.
+fn root_of(first: &Path, usual: &str) -> Option<PathBuf> {
+    let text = first.to_str()?;
+    let root = text.strip_suffix(usual)?;
+    Some(PathBuf::from(if root.is_empty() { "/" } else { root }))
+}
+
+fn content(path: &Path) -> Result<Vec<u8>, String> {
+    let name = path.display();
+    let file = File::open(path).map_err(|error| format!("{name}: cannot be read: {error}"))?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("{name}: cannot be read: {error}"))?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(format!(
+            "{name}: is longer than {} MiB; that is no configuration",
+            FILE_BYTES_MAX >> 20
+        ));
+    }
+    Ok(bytes)
+}

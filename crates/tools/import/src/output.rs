@@ -1,0 +1,248 @@
+//! From sections to files: the daemon's own reader judges them first, and what it refuses is left out and reported.
+//! This module does I/O.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result, bail, ensure};
+use base::Redacted;
+use daemon::config;
+use settings::Faults;
+
+use crate::Import;
+use crate::document::{Document, Origin};
+use crate::report::{Fate, Report};
+
+/// Name of the configuration among the files.
+pub(crate) const CONFIG: &str = "headend.toml";
+
+/// Name of the users file.
+pub(crate) const USERS: &str = "users.toml";
+
+/// A file to write.
+#[derive(Debug)]
+pub struct Output {
+    /// Its name in the output directory.
+    pub name: String,
+    /// Its content.
+    pub text: Redacted<String>,
+}
+
+/// A directory of our own that is removed again.
+struct Stage(PathBuf);
+
+impl Stage {
+    fn new() -> Result<Stage> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("headend-import-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("{}: cannot be made", path.display()))?;
+        Ok(Stage(path))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // The directory is in the system's own for temporary files, which removes what stays.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Leaves out what the daemon refuses, and returns the files, the configuration first.
+///
+/// # Errors
+/// The daemon refuses the result whatever is left out, or the disk does not hold the files.
+pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
+    let stage = Stage::new()?;
+    import.config.sort();
+    for secret in &import.secrets {
+        write(&stage.0, &secret.name, secret.text.reveal(), false)?;
+    }
+    if import.config.has("users") {
+        let path = stage.0.join(USERS);
+        repair(
+            &stage.0,
+            USERS,
+            &mut import.users,
+            &mut import.report,
+            "",
+            || config::load_users(&path).err(),
+        )?;
+    }
+    let head = import.head.clone();
+    let path = stage.0.join(CONFIG);
+    repair(
+        &stage.0,
+        CONFIG,
+        &mut import.config,
+        &mut import.report,
+        &head,
+        || config::load(&path).err(),
+    )?;
+    import.report.sort();
+    let mut files = vec![Output {
+        name: CONFIG.to_owned(),
+        text: Redacted::new(import.config.write(&import.head).0),
+    }];
+    if import.config.has("users") {
+        files.push(Output {
+            name: USERS.to_owned(),
+            text: Redacted::new(import.users.write("").0),
+        });
+    }
+    let named = secret_files(&import.config);
+    let secrets = import.secrets.drain(..);
+    files.extend(secrets.filter(|secret| named.contains(&secret.name)));
+    Ok(files)
+}
+
+/// The files that the configuration names as holding a secret.
+fn secret_files(config: &Document) -> Vec<String> {
+    let entries = config.tables.iter().flat_map(|table| &table.entries);
+    let named = entries.filter(|entry| entry.key == "secret_file");
+    named
+        .filter_map(|entry| match &entry.value {
+            crate::document::Value::Text(name) => Some(name.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Writes the document and removes what `faults` refuses, until it refuses nothing.
+fn repair(
+    folder: &Path,
+    name: &str,
+    document: &mut Document,
+    report: &mut Report,
+    head: &str,
+    faults: impl Fn() -> Option<Faults>,
+) -> Result<()> {
+    // Each round removes an entry or a section, so this ends by itself; the limit bounds the time.
+    for _ in 0..64 {
+        let (text, origins) = document.write(head);
+        write(folder, name, &text, true)?;
+        let Some(faults) = faults() else {
+            return Ok(());
+        };
+        let removed = remove(document, &origins, &faults, report);
+        ensure!(
+            removed,
+            "the result has a fault that no line of the source causes: {faults}"
+        );
+    }
+    bail!("the result still has faults after 64 rounds of leaving out what headend refuses")
+}
+
+/// Removes the entries that have faults; sections whose headers have. Returns whether anything was removed.
+fn remove(
+    document: &mut Document,
+    origins: &[Option<Origin>],
+    faults: &Faults,
+    report: &mut Report,
+) -> bool {
+    let mut wrong: Vec<(Origin, String)> = Vec::new();
+    for fault in faults.iter().filter(|fault| !fault.is_advice) {
+        let line = fault.place.map_or(0, |place| place.line);
+        let origin = line.checked_sub(1).and_then(|at| *origins.get(at)?);
+        if let Some(origin) = origin
+            && wrong.iter().all(|(known, _)| *known != origin)
+        {
+            let remedy = if fault.remedy.is_empty() { "" } else { "; " };
+            wrong.push((origin, format!("{}{remedy}{}", fault.message, fault.remedy)));
+        }
+    }
+    // From the end, so that the numbers of the others stay valid.
+    wrong.sort_by(|(one, _), (other, _)| other.cmp(one));
+    for ((table, entry), message) in &wrong {
+        let removed = match entry {
+            Some(entry) => {
+                let table = &mut document.tables[*table];
+                let mut removed = table.clone();
+                removed.entries = vec![table.entries.remove(*entry)];
+                vec![removed]
+            }
+            None => document.remove(*table),
+        };
+        for table in removed {
+            for entry in &table.entries {
+                for place in &entry.from {
+                    let key = table.name_of(entry);
+                    let why = format!("headend refuses the value of {key}: {message}");
+                    report.take_back(place, &key, Fate::NotSupported, &why);
+                }
+            }
+        }
+    }
+    !wrong.is_empty()
+}
+
+/// Writes the files to `folder`, which is made if needed.
+///
+/// # Errors
+/// A file exists and `force` is off: then nothing is written. Or the disk refuses.
+pub(crate) fn save(folder: &Path, files: &[Output], force: bool) -> Result<()> {
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(folder);
+    made.with_context(|| format!("{}: cannot be made", folder.display()))?;
+    if !force {
+        for file in files {
+            let path = folder.join(&file.name);
+            let exists = path.symlink_metadata().is_ok();
+            ensure!(!exists, "{} exists; --force replaces it", path.display());
+        }
+    }
+    for file in files {
+        write(folder, &file.name, file.text.reveal(), force)?;
+    }
+    Ok(())
+}
+
+/// Writes a file that its owner alone may read. A file of that name is replaced, not written into: it may be a link.
+fn write(folder: &Path, name: &str, text: &str, force: bool) -> Result<()> {
+    let path = folder.join(name);
+    let failed = || format!("{}: cannot be written", path.display());
+    let target = if force {
+        folder.join(format!(".{name}.{}.new", std::process::id()))
+    } else {
+        path.clone()
+    };
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&target);
+    let mut file = file.with_context(failed)?;
+    let written = file.write_all(text.as_bytes());
+    let written = written.and_then(|()| match force {
+        true => std::fs::rename(&target, &path),
+        false => Ok(()),
+    });
+    if written.is_err() {
+        // Half a file would look like a whole one.
+        let _ = std::fs::remove_file(&target);
+    }
+    written.with_context(failed)
+}
+
+/// The advice of `headend check` about the files, a line each.
+///
+/// # Errors
+/// The check finds a fault.
+pub(crate) fn advice(files: &[Output]) -> Result<String> {
+    let stage = Stage::new()?;
+    for file in files {
+        write(&stage.0, &file.name, file.text.reveal(), false)?;
+    }
+    let settings =
+        config::load(&stage.0.join(CONFIG)).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    let lines = settings.advice.of(Path::new(CONFIG)).to_string();
+    Ok(if lines.is_empty() {
+        lines
+    } else {
+        lines + "\n"
+    })
+}

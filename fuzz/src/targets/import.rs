@@ -1,0 +1,42 @@
+//! `headend import`: any bytes are read, and every line that says something is in the report.
+
+use tool_import::{Files, Import};
+
+/// Splits the data at bytes of 1 into the files that xl2tpd reads.
+///
+/// # Panics
+/// If a line of xl2tpd.conf or of the options is not in the report.
+pub fn target_xl2tpd(data: &[u8]) {
+    let names = [
+        "xl2tpd.conf",
+        "o",
+        "chap-secrets",
+        "pap-secrets",
+        "l2tp-secrets",
+    ];
+    let parts = data.split(|byte| *byte == 1);
+    let files: Vec<(&str, &[u8])> = names.into_iter().zip(parts).collect();
+    let import = tool_import::xl2tpd::read(&mut Files::of(&files));
+    let main = files.first().map_or(&[][..], |(_, main)| main);
+    every_line_is_reported(main, &import, "xl2tpd.conf", b";#");
+    // A backslash joins lines, and then the first of them is reported.
+    if let Some((name, options)) = files.get(1)
+        && !options.contains(&b'\\')
+    {
+        every_line_is_reported(options, &import, name, b"#");
+    }
+}
+
+/// Checks that each line of the first file is in the report, unless it is empty or starts with a comment.
+fn every_line_is_reported(main: &[u8], import: &Import, name: &str, comments: &[u8]) {
+    for (number, line) in (1..).zip(main.split(|byte| *byte == b'\n')) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if text.is_empty() || comments.contains(&text.as_bytes()[0]) {
+            continue;
+        }
+        let mut lines = import.report.lines().iter();
+        let is_there = lines.any(|line| &*line.place.file == name && line.place.line == number);
+        assert!(is_there, "line {number}: {}", text.escape_debug());
+    }
+}
