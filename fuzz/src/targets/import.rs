@@ -27,6 +27,15 @@ pub fn target_xl2tpd(data: &[u8]) {
     }
 }
 
+/// Reads the data as FRR's configuration.
+///
+/// # Panics
+/// If a line is not in the report.
+pub fn target_frr(data: &[u8]) {
+    let import = tool_import::frr::read(&mut Files::of(&[("frr.conf", data)]));
+    every_line_is_reported(data, &import, "frr.conf", b"!#");
+}
+
 /// Checks that each line of the first file is in the report, unless it is empty or starts with a comment.
 fn every_line_is_reported(main: &[u8], import: &Import, name: &str, comments: &[u8]) {
     for (number, line) in (1..).zip(main.split(|byte| *byte == b'\n')) {

@@ -8,15 +8,21 @@
 //! | module | contents |
 //! |---|---|
 //! | `files` | the files of a source, and those that they name |
+//! | `pattern` | commands of words |
+//! | `bgp` | what the readers of BGP share |
+//! | `frr` | frr.conf |
 //! | `xl2tpd` | xl2tpd.conf, pppd's options and secrets |
 //! | `document` | TOML with the origin of each key |
 //! | `report` | what became of each line |
 //! | `output` | checks and writes the files |
 #![forbid(unsafe_code)]
 
+mod bgp;
 mod document;
 mod files;
+pub mod frr;
 mod output;
+mod pattern;
 mod report;
 pub mod xl2tpd;
 
@@ -48,6 +54,8 @@ pub struct ImportArgs {
 enum SourceArgs {
     /// xl2tpd.conf, with pppd's options files, chap-secrets, pap-secrets and l2tp-secrets
     Xl2tpd(FileArgs),
+    /// The BGP parts of FRR's frr.conf or bgpd.conf
+    Frr(FileArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -147,6 +155,7 @@ type Reader = fn(&mut Files) -> Import;
 pub fn run(args: &ImportArgs) -> Result<ExitCode> {
     let (name, args, usual, read): (_, _, _, Reader) = match &args.source {
         SourceArgs::Xl2tpd(args) => ("xl2tpd", args, xl2tpd::USUAL, xl2tpd::read),
+        SourceArgs::Frr(args) => ("frr", args, frr::USUAL, frr::read),
     };
     cli::or_exit_2("import", convert(name, args, usual, read))
 }

@@ -13,7 +13,7 @@ use daemon::config;
 use settings::Faults;
 
 use crate::Import;
-use crate::document::{Document, Origin};
+use crate::document::{Document, Origin, Table, Value};
 use crate::report::{Fate, Report};
 
 /// Name of the configuration among the files.
@@ -21,6 +21,9 @@ pub(crate) const CONFIG: &str = "headend.toml";
 
 /// Name of the users file.
 pub(crate) const USERS: &str = "users.toml";
+
+/// Rounds of leaving out what the daemon refuses; each lists up to 100 faults.
+const ROUNDS_MAX: usize = 256;
 
 /// A file to write.
 #[derive(Debug)]
@@ -74,6 +77,16 @@ pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
             || config::load_users(&path).err(),
         )?;
     }
+    if !["lns", "lac", "bgp"]
+        .iter()
+        .any(|role| import.config.has(role))
+    {
+        let why = "not in the source: it has nothing that headend does";
+        import
+            .config
+            .note("lac", "listen", Value::texts(&["127.0.0.1:0"]), why);
+        import.config.sort();
+    }
     let head = import.head.clone();
     let path = stage.0.join(CONFIG);
     repair(
@@ -107,7 +120,7 @@ fn secret_files(config: &Document) -> Vec<String> {
     let named = entries.filter(|entry| entry.key == "secret_file");
     named
         .filter_map(|entry| match &entry.value {
-            crate::document::Value::Text(name) => Some(name.clone()),
+            Value::Text(name) => Some(name.clone()),
             _ => None,
         })
         .collect()
@@ -123,7 +136,7 @@ fn repair(
     faults: impl Fn() -> Option<Faults>,
 ) -> Result<()> {
     // Each round removes an entry or a section, so this ends by itself; the limit bounds the time.
-    for _ in 0..64 {
+    for _ in 0..ROUNDS_MAX {
         let (text, origins) = document.write(head);
         write(folder, name, &text, true)?;
         let Some(faults) = faults() else {
@@ -135,7 +148,9 @@ fn repair(
             "the result has a fault that no line of the source causes: {faults}"
         );
     }
-    bail!("the result still has faults after 64 rounds of leaving out what headend refuses")
+    bail!(
+        "the result still has faults after {ROUNDS_MAX} rounds of leaving out what headend refuses"
+    )
 }
 
 /// Removes the entries that have faults; sections whose headers have. Returns whether anything was removed.
@@ -158,27 +173,71 @@ fn remove(
     }
     // From the end, so that the numbers of the others stay valid.
     wrong.sort_by(|(one, _), (other, _)| other.cmp(one));
+    let is_speaker = |fault: &&settings::Fault| matches!(&*fault.key, "bgp.asn" | "bgp.router_id");
+    if let Some(fault) = faults
+        .iter()
+        .find(is_speaker)
+        .filter(|fault| fault.message.starts_with("is missing"))
+    {
+        // Without a speaker, its neighbours and policies have no place.
+        let is_bgp = |table: &mut Table| table.path == "bgp" || table.path.starts_with("bgp.");
+        let removed = document.tables.extract_if(.., is_bgp).collect();
+        take_back(removed, &format!("{} {}", fault.key, fault.message), report);
+        if !["lns", "lac"].iter().any(|role| document.has(role)) {
+            let why = "not in the source: it has nothing that headend does";
+            document.note("lac", "listen", Value::texts(&["127.0.0.1:0"]), why);
+        }
+        return true;
+    }
+    let mut gone = None;
     for ((table, entry), message) in &wrong {
+        if gone == Some(*table) {
+            continue;
+        }
+        let before = document.tables.len();
         let removed = match entry {
-            Some(entry) => {
-                let table = &mut document.tables[*table];
-                let mut removed = table.clone();
-                removed.entries = vec![table.entries.remove(*entry)];
-                vec![removed]
-            }
+            Some(entry) => remove_entry(document, *table, *entry),
             None => document.remove(*table),
         };
-        for table in removed {
-            for entry in &table.entries {
-                for place in &entry.from {
-                    let key = table.name_of(entry);
-                    let why = format!("headend refuses the value of {key}: {message}");
-                    report.take_back(place, &key, Fate::NotSupported, &why);
-                }
+        gone = (document.tables.len() < before).then_some(*table);
+        take_back(removed, message, report);
+    }
+    !wrong.is_empty()
+}
+
+/// Removes an entry. The result must not let more through than the source: a term that loses a condition is removed,
+/// unless it denies; a direction that loses its policy is closed.
+fn remove_entry(document: &mut Document, table: usize, entry: usize) -> Vec<Table> {
+    let whole = &mut document.tables[table];
+    let key = whole.entries[entry].key.as_str();
+    let is_action = ["set_", "add_", "remove_", "prepend"]
+        .iter()
+        .any(|start| key.starts_with(start));
+    let denies = whole.get("then") == Some(&"deny".into());
+    if whole.path == "bgp.policy.term" && (key == "then" || !is_action && !denies) {
+        return vec![document.tables.remove(table)];
+    }
+    let mut removed = whole.clone();
+    removed.entries = vec![whole.entries.remove(entry)];
+    if matches!(&*removed.entries[0].key, "import" | "export") {
+        let closed = "the policy of the source cannot be used";
+        let from = removed.entries[0].from.clone();
+        whole.set(&removed.entries[0].key, "deny", &from, closed);
+    }
+    vec![removed]
+}
+
+/// Reports the lines of what was removed.
+fn take_back(removed: Vec<Table>, message: &str, report: &mut Report) {
+    for table in removed {
+        for entry in &table.entries {
+            for place in &entry.from {
+                let key = table.name_of(entry);
+                let why = format!("headend refuses the value of {key}: {message}");
+                report.take_back(place, &key, Fate::NotSupported, &why);
             }
         }
     }
-    !wrong.is_empty()
 }
 
 /// Writes the files to `folder`, which is made if needed.

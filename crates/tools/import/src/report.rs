@@ -218,9 +218,18 @@ impl Report {
         }
     }
 
-    /// Sorts by place.
+    /// Sorts by place, and leaves out repetitions: a line may be used several times.
     pub fn sort(&mut self) {
-        self.lines.sort_by(|one, other| one.place.cmp(&other.place));
+        let order = |line: &Line| {
+            (
+                line.place.clone(),
+                line.fate,
+                line.option.clone(),
+                line.keys.clone(),
+            )
+        };
+        self.lines.sort_by_cached_key(order);
+        self.lines.dedup();
     }
 
     /// Every line.

@@ -230,12 +230,6 @@ impl Work<'_> {
                 "without a lns section or a client, headend needs no device",
             );
         }
-        if !lns && !lac {
-            let why = "not in the source: it has neither a lns nor a lac section";
-            self.import
-                .config
-                .note("lac", "listen", Value::texts(&["127.0.0.1:0"]), why);
-        }
         self.secret_options();
         self.import.config.tables.retain(|table| {
             !table.entries.is_empty() || matches!(&*table.path, "lns" | "lac" | "tun")
