@@ -269,6 +269,12 @@ const ALLOWED: &[Row] = &[
         "the command line of experiments",
     ),
     row(
+        "tool-top",
+        &["control", "cli"],
+        &[],
+        "a screen of rows that the control socket sends; it knows no protocol",
+    ),
+    row(
         "tool-trace",
         &["wire", "capfile", "trace", "reactor"],
         &[],
@@ -295,6 +301,7 @@ const ALLOWED: &[Row] = &[
             "tool-lab",
             "tool-ping",
             "tool-qos",
+            "tool-top",
             "tool-trace",
             "tool-web",
         ],

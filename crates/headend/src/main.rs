@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use daemon::check;
 use tool_ctl::{bgp, capture, reload, session, show, tunnel};
-use {tool_demo as demo, tool_doctor as doctor, tool_emulate as emulate, tool_filter as filter, tool_import as import, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_trace as trace, tool_web as web};
+use {tool_demo as demo, tool_doctor as doctor, tool_emulate as emulate, tool_filter as filter, tool_import as import, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_top as top, tool_trace as trace, tool_web as web};
 
 /// A software broadband edge (L2TP, PPP, RADIUS, BGP), and the lab that measures it.
 #[derive(Debug, Parser)]
@@ -43,6 +43,8 @@ enum Verb {
     Session(session::SessionArgs),
     /// Show the state of a daemon or an emulation
     Show(show::ShowArgs),
+    /// Watch a running daemon on a terminal: subscribers, event loop, peers, queues
+    Top(top::TopArgs),
     /// Start, stop, reset and refresh BGP peers
     Bgp(bgp::BgpArgs),
     /// Capture a subscriber's packets, inside and outside its tunnel
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         Verb::Tunnel(args) => tunnel::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Show(args) => show::run(&args),
+        Verb::Top(args) => top::run(&args),
         Verb::Bgp(args) => bgp::run(&args),
         Verb::Capture(args) => capture::run(&args),
         Verb::Emulate(args) => emulate::run(&args),
