@@ -133,6 +133,12 @@ impl Metadata {
             .collect()
     }
 
+    /// What cargo knows of one of the workspace's own packages.
+    pub(crate) fn package(&self, name: &str) -> Option<&Value> {
+        let mut ours = self.packages.iter().filter(|package| self.is_ours(package));
+        ours.find(|package| package["name"] == name)
+    }
+
     /// The oldest Rust version that the workspace supports.
     pub(crate) fn rust_version(&self) -> Option<&str> {
         let ours = self.packages.iter().filter(|package| self.is_ours(package));

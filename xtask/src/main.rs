@@ -17,6 +17,7 @@ mod keys;
 mod lexer;
 mod links;
 mod modules;
+mod packages;
 mod peers;
 mod run;
 mod sources;
@@ -37,6 +38,7 @@ cargo xtask fuzz TARGET|all [SECONDS]
                                      runs fuzz targets in libFuzzer, guided by coverage; needs a C++ compiler
 cargo xtask fuzz TARGET|all --merge  adds found inputs with new coverage to the committed corpora
 cargo xtask dist                     builds target/dist/headend, stripped, with its symbols in headend.debug beside it
+cargo xtask package                  runs the examples of the library crates and builds their packages
 cargo xtask gen-captures [DIR] [--only NAME,...] [--scale F]
                                      writes the captures that benchmarks read, to target/captures or DIR";
 
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         ["test", "--without-peers"] => steps::test(steps::Peers::LeaveOut),
         ["tidy"] => steps::tidy(),
         ["dist"] => steps::dist(),
+        ["package"] => steps::package(),
         ["words"] => steps::words(""),
         ["words", path] => steps::words(path),
         ["arrows", krate] => steps::arrows(krate),

@@ -4,7 +4,8 @@ use crate::cargo::{self, Metadata};
 use crate::run::Report;
 use crate::sources::Source;
 use crate::{
-    arrows, dependencies, dist, docs, functions, fuzz, kernel, keys, links, modules, peers, sources,
+    arrows, dependencies, dist, docs, functions, fuzz, kernel, keys, links, modules, packages,
+    peers, sources,
 };
 use crate::{tidy as tidiness, words as phrases};
 use std::process::Command;
@@ -55,6 +56,7 @@ pub(crate) fn test(with: Peers) -> bool {
             "--examples",
         ]),
     );
+    packages::examples(&mut report, &metadata);
     let members = metadata.members();
     let with_examples = docs::crates_with_examples(&members, &metadata.root, &sources);
     if !with_examples.is_empty() {
@@ -105,6 +107,15 @@ pub(crate) fn dist() -> bool {
             }
             Err(fault) => return refuse(&fault),
         }
+    }
+    report.close()
+}
+
+/// Packages the library crates.
+pub(crate) fn package() -> bool {
+    let mut report = Report::default();
+    if let Some((metadata, _)) = read(&mut report) {
+        packages::package(&mut report, &metadata);
     }
     report.close()
 }
@@ -176,6 +187,9 @@ fn look(report: &mut Report, metadata: &Metadata, sources: &[Source]) {
     report.check("crate arrows", || arrows::check(&members));
     report.check("licences and sources of dependencies", || {
         dependencies::check(metadata)
+    });
+    report.check("metadata of the library crates", || {
+        packages::check(metadata)
     });
     report.check("no code without its safety", || tidiness::safety(sources));
     report.check("length of files", || tidiness::lengths(sources));
