@@ -11,7 +11,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use daemon::check;
 use tool_ctl::{bgp, capture, reload, session, show, tunnel};
-use {tool_demo as demo, tool_doctor as doctor, tool_emulate as emulate, tool_filter as filter, tool_import as import, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_top as top, tool_trace as trace, tool_web as web};
+use {
+    tool_demo as demo, tool_doctor as doctor, tool_emulate as emulate, tool_filter as filter,
+    tool_import as import, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_top as top,
+    tool_trace as trace, tool_web as web,
+};
 
 /// A software broadband edge (L2TP, PPP, RADIUS, BGP), and the lab that measures it.
 #[derive(Debug, Parser)]
