@@ -14,3 +14,4 @@ mod service;
 mod subscribers;
 mod support;
 mod tunnels;
+mod web;

@@ -36,7 +36,7 @@ pub(crate) const CSRF: &str = "x-headend-csrf";
 const LOGINS_MAX: usize = 128;
 /// How long a login lasts.
 const LOGIN_TIME: Duration = Duration::from_secs(12 * 3600);
-/// Wrong tokens answered within [`WRONG_TIME`]; further ones are told to wait.
+/// Wrong tokens answered within [`WRONG_TIME`]; further ones have to wait.
 const WRONG_MAX: usize = 20;
 const WRONG_TIME: Duration = Duration::from_secs(10);
 

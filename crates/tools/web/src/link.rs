@@ -5,6 +5,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use axum::body::Bytes;
 use control::reply::{Code, Refusal, Reply};
 use control::request::{CaptureStop, Do};
 use control::{VERSION, request, rows};
+use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -197,9 +199,11 @@ impl Capture {
             output
         });
         let mut reader = Parts { input, line };
-        let copied = timeout(span + PATIENCE, reader.copy(capture, &parts)).await;
+        let copied = pin!(timeout(span + PATIENCE, reader.copy(capture, &parts)));
+        let left = pin!(parts.closed());
+        let outcome = select(copied, left).await;
         stop.abort();
-        if let Ok(Err(fault)) = copied {
+        if let Either::Left((Ok(Err(fault)), _)) = outcome {
             let error = io::Error::other(fault.message());
             // A viewer that has left does not need it.
             let _ = parts.send(Err(error)).await;

@@ -19,7 +19,7 @@ const FILE_MAX: u64 = 4096;
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let place = path.display();
     let file = File::open(path).with_context(|| {
-        format!("{place}: cannot read the token; make one with: (umask 077; openssl rand -hex 32 > {place})")
+        format!("{place}: cannot read the token; make one with: (umask 077; head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \\n' > {place})")
     })?;
     let mode = file.metadata()?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
@@ -32,8 +32,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let token = bytes.trim_ascii();
     if token.len() < TOKEN_MIN || !token.iter().all(u8::is_ascii_graphic) {
         bail!(
-            "{place}: a token is one line of at least {TOKEN_MIN} ASCII characters without spaces; make one with: openssl \
-             rand -hex 32"
+            "{place}: a token is one line of at least {TOKEN_MIN} ASCII characters without spaces"
         );
     }
     Ok(token.to_vec())

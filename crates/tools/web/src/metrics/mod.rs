@@ -65,7 +65,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> 
     if let Some(shaper) = &app.shaper {
         let found = shaper.ask(&json!({"do": "qos.show"}), ROWS_MAX).await;
         families.gauge(
-            "headend_qos_up",
+            "headend_qos_shaper_up",
             "Whether the shaper answers.",
             &[],
             u8::from(found.is_ok()),

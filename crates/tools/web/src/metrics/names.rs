@@ -75,6 +75,21 @@ const STATES: &[(&str, &str)] = &[
     ("subscriber.detail/1", "state"),
 ];
 
+/// Fields whose documentation is about the row and not about the metric, by schema and path.
+const HELPS: &[(&str, &str, &str)] = &[
+    (
+        "now/1",
+        "radius.round_trips",
+        "Round trips of RADIUS requests.",
+    ),
+    ("now/1", "event_loop.lateness", "Lateness of timers."),
+    (
+        "now/1",
+        "bgp.hold_margin_s",
+        "The least time that was left on a hold timer in the last second with messages.",
+    ),
+];
+
 /// The prefix of the names of a schema's metrics; none: its rows have none.
 pub(super) fn prefix(schema: &str) -> Option<&'static str> {
     let found = PREFIXES.iter().find(|(known, _)| *known == schema);
@@ -92,6 +107,11 @@ pub(super) fn has_state(schema: &str, path: &str) -> bool {
 /// The name of a field in its metric.
 pub(super) fn name_of<'a>(schema: &str, path: &str, field: &'a str) -> &'a str {
     lookup(RENAMED, schema, path).unwrap_or(field)
+}
+
+/// The help text of a field's metric.
+pub(super) fn help_of<'a>(schema: &str, path: &str, help: &'a str) -> &'a str {
+    lookup(HELPS, schema, path).unwrap_or(help)
 }
 
 /// The label of an object's keys.
@@ -133,7 +153,7 @@ mod tests {
     #[test]
     fn every_path_of_the_tables_is_declared() {
         let two = LEFT_OUT.iter().chain(STATES).copied();
-        let three = [RENAMED, KEYS, LABELS].concat();
+        let three = [RENAMED, KEYS, LABELS, HELPS].concat();
         let three = three.iter().map(|(schema, path, _)| (*schema, *path));
         for (schema, path) in two.chain(three) {
             let row = row_type(schema).unwrap();

@@ -169,7 +169,7 @@ impl Families {
                 let label = names::key_of(place.schema, &place.path_of(field));
                 labels.push((label.to_owned(), key.clone()));
             }
-            let family = self.family(name.clone(), kind, unit, field.help);
+            let family = self.family(name.clone(), kind, unit, place.help(field));
             family.add(labels, Measure::Number(number));
         }
     }
@@ -200,7 +200,7 @@ impl Families {
             sum: sum / 1e6,
         };
         let name = format!("{}_seconds", place.name(field));
-        let family = self.family(name, Type::Histogram, Some("seconds"), field.help);
+        let family = self.family(name, Type::Histogram, Some("seconds"), place.help(field));
         family.add(place.labels.clone(), measure);
     }
 
@@ -210,7 +210,7 @@ impl Families {
         };
         let mut labels = place.labels.clone();
         labels.push(("state".to_owned(), state.to_owned()));
-        let family = self.family(place.name(field), Type::Gauge, None, field.help);
+        let family = self.family(place.name(field), Type::Gauge, None, place.help(field));
         family.add(labels, Measure::Number(1.into()));
     }
 
@@ -249,6 +249,10 @@ impl Family {
 impl Place<'_> {
     fn path_of(&self, field: &Field) -> String {
         format!("{}{}", self.path, field.name)
+    }
+
+    fn help(&self, field: &Field) -> &'static str {
+        names::help_of(self.schema, &self.path_of(field), field.help)
     }
 
     /// The name of a field's metric, without its unit.

@@ -58,7 +58,7 @@ headend_tunnels_sessions 6
 # HELP headend_tunnels_retransmissions_total Control messages sent again.
 # TYPE headend_tunnels_retransmissions_total counter
 headend_tunnels_retransmissions_total 7
-# HELP headend_radius_round_trip_seconds Replies to requests, by the upper bound of their round trip in microseconds (`inf`: no bound); not cumulative.
+# HELP headend_radius_round_trip_seconds Round trips of RADIUS requests.
 # TYPE headend_radius_round_trip_seconds histogram
 headend_radius_round_trip_seconds_bucket{le="0.0005"} 2
 headend_radius_round_trip_seconds_bucket{le="0.001"} 6

