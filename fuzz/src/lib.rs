@@ -55,6 +55,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "import_bird",
+        run: targets::import::target_bird,
+        len_max: 4000,
+        is_slow: true,
+    },
+    Target {
         name: "import_frr",
         run: targets::import::target_frr,
         len_max: 4000,

@@ -36,6 +36,17 @@ pub fn target_frr(data: &[u8]) {
     every_line_is_reported(data, &import, "frr.conf", b"!#");
 }
 
+/// Reads the data as BIRD's configuration.
+///
+/// # Panics
+/// If the file has words and the report has no line.
+pub fn target_bird(data: &[u8]) {
+    let import = tool_import::bird::read(&mut Files::of(&[("bird.conf", data)]));
+    let has_words = data.iter().any(u8::is_ascii_alphanumeric);
+    let has_comments = data.contains(&b'#') || data.contains(&b'*');
+    assert!(!has_words || has_comments || !import.report.lines().is_empty());
+}
+
 /// Checks that each line of the first file is in the report, unless it is empty or starts with a comment.
 fn every_line_is_reported(main: &[u8], import: &Import, name: &str, comments: &[u8]) {
     for (number, line) in (1..).zip(main.split(|byte| *byte == b'\n')) {

@@ -465,6 +465,13 @@ pub(super) const TABLES: &[Inside] = &[
         ],
     },
     Inside {
+        krate: "tools/import",
+        order: &[
+            "report", "document", "files", "bgp", "output", "pattern", "bird", "frr", "xl2tpd",
+        ],
+        besides: &[],
+    },
+    Inside {
         krate: "xtask",
         order: &[
             "sources",

@@ -126,7 +126,7 @@ pub struct Entry {
 }
 
 /// A section.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// Its path, such as `bgp.neighbor`.
     pub path: String,

@@ -10,6 +10,7 @@
 //! | `files` | the files of a source, and those that they name |
 //! | `pattern` | commands of words |
 //! | `bgp` | what the readers of BGP share |
+//! | `bird` | bird.conf |
 //! | `frr` | frr.conf |
 //! | `xl2tpd` | xl2tpd.conf, pppd's options and secrets |
 //! | `document` | TOML with the origin of each key |
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod bgp;
+pub mod bird;
 mod document;
 mod files;
 pub mod frr;
@@ -56,6 +58,8 @@ enum SourceArgs {
     Xl2tpd(FileArgs),
     /// The BGP parts of FRR's frr.conf or bgpd.conf
     Frr(FileArgs),
+    /// The BGP parts of BIRD 2's bird.conf
+    Bird(FileArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -155,6 +159,7 @@ type Reader = fn(&mut Files) -> Import;
 pub fn run(args: &ImportArgs) -> Result<ExitCode> {
     let (name, args, usual, read): (_, _, _, Reader) = match &args.source {
         SourceArgs::Xl2tpd(args) => ("xl2tpd", args, xl2tpd::USUAL, xl2tpd::read),
+        SourceArgs::Bird(args) => ("bird", args, bird::USUAL, bird::read),
         SourceArgs::Frr(args) => ("frr", args, frr::USUAL, frr::read),
     };
     cli::or_exit_2("import", convert(name, args, usual, read))

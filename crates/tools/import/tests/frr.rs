@@ -1,6 +1,8 @@
 //! FRR's files: an example, what is lost, and bytes that are no configuration.
 
 mod common;
+#[path = "common/lines.rs"]
+mod lines;
 
 use proptest::prelude::*;
 use tool_import::{Files, frr};
@@ -161,7 +163,7 @@ proptest! {
     ) {
         let main = format!("router bgp 1\n{}", main.join(" "));
         let (_, import) = common::import(&mut Files::of(&[("frr.conf", main.as_bytes())]), frr::read);
-        for number in common::lines_that_count(&main, &['!', '#']) {
+        for number in lines::lines_that_count(&main, &['!', '#']) {
             let is_there = import.report.lines().iter().any(|line| line.place.line == number);
             prop_assert!(is_there, "line {number} of {main:?}\n{}", import.report);
         }
