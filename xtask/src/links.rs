@@ -66,7 +66,7 @@ fn follow(
 }
 
 /// The path of a link from the root of the tree.
-fn resolve(from: &str, path: &str) -> Option<String> {
+pub(crate) fn resolve(from: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = match path.strip_prefix('/') {
         Some(_) => Vec::new(),
         None => from.split('/').collect(),
@@ -108,7 +108,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Every link of a page that does not lead into the network, with its line.
-fn links(text: &str) -> Vec<(usize, String)> {
+pub(crate) fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
         let line = without_code(line);
@@ -188,7 +188,7 @@ fn anchors(text: &str) -> Vec<String> {
 }
 
 /// A heading's anchor: lower case, without marks, with a hyphen for each space.
-fn anchor(title: &str) -> String {
+pub(crate) fn anchor(title: &str) -> String {
     let title = without_targets(title.trim().trim_end_matches('#').trim_end());
     let kept = title
         .chars()
@@ -199,7 +199,7 @@ fn anchor(title: &str) -> String {
 }
 
 /// A heading without the targets of its links: their texts remain.
-fn without_targets(title: &str) -> String {
+pub(crate) fn without_targets(title: &str) -> String {
     let mut parts = title.split("](");
     let mut kept = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -20,6 +20,7 @@ mod modules;
 mod packages;
 mod peers;
 mod run;
+mod site;
 mod sources;
 mod spdx;
 mod steps;
@@ -39,6 +40,7 @@ cargo xtask fuzz TARGET|all [SECONDS]
 cargo xtask fuzz TARGET|all --merge  adds found inputs with new coverage to the committed corpora
 cargo xtask dist                     builds target/dist/headend, stripped, with its symbols in headend.debug beside it
 cargo xtask package                  runs the examples of the library crates and builds their packages
+cargo xtask site                     writes the pages as a site with search, to target/site
 cargo xtask gen-captures [DIR] [--only NAME,...] [--scale F]
                                      writes the captures that benchmarks read, to target/captures or DIR";
 
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["test", "--without-peers"] => steps::test(steps::Peers::LeaveOut),
         ["tidy"] => steps::tidy(),
         ["dist"] => steps::dist(),
+        ["site"] => steps::site(),
         ["package"] => steps::package(),
         ["words"] => steps::words(""),
         ["words", path] => steps::words(path),

@@ -5,7 +5,7 @@ use crate::run::Report;
 use crate::sources::Source;
 use crate::{
     arrows, dependencies, dist, docs, functions, fuzz, kernel, keys, links, modules, packages,
-    peers, sources,
+    peers, site, sources,
 };
 use crate::{tidy as tidiness, words as phrases};
 use std::process::Command;
@@ -107,6 +107,15 @@ pub(crate) fn dist() -> bool {
             }
             Err(fault) => return refuse(&fault),
         }
+    }
+    report.close()
+}
+
+/// Writes the pages as a site.
+pub(crate) fn site() -> bool {
+    let mut report = Report::default();
+    if let Some((metadata, _)) = read(&mut report) {
+        site::build(&mut report, &metadata.root, &metadata.target);
     }
     report.close()
 }

@@ -488,6 +488,7 @@ pub(super) const TABLES: &[Inside] = &[
             "links",
             "modules",
             "peers",
+            "site",
             "spdx",
             "dependencies",
             "tidy",
