@@ -488,6 +488,7 @@ pub(super) const TABLES: &[Inside] = &[
             "links",
             "modules",
             "peers",
+            "packages",
             "site",
             "spdx",
             "dependencies",
