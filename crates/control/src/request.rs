@@ -69,6 +69,9 @@ pub enum Do {
     /// Subscribers, connected or connecting.
     #[serde(rename = "show.subscribers")]
     ShowSubscribers(SubscriberFilter),
+    /// The subscribers with the most dropped packets, or the longest round trips.
+    #[serde(rename = "show.worst")]
+    ShowWorst(ShowWorst),
     /// Everything about one subscriber.
     #[serde(rename = "show.subscriber")]
     ShowSubscriber(ShowSubscriber),
@@ -159,6 +162,7 @@ impl Do {
             Do::ShowEndedTunnels(_) => "show.ended.tunnels",
             Do::ShowEndedSessions(_) => "show.ended.sessions",
             Do::ShowSubscribers(_) => "show.subscribers",
+            Do::ShowWorst(_) => "show.worst",
             Do::ShowSubscriber(_) => "show.subscriber",
             Do::ShowEndedSubscribers(_) => "show.ended.subscribers",
             Do::ShowPools(_) => "show.pools",
@@ -449,6 +453,35 @@ pub struct SubscriberFilter {
     #[arg(long, value_name = "ID")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<u32>,
+    /// At most N subscribers
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Arguments of `show.worst`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct ShowWorst {
+    /// What to compare
+    #[arg(long, value_enum, default_value = "dropped")]
+    #[serde(default)]
+    pub by: WorstBy,
+    /// At most N subscribers, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[serde(default = "ten")]
+    pub count: u32,
+}
+
+/// What the worst subscribers have the most of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorstBy {
+    /// Dropped packets, both directions
+    #[default]
+    Dropped,
+    /// The round trip of the last LCP echo
+    RoundTrip,
 }
 
 /// The state of a subscriber.

@@ -42,6 +42,7 @@ pub(super) struct Handlers {
     pub(super) reload: HandlerId,
     pub(super) netlink: HandlerId,
     pub(super) mend: HandlerId,
+    pub(super) history: HandlerId,
 }
 
 impl Handlers {
@@ -82,6 +83,7 @@ impl Handlers {
             reload: reactor.handler("reload"),
             netlink: reactor.handler("netlink"),
             mend: reactor.handler("sources"),
+            history: reactor.handler("history"),
         }
     }
 }
@@ -130,12 +132,10 @@ impl Core {
         Ok(())
     }
 
-    /// Records the state at the end of the last turn, if a second has ended since.
+    /// Records the state at the end of the last turn.
     pub(super) fn record(&mut self) {
-        if self.history.is_due(self.now) {
-            let reading = history::read(self, self.history.series().len());
-            self.history.record(&reading, self.now);
-        }
+        let reading = history::read(self, self.history.series().len());
+        self.history.record(&reading, self.now);
     }
 
     /// Passes a notification to all that compare what they want with what the kernel has.

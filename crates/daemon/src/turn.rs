@@ -82,7 +82,7 @@ impl Daemon {
             self.core.reactor.pause(span);
         }
         self.wait(deadline);
-        self.core.record();
+        self.record();
         self.is_behind = false;
         self.input.begin();
         let mut other_work = false;
@@ -136,6 +136,16 @@ impl Daemon {
         self.core.shards.tell(&mut self.core.edge);
         self.watchdog.look(&self.core.reactor, self.core.now);
         self.core.report();
+    }
+
+    /// Records the state at the end of the last turn, if a second has ended since.
+    #[inline]
+    fn record(&mut self) {
+        if self.core.history.is_due(self.core.now) {
+            self.core.reactor.enter(self.handlers.history, 0);
+            self.core.record();
+            self.core.reactor.lap(self.handlers.history);
+        }
     }
 
     /// Compares the TUN device with the configuration when that is due, and writes the packets

@@ -60,6 +60,10 @@ pub struct Link {
     /// When the next Echo-Request is due.
     echo_at: Instant,
     echo_id: u8,
+    /// When the last Echo-Request was sent, in microseconds: the low bits, because a round trip is far below an hour.
+    echo_sent_us: u32,
+    /// The round trip of the last Echo-Request that was answered, and 1; 0 if none was.
+    echo_rtt_us: u32,
     /// Echo-Requests since the last reply.
     unanswered: u8,
     /// Number of claims reported to the owner.
@@ -112,6 +116,8 @@ impl Link {
             patience: Instant::FAR_FUTURE,
             echo_at: Instant::FAR_FUTURE,
             echo_id: 0,
+            echo_sent_us: 0,
+            echo_rtt_us: 0,
             unanswered: 0,
             claims: 0,
             budget: Budget::default(),
@@ -269,11 +275,19 @@ impl Link {
         self.unanswered += 1;
         self.echo_id = self.echo_id.wrapping_add(1);
         self.echo_at = ctx.now + ctx.config.echo_interval;
+        self.echo_sent_us = micros(ctx.now);
         let magic = self.lcp.negotiation.magic;
         let head = (protocol::LCP, code::ECHO_REQUEST, self.echo_id);
         ctx.out.control(self.compression(), head, |out| {
             out.extend_from_slice(&magic.to_be_bytes());
         });
+    }
+
+    /// The time from the last Echo-Request that was answered to its Echo-Reply (RFC 1661, section 5.8), in microseconds. A
+    /// round trip through a tunnel that is shared or a line that is full shows here first.
+    #[must_use]
+    pub fn echo_rtt_us(&self) -> Option<u32> {
+        self.echo_rtt_us.checked_sub(1)
     }
 
     /// The reason why the link is closing, until the peer acknowledges the termination.
@@ -511,6 +525,8 @@ impl Link {
             code::ECHO_REPLY => match packet.identifier == self.echo_id && self.unanswered > 0 {
                 true => {
                     self.unanswered = 0;
+                    let rtt = micros(ctx.now).wrapping_sub(self.echo_sent_us);
+                    self.echo_rtt_us = rtt.saturating_add(1);
                     Ok(())
                 }
                 false => Err(Discard::Stray),
@@ -774,4 +790,9 @@ impl Link {
             ctx.out.tell(Event::Ended(reason));
         }
     }
+}
+
+/// The low bits of a time in microseconds.
+fn micros(at: Instant) -> u32 {
+    (at.as_nanos() / 1_000) as u32
 }

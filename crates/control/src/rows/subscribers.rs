@@ -31,6 +31,8 @@ row! {
         age_s: f64 = [gauge Seconds],
         /// Time since its first network protocol opened.
         up_s: Option<f64> = [gauge Seconds "UPTIME"],
+        /// Round trip of the last LCP echo; null: none was answered.
+        echo_rtt_us: Option<u32> = [gauge Micros],
         /// Its traffic.
         #[serde(flatten)]
         traffic: Traffic = [flat Traffic],
@@ -89,6 +91,8 @@ row! {
         account: Option<String> = [id text],
         /// Times and limits.
         times: Times = [part Times],
+        /// Round trip of the last LCP echo; null: none was answered.
+        echo_rtt_us: Option<u32> = [gauge Micros],
         /// Its traffic.
         traffic: Traffic = [part Traffic],
     }

@@ -11,6 +11,7 @@ mod radius;
 mod shards;
 mod subscribers;
 mod tables;
+mod worst;
 
 use base::Duration;
 use bgp::PeerId;
@@ -22,6 +23,7 @@ use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
 pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
+pub(super) use worst::Worst;
 
 /// A `show` command in progress, with its position.
 pub(super) struct Show {
@@ -36,6 +38,8 @@ pub(super) enum What {
     Sessions,
     Peers,
     Subscribers(SubscriberFilter),
+    /// The subscribers with the most of something.
+    Worst(Worst),
     /// The subscribers `keys`, then the last `history` ended sessions of `name`.
     Details {
         keys: Vec<SubscriberKey>,
@@ -141,6 +145,7 @@ impl What {
                 tables::peer(&view, out);
             }),
             What::Subscribers(filter) => subscribers::next(core, filter, cursor, out),
+            What::Worst(worst) => worst.step(core, cursor, out),
             What::Details {
                 keys,
                 name,

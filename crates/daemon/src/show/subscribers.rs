@@ -12,12 +12,21 @@ use control::request::{State, SubscriberFilter};
 use control::rows;
 
 /// The subscriber at or after the cursor, if it matches.
-pub(super) fn next(core: &Core, filter: &SubscriberFilter, cursor: u32, out: &mut Rows) -> Step {
+pub(super) fn next(
+    core: &Core,
+    filter: &mut SubscriberFilter,
+    cursor: u32,
+    out: &mut Rows,
+) -> Step {
+    if filter.limit == Some(0) {
+        return Step::End;
+    }
     let Some((next, view)) = core.edge.next_subscriber(cursor) else {
         return Step::End;
     };
     if is_wanted(filter, &view) {
         line(core, &view, out);
+        filter.limit = filter.limit.map(|left| left.saturating_sub(1));
     }
     Step::From(next)
 }
@@ -58,7 +67,7 @@ fn texts(prefixes: &[aaa::Prefix]) -> Vec<String> {
     prefixes.iter().map(ToString::to_string).collect()
 }
 
-fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
+pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
     let tunnel = tunnel_of(&core.edge, view);
     out.push(&rows::Subscriber {
         schema: rows::Subscriber::SCHEMA,
@@ -72,6 +81,7 @@ fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
         filter: view.profile.and_then(|profile| profile.filter.as_deref()),
         age_s: seconds(core.now.since(view.created)),
         up_s: view.up.map(|up| seconds(core.now.since(up))),
+        echo_rtt_us: view.link.echo_rtt_us(),
         traffic: traffic(view.traffic),
     });
 }
@@ -106,6 +116,7 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
         filter: profile.and_then(|profile| profile.filter.as_deref()),
         account: core.authority.account(view.account),
         times: times(core, &view),
+        echo_rtt_us: view.link.echo_rtt_us(),
         traffic: traffic(view.traffic),
     });
 }

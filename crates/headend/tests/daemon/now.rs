@@ -296,3 +296,61 @@ fn the_past_has_the_fields_of_the_row_and_refuses_what_is_no_field() {
         assert!(message.contains(why), "{message}");
     }
 }
+
+/// Echoes every 0.1 s, so that there are round trips soon.
+#[test]
+fn the_longest_round_trips_are_listed_first_and_a_list_ends_at_its_limit() {
+    let directory = Directory::new();
+    let third = "[[user]]\nname = \"user3\"\npassword = \"sesame\"\n";
+    let users = directory.write("users.toml", &format!("{USERS}{third}"));
+    fs::set_permissions(users, fs::Permissions::from_mode(0o600)).unwrap();
+    let (edge, peer) = Daemon::lns(
+        &directory,
+        "[ppp]\naddress = \"10.64.255.1\"\necho_interval_s = 0.1\n[[pool]]\nname = \"home\"\n\
+         ranges = [\"10.64.0.0/24\"]\n[users]\nfile = \"users.toml\"\n",
+    );
+    let (clients, mut client) = (client_of(&directory), edge.client());
+    for _ in 0..3 {
+        assert_eq!(dial(&clients, &peer)["up"], true);
+    }
+    let mut ask = |request: Value| {
+        let mut lines = client.ask(request);
+        lines.pop();
+        let rows = lines.into_iter().map(|mut line| line["row"].take());
+        rows.collect::<Vec<_>>()
+    };
+    let started = Instant::now();
+    let worst = loop {
+        let worst = ask(json!({"do": "show.worst", "by": "round-trip"}));
+        if worst.len() == 3 {
+            break worst;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{worst:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let trips = worst.iter().map(|row| row["echo_rtt_us"].as_u64().unwrap());
+    assert!(trips.rev().is_sorted(), "{worst:?}");
+    let detail = ask(json!({"do": "show.subscriber", "of": {"who": "user1"}}));
+    assert!(detail[0]["echo_rtt_us"].as_u64().is_some(), "{detail:?}");
+    let one = ask(json!({"do": "show.worst", "by": "round-trip", "count": 1}));
+    assert_eq!(one.len(), 1);
+    assert_eq!(
+        ask(json!({"do": "show.worst"})).len(),
+        0,
+        "none was dropped"
+    );
+    for (limit, rows) in [(0, 0), (2, 2), (9, 3)] {
+        let listed = ask(json!({"do": "show.subscribers", "limit": limit}));
+        assert_eq!(listed.len(), rows, "{limit}");
+    }
+    let named = ask(json!({"do": "show.subscribers", "name": "user3", "limit": 1}));
+    assert_eq!(
+        named[0]["name"], "user3",
+        "the limit counts rows, not visits"
+    );
+    let refused = client.ask(json!({"do": "show.worst", "count": 0}));
+    assert_eq!(refused[0]["error"]["code"], "bad-request", "{refused:?}");
+    let page = edge.cli("show now");
+    let page = String::from_utf8(page.stdout).unwrap();
+    assert!(page.contains("subscribers      3 up\n"), "{page}");
+}

@@ -97,6 +97,23 @@ fn a_peer_that_falls_silent_is_given_up_after_its_echoes() {
 }
 
 #[test]
+fn the_round_trip_of_an_echo_is_that_of_the_line() {
+    let mut pair = pair(&[Authentication::ChapMd5], SECRET);
+    for end in &mut pair.ends {
+        end.config.echo_interval = Duration::ZERO;
+    }
+    pair.run_for(QUIET);
+    pair.retime(0);
+    assert_eq!(pair.ends[0].link.echo_rtt_us(), None, "no echo yet");
+    pair.ends[0].config.echo_interval = Duration::from_secs(10);
+    pair.retime(0);
+    pair.run_for(Duration::from_secs(20));
+    // The wire takes 10 ms each way.
+    assert_eq!(pair.ends[0].link.echo_rtt_us(), Some(20_000));
+    assert_eq!(pair.ends[1].link.echo_rtt_us(), None, "it sends no echoes");
+}
+
+#[test]
 fn an_idle_link_only_asks_whether_the_peer_is_there() {
     let mut pair = pair(&[Authentication::ChapMd5], SECRET);
     pair.run(QUIET);

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `bgp` | `headend bgp`, and the verbs of `show bgp` |
 //! | `capture` | `headend capture` |
+//! | `now` | `headend show now`: the whole daemon as a page |
 //! | `reload` | `headend reload` and `headend confirm` |
 //! | `session` | `headend session` |
 //! | `show` | `headend show` |
@@ -13,6 +14,7 @@
 
 pub mod bgp;
 pub mod capture;
+mod now;
 pub mod reload;
 pub mod session;
 pub mod show;

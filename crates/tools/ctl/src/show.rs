@@ -9,10 +9,11 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use crate::bgp;
+use crate::now;
 use crate::subscriber;
 use cli::Socket;
 use cli::table::{Table, block, columns};
-use control::request::{BgpWhose, Do, FilterName, Nothing, SubscriberFilter};
+use control::request::{BgpWhose, Do, FilterName, Nothing, ShowWorst, SubscriberFilter};
 use control::rows::{self, Layout};
 
 /// Show the state of the daemon.
@@ -47,9 +48,15 @@ enum What {
         #[command(flatten)]
         filter: SubscriberFilter,
         /// List subscribers that have disconnected, with the reason, newest first
-        #[arg(long, conflicts_with_all = ["name", "state", "tunnel"])]
+        #[arg(long, conflicts_with_all = ["name", "state", "tunnel", "limit"])]
         ended: bool,
     },
+    /// The subscribers with the most dropped packets, or the longest round trips of LCP echoes
+    #[command(after_help = WORST_HELP)]
+    Worst(ShowWorst),
+    /// The state of the whole daemon: subscribers, tunnels, pools, RADIUS, traffic, the event loop, BGP
+    #[command(after_help = now::HELP)]
+    Now,
     /// Everything about one subscriber, and how its earlier sessions ended
     #[command(after_help = SUBSCRIBER_HELP)]
     Subscriber(subscriber::SubscriberArgs),
@@ -91,6 +98,13 @@ Examples:
   headend show subscribers --name @example.net --tunnel 17
   headend show subscribers --ended";
 
+const WORST_HELP: &str = "\
+Subscribers without a drop, or without the answer to an echo, are not listed.
+
+Examples:
+  headend show worst
+  headend show worst --by round-trip --count 3 --json";
+
 const SUBSCRIBER_HELP: &str = "\
 For a subscriber that has disconnected, its earlier sessions are listed. The exit status is then 1, as for an unknown name.
 
@@ -122,6 +136,8 @@ impl What {
             What::Sessions { ended: true } => Do::ShowEndedSessions(nothing),
             What::Subscribers { ended: true, .. } => Do::ShowEndedSubscribers(nothing),
             What::Subscribers { filter, .. } => Do::ShowSubscribers(filter.clone()),
+            What::Worst(wanted) => Do::ShowWorst(*wanted),
+            What::Now => Do::ShowNow(nothing),
             What::Subscriber(args) => Do::ShowSubscriber(args.request()),
             What::Pools => Do::ShowPools(nothing),
             What::Radius => Do::ShowRadius(nothing),
@@ -146,6 +162,8 @@ impl What {
             What::Sessions { ended: false } => rows::Session::SCHEMA,
             What::Tunnels { .. } | What::Ended | What::Sessions { .. } => rows::Ended::SCHEMA,
             What::Subscribers { ended: false, .. } => rows::Subscriber::SCHEMA,
+            What::Worst(_) => rows::Subscriber::SCHEMA,
+            What::Now => rows::Now::SCHEMA,
             What::Subscribers { .. } => rows::EndedSubscriber::SCHEMA,
             What::Subscriber(_) => rows::Detail::SCHEMA,
             What::Pools => rows::Pool::SCHEMA,
@@ -175,6 +193,10 @@ pub fn run(args: &ShowArgs) -> Result<ExitCode> {
     }
     if args.json {
         client.rows(&request, |row| Ok(writeln!(out, "{row}")?))?;
+    } else if let What::Now = &args.what {
+        client.rows(&request, |row| {
+            now::page(&serde_json::from_str(row)?, &mut out)
+        })?;
     } else {
         let mut tables = Tables::default();
         client.rows(&request, |row| {

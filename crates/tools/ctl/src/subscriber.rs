@@ -145,12 +145,12 @@ pub(crate) fn run(
 const WIDTH: usize = 17;
 
 /// The lines of a page. A line without a value is not printed.
-struct Page<'a, W> {
-    out: &'a mut W,
+pub(crate) struct Page<'a, W> {
+    pub(crate) out: &'a mut W,
 }
 
 impl<W: Write> Page<'_, W> {
-    fn line(&mut self, label: &str, value: &str) -> Result<()> {
+    pub(crate) fn line(&mut self, label: &str, value: &str) -> Result<()> {
         if !value.is_empty() {
             writeln!(self.out, "{label:<WIDTH$}{value}")?;
         }
@@ -190,6 +190,9 @@ fn page(row: &Value, out: &mut impl Write) -> Result<()> {
     let dropped = &row["traffic"]["dropped"];
     page.line("dropped", &format!("{dropped} packets"))?;
     tunnel(&mut page, row)?;
+    if let Some(rtt) = row["echo_rtt_us"].as_f64() {
+        page.line("round trip", &format!("{:.1} ms (LCP echo)", rtt / 1_000.0))?;
+    }
     ppp(&mut page, &row["ppp"])
 }
 
