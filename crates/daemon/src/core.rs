@@ -11,7 +11,7 @@ use reactor::{HandlerId, Reactor};
 use super::authority::Authority;
 use super::dialler::Dialler;
 use super::health::Health;
-use super::history::{self, History};
+use super::history::History;
 use super::inside::Inside;
 use super::notices::Notices;
 use super::routes::BgpService;
@@ -130,12 +130,6 @@ impl Core {
             self.notice(&notice);
         }
         Ok(())
-    }
-
-    /// Records the state at the end of the last turn.
-    pub(super) fn record(&mut self) {
-        let reading = history::read(self, self.history.series().len());
-        self.history.record(&reading, self.now);
     }
 
     /// Passes a notification to all that compare what they want with what the kernel has.

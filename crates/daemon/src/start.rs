@@ -21,7 +21,7 @@ use super::dialler::Dialler;
 use super::events::Summary;
 use super::hangs::{self, Hangs};
 use super::health::Health;
-use super::history::{self, History};
+use super::history::History;
 use super::input::Input;
 use super::inside::Inside;
 use super::log;
@@ -32,6 +32,7 @@ use super::routes::BgpService;
 use super::running::Running;
 use super::server::Server;
 use super::shards::{self, Shards};
+use super::show::past;
 use super::sockets::{End, Sockets};
 use super::source::Source;
 use super::supervisor::{self, Supervisor};
@@ -90,11 +91,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         history: History::none(),
         supervisor: Supervisor::open(),
     };
-    if let Some(file) = &settings.subscribers.filters {
-        let set = FilterSet::clone(&file.set);
-        core.edge.filters_mut().replace(set);
-    }
-    core.edge.filters_mut().set_logs(log::logs_packets());
+    set_filters(settings, &mut core);
     core.history = history(&mut core);
     let hangs = hang.map(|limit| Hangs::start(core.reactor.pulse(), limit, hangs::log));
     let hangs = hangs.transpose().context("event.hang_ms")?;
@@ -116,12 +113,20 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     })
 }
 
+fn set_filters(settings: &Settings, core: &mut Core) {
+    if let Some(file) = &settings.subscribers.filters {
+        let set = FilterSet::clone(&file.set);
+        core.edge.filters_mut().replace(set);
+    }
+    core.edge.filters_mut().set_logs(log::logs_packets());
+}
+
 /// Starts to record. Steps end with whole seconds of the clock on the wall.
 fn history(core: &mut Core) -> History {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let since = since.map_or(0, |since| u64::from(since.subsec_nanos()));
     let left = Duration::from_nanos(1_000_000_000 - since);
-    let (series, reading) = history::series(core);
+    let (series, reading) = past::series(core);
     History::new(series, &reading, clock::now() + left)
 }
 

@@ -15,6 +15,7 @@ use super::left;
 use super::reload;
 use super::rest::Rest;
 use super::server::Server;
+use super::show::past;
 use super::sockets::Outside;
 use super::source::Source;
 use super::watchdog::Watchdog;
@@ -143,7 +144,9 @@ impl Daemon {
     fn record(&mut self) {
         if self.core.history.is_due(self.core.now) {
             self.core.reactor.enter(self.handlers.history, 0);
-            self.core.record();
+            let series = self.core.history.series().len();
+            let reading = past::read(&mut self.core, series);
+            self.core.history.record(&reading, self.core.now);
             self.core.reactor.lap(self.handlers.history);
         }
     }

@@ -2,15 +2,15 @@
 //! page has a past.
 //!
 //! Nothing wakes the daemon for a row. The first turn after the end of a second fills the rows that were missed: while the
-//! daemon waited, no counter changed. A turn in between costs one comparison. `reading` takes the numbers from the
-//! daemon, `ring` keeps them.
+//! daemon waited, no counter changed. A turn in between costs one comparison. `reading` has the numbers of a moment, which
+//! `show::past` takes from the daemon; `ring` keeps them.
 
 mod reading;
 mod ring;
 
 use base::{Duration, Instant};
 
-pub(crate) use reading::{Reading, read, series};
+pub(crate) use reading::{Classes, Reading};
 use ring::Ring;
 
 /// Rows of the two tracks: ten minutes of seconds, a day of minutes.

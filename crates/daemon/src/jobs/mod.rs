@@ -137,6 +137,7 @@ impl Job {
 
 impl Context<'_> {
     /// Starts a request: does it at once, or returns the work left.
+    // long: one short arm for each verb
     fn begin(&mut self, id: u64, request: Do, clients: usize) -> Result<Option<Work>, Refusal> {
         let show = |what| Ok(Some(Work::Show(Show::new(what))));
         match request {
