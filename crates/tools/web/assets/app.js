@@ -111,6 +111,7 @@ function start() {
   });
 }
 
+const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
 const LIVE = { up: "live", gone: "no data", lost: "no connection", wait: "connecting" };
 
 // The worst state of all streams, in words. The banner floats, so nothing moves when it appears.
@@ -129,7 +130,7 @@ function banner() {
   }
   clearTimeout(bar.timer);
   const text = refused ? `The daemon refuses to show its state: ${refused}.` : worst.state === "gone"
-    ? `${worst.who.charAt(0).toUpperCase()}${worst.who.slice(1)} is gone${worst.reason ? `: ${worst.reason}` : ""}. This page goes on when it is back.`
+    ? `${capital(worst.who)} is gone${worst.reason ? `: ${worst.reason}` : ""}. This page goes on when it is back.`
     : `No connection: ${worst.reason || "headend web does not answer"}.`;
   if (bar.dataset.state !== worst.state || bar.dataset.who !== worst.who) {
     bar.dataset.state = worst.state;
@@ -142,9 +143,10 @@ function banner() {
 }
 
 function back(bar) {
+  const { state, who } = bar.dataset, what = state === "gone" ? capital(who) : "The connection";
   delete bar.dataset.state;
   bar.dataset.back = "";
-  bar.replaceChildren(h("span", null, `${bar.dataset.who === "the daemon" ? "The connection is" : "The data is"} back.`));
+  bar.replaceChildren(h("span", null, `${what} is back.`));
   bar.timer = setTimeout(() => {
     delete bar.dataset.back;
     bar.replaceChildren();
