@@ -96,7 +96,7 @@ class Session {
       tick();
     }, 1000);
     try {
-      const file = await getFile(path("/api/subscriber/capture", { who: this.row.name, seconds: CAPTURE_S }));
+      const file = await getFile(path("/api/subscriber/capture", { who: this.row.name || this.row.ipv4?.address, seconds: CAPTURE_S }));
       const address = URL.createObjectURL(file), name = this.row.name.replace(/[^\w.@-]+/g, "_").slice(0, 80) || "subscriber";
       h("a", { href: address, download: `${name}.pcapng` }).click();
       setTimeout(() => URL.revokeObjectURL(address), 10000);
