@@ -12,6 +12,7 @@ use crate::runner::Bench;
 use crate::subscribers::{client_settings, lns_settings, private_file, users};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::path::Path;
 
 const VIEWS: [&str; 6] = [
@@ -42,16 +43,14 @@ struct Site {
 }
 
 impl Site {
-    /// `qos` is the control socket of a shaper.
-    fn open(bench: &Bench<'_>, socket: &Path, qos: Option<&Path>) -> Result<Self> {
+    /// `more` are further arguments of the server.
+    fn open(bench: &Bench<'_>, socket: &Path, more: &[&OsStr]) -> Result<Self> {
         let namespace = &bench.wire.lns;
         let mut command = namespace.command(bench.headend);
         command
             .args(["web", "--listen", "127.0.0.1:0", "--socket"])
-            .arg(socket);
-        if let Some(qos) = qos {
-            command.arg("--qos-socket").arg(qos);
-        }
+            .arg(socket)
+            .args(more);
         let mut server = Process::start(command, "headend-web", &bench.directory)?;
         let line = server.wait_for("http://", SOON)?;
         let address = line.split_whitespace().last().context("an address")?;
@@ -123,7 +122,7 @@ pub(crate) fn shows_what_show_does(bench: &Bench<'_>) -> Result<()> {
     );
     let lns = Headend::lns(bench, &settings)?;
     let lac = Headend::lac(bench, &client_settings())?;
-    let mut site = Site::open(bench, lns.socket(), None)?;
+    let mut site = Site::open(bench, lns.socket(), &["--allow-changes".as_ref()])?;
     let tunnel = lac.dial_tunnel()?;
     lac.dial(&tunnel, 2)?;
     let rows = lns.all_on_line(2)?;
@@ -132,6 +131,7 @@ pub(crate) fn shows_what_show_does(bench: &Bench<'_>) -> Result<()> {
     has_names(&mut site).context("names")?;
     is_narrow(&mut site).context("390 pixels")?;
     follows_the_colours(&mut site).context("colours")?;
+    captures_and_drops(&mut site, &lns).context("changes")?;
     site.is_clean()?;
     lac.stop()?;
     lns.stop()?;
@@ -340,8 +340,41 @@ fn follows_the_colours(site: &mut Site) -> Result<()> {
     Ok(())
 }
 
+/// A capture ends with a file. Dropping a subscriber asks first, and leaves the others.
+fn captures_and_drops(site: &mut Site, lns: &Headend) -> Result<()> {
+    site.go("subscriber/user2")?;
+    site.wait("document.querySelector('.session .danger')")?;
+    site.browser
+        .run("[...document.querySelectorAll('.session button')].find(button => button.textContent.startsWith('Capture')).click()")?;
+    site.wait_for_text(".said", "Capturing")?;
+    let captured = until(2 * SOON, || {
+        let said = site.text(".said")?;
+        Ok((!said.starts_with("Capturing")).then_some(said))
+    })?;
+    let captured = captured.context("the capture does not end")?;
+    ensure!(captured.starts_with("Captured "), "{captured}");
+    let press = |site: &mut Site, selector: &str| {
+        let press = format!("document.querySelector({selector:?}).click()");
+        site.browser.run(&press)
+    };
+    press(site, ".session .danger")?;
+    let focused = site.browser.run("document.activeElement.textContent")?;
+    ensure!(focused == "Keep", "{focused}");
+    press(site, "dialog button")?;
+    site.browser.rest()?;
+    lns.all_on_line(2)?;
+    press(site, ".session .danger")?;
+    press(site, "dialog .danger")?;
+    lns.gone("user2")?;
+    site.wait_for_text("main", "user2 is not connected")?;
+    site.wait("document.querySelectorAll('main table tbody tr').length >= 1")?;
+    lns.all_on_line(1)?;
+    Ok(())
+}
+
 /// The page says that the daemon is gone, and goes on when it is back.
 fn comes_back(site: &mut Site, bench: &Bench<'_>, settings: &str) -> Result<()> {
+    site.go("now")?;
     site.wait("document.querySelector('#banner').dataset.state === 'gone'")?;
     let said = site.text("#banner")?;
     ensure!(said.contains("The daemon is gone"), "{said}");
@@ -358,7 +391,8 @@ pub(crate) fn shows_queues(bench: &Bench<'_>) -> Result<()> {
     let gateway = Gateway::new(bench)?;
     let shaper = gateway.start()?;
     let nowhere = bench.directory.join("nowhere");
-    let mut site = Site::open(bench, &nowhere, Some(&gateway.socket))?;
+    let more = ["--qos-socket".as_ref(), gateway.socket.as_os_str()];
+    let mut site = Site::open(bench, &nowhere, &more)?;
     site.wait("document.querySelector('#banner').dataset.state === 'gone'")?;
     site.go("queues")?;
     let shown = gateway.show(&["--totals"])?;
@@ -389,7 +423,7 @@ pub(crate) fn shows_queues(bench: &Bench<'_>) -> Result<()> {
 /// A made-up daemon with 100,000 subscribers, some with hostile names.
 pub(crate) fn costs_little_with_many_subscribers(bench: &Bench<'_>) -> Result<()> {
     let socket = fake::listen(&bench.directory)?;
-    let mut site = Site::open(bench, &socket, None)?;
+    let mut site = Site::open(bench, &socket, &[])?;
     site.wait_for_text("[data-tile=online]", "100,000")?;
     site.wait("document.querySelector('[data-chart=dropped] canvas')")?;
     let address = format!("{}/?again#/now", site.address);
