@@ -33,7 +33,7 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "interop --headend BINARY --root WORKSPACE --kernel DIRECTORY [NAME ...]";
+const USAGE: &str = "interop --headend BINARY --root WORKSPACE --kernel DIRECTORY --prometheus DIRECTORY [NAME ...]";
 
 /// The command line's options.
 struct Options {
@@ -43,6 +43,8 @@ struct Options {
     root: PathBuf,
     /// An unpacked kernel package, for guests.
     kernel: PathBuf,
+    /// Unpacked packages with Prometheus and its Python client.
+    prometheus: PathBuf,
     /// Substrings of the names of the tests to run; none means all.
     names: Vec<String>,
 }
@@ -78,24 +80,29 @@ fn main() -> ExitCode {
 }
 
 fn options(words: &[&str]) -> Result<Options> {
-    let (mut headend, mut root, mut kernel, mut names) = (None, None, None, Vec::new());
+    let (mut headend, mut root, mut kernel, mut prometheus) = (None, None, None, None);
+    let mut names = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
             "--headend" => headend = words.next().map(PathBuf::from),
             "--root" => root = words.next().map(PathBuf::from),
             "--kernel" => kernel = words.next().map(PathBuf::from),
+            "--prometheus" => prometheus = words.next().map(PathBuf::from),
             flag if flag.starts_with('-') => bail!("{flag} is no flag of ours\n{USAGE}"),
             name => names.push(name.to_owned()),
         }
     }
-    let (Some(headend), Some(root), Some(kernel)) = (headend, root, kernel) else {
+    let (Some(headend), Some(root), Some(kernel), Some(prometheus)) =
+        (headend, root, kernel, prometheus)
+    else {
         bail!("{USAGE}")
     };
     Ok(Options {
         headend: std::path::absolute(headend)?,
         root: std::path::absolute(root)?,
         kernel: std::path::absolute(kernel)?,
+        prometheus: std::path::absolute(prometheus)?,
         names,
     })
 }

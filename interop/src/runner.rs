@@ -34,6 +34,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) root: &'a Path,
     /// An unpacked kernel package, for guests.
     pub(crate) kernel: &'a Path,
+    /// Unpacked packages with Prometheus and its Python client.
+    pub(crate) prometheus: &'a Path,
 }
 
 /// Runs all tests, or those whose name contains one of the options' names. True if all passed.
@@ -113,6 +115,7 @@ fn one(number: usize, case: &Case, work: &Work, options: &Options) -> Result<()>
         headend: &options.headend,
         root: &options.root,
         kernel: &options.kernel,
+        prometheus: &options.prometheus,
     };
     std::panic::catch_unwind(AssertUnwindSafe(|| (case.run)(&bench)))
         .unwrap_or_else(|_| Err(anyhow!("it panicked")))

@@ -92,7 +92,11 @@ fn download(directory: &Path) -> Result<(), String> {
     .map(drop)
 }
 
-fn run(command: &mut Command) -> Result<String, String> {
+/// Runs a command, and returns its output.
+///
+/// # Errors
+/// The command and its errors.
+pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
         .output()

@@ -19,6 +19,7 @@ mod links;
 mod modules;
 mod packages;
 mod peers;
+mod prometheus;
 mod run;
 mod site;
 mod sources;

@@ -84,6 +84,10 @@ const NEEDS: &[Need] = &[
         package: "fping",
     },
     Need {
+        program: "python3",
+        package: "python3",
+    },
+    Need {
         program: "tcpdump",
         package: "tcpdump",
     },

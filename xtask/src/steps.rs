@@ -5,7 +5,7 @@ use crate::run::Report;
 use crate::sources::Source;
 use crate::{
     arrows, dependencies, dist, docs, functions, fuzz, kernel, keys, links, modules, packages,
-    peers, site, sources,
+    peers, prometheus, site, sources,
 };
 use crate::{tidy as tidiness, words as phrases};
 use std::process::Command;
@@ -294,6 +294,8 @@ fn oldest_rust(report: &mut Report, metadata: &Metadata) {
 fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
     let built = report.check("a kernel for the interop tests", || {
         kernel::ready(&metadata.target)
+    }) && report.check("Prometheus for the interop tests", || {
+        prometheus::ready(&metadata.target)
     }) && report.command(
         "build headend and the interop tests",
         // The build that the tests have made already: a second one with another profile takes minutes.
@@ -309,6 +311,8 @@ fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
             .arg(&metadata.root)
             .arg("--kernel")
             .arg(kernel::directory(&metadata.target))
+            .arg("--prometheus")
+            .arg(prometheus::directory(&metadata.target))
             .args(names);
         report.tests("interop tests", &mut command);
     }

@@ -26,6 +26,7 @@ mod l2tpns_ppp;
 mod many;
 mod page;
 mod pppd;
+mod prometheus;
 mod qos_run;
 mod radius;
 mod secrets;
@@ -172,6 +173,10 @@ pub(crate) const ALL: &[Case] = &[
     alone(
         "qos_run_holds_iperf3_at_its_rate_both_ways",
         qos_run::holds_the_rate,
+    ),
+    case(
+        "prometheus_scrapes_headend_web",
+        prometheus::scrapes_headend_web,
     ),
     case(
         "qos_run_reloads_under_load_and_leaves_all_as_it_was",

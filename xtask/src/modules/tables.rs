@@ -492,6 +492,7 @@ pub(super) const TABLES: &[Inside] = &[
             "peers",
             "packages",
             "site",
+            "prometheus",
             "spdx",
             "dependencies",
             "tidy",
