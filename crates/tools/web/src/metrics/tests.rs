@@ -1,5 +1,6 @@
 //! Rows to text, with expectations written by hand from the formats' texts.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::rows::Families;
@@ -193,5 +194,83 @@ fn the_better_liked_format_is_chosen() {
         (";;;,=,q=", Format::Prometheus),
     ] {
         assert_eq!(Format::of(accept), format, "{accept}");
+    }
+}
+
+/// Reads a label's value back as the formats' texts say.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        plain.push(match c {
+            '\\' => match rest.next() {
+                Some('n') => '\n',
+                Some(c) => c,
+                None => panic!("a backslash at the end of {text:?}"),
+            },
+            '"' | '\n' => panic!("{c:?} is not escaped in {text:?}"),
+            c => c,
+        });
+    }
+    plain
+}
+
+/// Any JSON with keys that a row may have.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC*".prop_map(Value::from),
+    ];
+    let key = prop_oneof![
+        Just("subscribers".to_owned()),
+        Just("by_state".to_owned()),
+        Just("radius".to_owned()),
+        Just("round_trips".to_owned()),
+        Just("round_trips_us".to_owned()),
+        Just("name".to_owned()),
+        Just("size".to_owned()),
+        "[a-z0-9]*",
+    ];
+    leaf.prop_recursive(4, 64, 8, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(key.clone(), inner, 0..8)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_name_becomes_a_label_that_reads_back(name in any::<String>()) {
+        let row = json!({"schema": "pool/1", "name": name, "size": 1});
+        let text = text(&[row], Format::OpenMetrics);
+        let sample = text.split("headend_pool_size{pool=\"").nth(1).unwrap();
+        let label = sample.split_once("\"} 1\n").unwrap().0;
+        prop_assert_eq!(unescaped(label), name);
+    }
+
+    #[test]
+    fn nonsense_in_a_row_makes_no_line_that_is_neither_comment_nor_sample(
+        value in any_json(), schema in prop_oneof![Just("now/1"), Just("pool/1"), Just("qos.node/1")],
+    ) {
+        let mut row = json!({"schema": schema});
+        if let Value::Object(map) = value {
+            row.as_object_mut().unwrap().extend(map);
+            row["schema"] = schema.into();
+        }
+        for line in text(&[row], Format::Prometheus).lines() {
+            let number = line.rsplit_once(' ').and_then(|(_, number)| number.parse::<f64>().ok());
+            prop_assert!(line.starts_with("# ") || line.starts_with("headend_") && number.is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn any_accept_header_chooses_a_format(accept in any::<String>()) {
+        let known = accept.to_ascii_lowercase().contains("application/openmetrics-text");
+        prop_assert!(known || Format::of(&accept) == Format::Prometheus);
     }
 }

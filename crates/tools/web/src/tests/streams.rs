@@ -205,3 +205,24 @@ fn a_wrong_question_says_what_would_be_right() {
         assert!(error.as_str().unwrap().contains(message), "{path}: {error}");
     }
 }
+
+#[test]
+fn a_viewer_that_reads_late_skips_rows_and_delays_nobody() {
+    // Each reply has 4 MB, so that a few of them fill every buffer on the way.
+    let answer = |_: &Value, number: u64| -> Reply {
+        let row = json!({"n": number, "text": "x".repeat(400_000)});
+        Ok(vec![row; 10])
+    };
+    let directory = Directory::new("late");
+    let _fake = Fake::start(&directory.socket(), 1, answer);
+    let server = start(&directory.socket(), &[]);
+    let path = "/api/stream/subscriber?who=alice";
+    let (mut late, mut other) = (Viewer::open(server, path), Viewer::open(server, path));
+    let next = |viewer: &mut Viewer| viewer.next("rows")[0]["n"].as_u64().unwrap();
+    while next(&mut other) < 8 {}
+    let mut seen = vec![next(&mut late)];
+    while seen.last() < Some(&8) {
+        seen.push(next(&mut late));
+    }
+    assert!(seen.is_sorted() && seen.len() < 8, "{seen:?}");
+}
