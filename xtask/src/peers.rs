@@ -52,6 +52,10 @@ const NEEDS: &[Need] = &[
         package: "chromium",
     },
     Need {
+        program: "tmux",
+        package: "tmux",
+    },
+    Need {
         program: "tshark",
         package: "tshark",
     },

@@ -30,6 +30,7 @@ mod prometheus;
 mod qos_run;
 mod radius;
 mod secrets;
+mod top;
 mod trace;
 mod version_3;
 mod web;
@@ -154,6 +155,8 @@ pub(crate) const ALL: &[Case] = &[
         secrets::our_lac_refuses_l2tpns,
     ),
     case("tshark_confirms_our_version_3_digests", version_3::decodes),
+    case("top_shows_a_daemon_on_a_terminal", top::shows_a_daemon),
+    case("top_gives_the_terminal_back", top::gives_the_terminal_back),
     case(
         "a_page_zooms_toggles_and_reads_values",
         page::zooms_toggles_and_reads,

@@ -3,6 +3,7 @@
 //! One thread reads keys, one waits for signals, and one asks the daemon; they send to the loop, which alone draws.
 
 use std::io::{self, IsTerminal, Write};
+use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -113,7 +114,8 @@ pub(crate) fn run(mut app: App, source: Source) -> Result<ExitCode> {
     let requests = serve(source, sender.clone());
     restore_on_panic();
     let _guard = Guard;
-    let mut screen = enter().context("cannot set up the terminal")?;
+    // Its destructor shows the cursor, as the guard does, and panics if the terminal is gone.
+    let mut screen = ManuallyDrop::new(enter().context("cannot set up the terminal")?);
     read_keys(sender);
     // Once the terminal is gone, there is nobody to report its error to.
     match turn(&mut app, &mut screen, &happenings, &requests) {

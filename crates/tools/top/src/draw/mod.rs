@@ -221,7 +221,10 @@ fn summary(app: &App) -> String {
 
 /// The last line: the filter that is being typed, or keys.
 fn hints<'a>(app: &App, theme: Theme) -> Line<'a> {
-    let filter = app.filter().unwrap_or_default();
+    let filter = match &app.one {
+        Some(_) => "",
+        None => app.filter().unwrap_or_default(),
+    };
     if app.is_typing {
         return Line::from(vec![
             Span::styled("filter: ", theme.heading()),
