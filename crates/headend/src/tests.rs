@@ -118,6 +118,9 @@ fn every_documented_verb_is_taken() {
         "show event poll",
         "show event timers",
         "show event cpu --json",
+        "top",
+        "top --view subscribers --filter @example.net --interval 0.5",
+        "top --once --view queues --socket /tmp/x.sock --qos-socket /tmp/y.sock",
     ] {
         assert!(parse(line).is_ok(), "{line}: {}", parse(line).unwrap_err());
     }

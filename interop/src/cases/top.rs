@@ -60,7 +60,7 @@ pub(crate) fn shows_a_daemon(bench: &Bench<'_>) -> Result<()> {
     line(&screen, "LATENESS P99         <128 us")?;
     line(&screen, "24 ms, CPU 11 ms, hello 21 ms late")?;
     pane.press(&["4"])?;
-    pane.sees("refused: unknown verb show.bgp.summary")?;
+    pane.sees("refused: the daemon is of another version than this program")?;
     pane.press(&["h"])?;
     pane.sees("stop; fg continues")?;
     pane.press(&["x", "1"])?;
@@ -104,7 +104,7 @@ fn subscribers(pane: &Pane, daemon: &Fake) -> Result<()> {
     pane.press(&["Enter", "Enter"])?;
     let screen = pane.sees("round trip       1.02 ms")?;
     line(&screen, "user017@example.net  up")?;
-    pane.press(&["Down", "NPage"])?;
+    pane.press(&["Down", "NPage", "NPage"])?;
     pane.sees("access-7")?;
     daemon.asked();
     let polled = until(SOON, || {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use control::client::{Client, refusal};
+use control::reply::Code;
 use control::request::{BgpWhose, Do, HistoryFilter, Nothing, ShowSubscriber, SubscriberSelector};
 use control::rows::{self, QosNodeRow, QosRun};
 use serde::Serialize;
@@ -328,7 +329,13 @@ fn exchange(
             }
         }
         if let Some(reason) = refusal(&reply) {
-            return Err(Trouble::Refused(reason));
+            let code = reply.error.as_ref().map(|error| error.code);
+            // Our requests are well-formed, so a daemon that cannot read one does not know it.
+            let is_another = matches!(code, Some(Code::BadRequest | Code::Version));
+            return Err(Trouble::Refused(match is_another {
+                true => format!("the daemon is of another version than this program: {reason}"),
+                false => reason,
+            }));
         }
         if let Some(row) = reply.row
             && fault.is_none()
@@ -342,8 +349,7 @@ fn exchange(
     match fault {
         None => Ok(()),
         Some(error) => Err(Trouble::Refused(format!(
-            "the daemon's row is of another version of headend than {}: {error}",
-            env!("CARGO_PKG_VERSION")
+            "the daemon is of another version than this program: its row has {error}"
         ))),
     }
 }

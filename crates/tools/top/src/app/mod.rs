@@ -24,10 +24,13 @@ pub(crate) use self::queues::{Queues, Rates as QueueRates};
 pub(crate) use self::subscribers::{Order, Subscribers};
 
 use crate::pace::Pace;
-use crate::rows::{Answer, LIST_MAX, Outcome, Report, Want};
+use crate::rows::{Answer, LIST_MAX, Listing, Outcome, Report, Want};
 
 /// The longest pause between two readings that slow replies cause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// The time between two listings for which the daemon looks through more subscribers than it sends.
+const SEARCH: Duration = Duration::from_secs(5);
 
 /// A reply that has not arrived after this time is reported on the screen.
 const SLOW: Duration = Duration::from_secs(2);
@@ -119,6 +122,8 @@ pub(crate) struct App {
     asked: Option<Duration>,
     /// When to ask next.
     next: Duration,
+    /// When to ask for the list of subscribers next.
+    next_list: Duration,
     /// The time of the last key, reply or tick.
     now: Duration,
     has_history: bool,
@@ -143,6 +148,7 @@ impl App {
             queues: Queues::default(),
             asked: None,
             next: Duration::ZERO,
+            next_list: Duration::ZERO,
             now: Duration::ZERO,
             has_history: false,
             is_fresh: true,
@@ -173,10 +179,11 @@ impl App {
         let mut wants = vec![Want::Now];
         match self.view {
             View::Overview => {}
-            View::Subscribers => wants.push(match &self.one {
-                Some(one) => Want::Subscriber(one.who.clone()),
-                None => Want::Subscribers(self.subscribers.listing(self.total())),
-            }),
+            View::Subscribers => match &self.one {
+                Some(one) => wants.push(Want::Subscriber(one.who.clone())),
+                None if self.now >= self.next_list => wants.push(self.list()),
+                None => {}
+            },
             View::Loop => wants.push(Want::Loop),
             View::Peers => wants.push(Want::Peers),
             View::Queues => wants = vec![Want::Queues],
@@ -186,6 +193,20 @@ impl App {
             wants.push(Want::History);
         }
         wants
+    }
+
+    /// The list of subscribers. A daemon with more subscribers than a list holds looks through all of them to find those
+    /// of a filter, so it is asked for these less often.
+    fn list(&mut self) -> Want {
+        let total = self.total();
+        let listing = self.subscribers.listing(total);
+        let is_search = total > u64::from(LIST_MAX) && listing != Listing::default();
+        self.next_list = if is_search {
+            self.now + SEARCH
+        } else {
+            Duration::ZERO
+        };
+        Want::Subscribers(listing)
     }
 
     /// Takes the outcomes of the last requests.
@@ -261,6 +282,7 @@ impl App {
     fn refresh(&mut self) {
         self.is_fresh = true;
         self.next = Duration::ZERO;
+        self.next_list = Duration::ZERO;
     }
 
     /// Selects the next longer (or shorter) interval.

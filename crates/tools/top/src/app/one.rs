@@ -1,5 +1,6 @@
 //! One subscriber: its last row, and recent values since it was opened.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -21,8 +22,8 @@ pub(crate) struct One {
     pub(crate) rate_out: Ring,
     pub(crate) drops: Ring,
     pub(crate) round_trip: Ring,
-    /// The first visible line.
-    pub(crate) first: usize,
+    /// The first visible line. Drawing knows the last one that it can be.
+    pub(crate) first: Cell<usize>,
     before: Option<(Duration, Value)>,
 }
 
@@ -41,7 +42,7 @@ impl One {
             rate_out: Ring::default(),
             drops: Ring::default(),
             round_trip: Ring::default(),
-            first: 0,
+            first: Cell::new(0),
             before: None,
         }
     }
@@ -76,14 +77,15 @@ impl One {
     }
 
     pub(super) fn scroll(&mut self, to: Move) {
-        self.first = match to {
-            Move::Up => self.first.saturating_sub(1),
-            Move::Down => self.first.saturating_add(1),
-            Move::PageUp => self.first.saturating_sub(10),
-            Move::PageDown => self.first.saturating_add(10),
+        let first = self.first.get();
+        self.first.set(match to {
+            Move::Up => first.saturating_sub(1),
+            Move::Down => first.saturating_add(1),
+            Move::PageUp => first.saturating_sub(10),
+            Move::PageDown => first.saturating_add(10),
             Move::Home => 0,
             Move::End => usize::MAX,
-        };
+        });
     }
 }
 

@@ -189,7 +189,7 @@ fn detail(second: u64) -> serde_json::Value {
         "session": {"id": 26, "remote_id": 9},
         "ppp": {"lcp": {"state": "Opened", "local": {"mru": 1500}, "peer": {"mru": 1492}}, "ipcp": "Opened"},
         "ipv4": {"address": "10.64.0.26", "dns": ["192.0.2.53"], "pool": "main"}, "ipv6": null,
-        "mtu": 1460, "routes": ["10.9.0.0/24"], "routes_missing": [], "filter": "web",
+        "mtu": 1460, "routes": ["10.9.0.0/24", "10.9.1.0/24", "10.9.2.0/24", "10.9.3.0/24", "10.9.4.0/24"], "routes_missing": [], "filter": "web",
         "times": {"age_s": 2600.0, "idle_timeout_s": 600.0},
         "traffic": {"packets_in": 9, "octets_in": 1000 * second, "packets_out": 8, "octets_out": 9000 * second, "dropped": 2},
         "echo_rtt_us": 4380.0, "a_later_field": 5
@@ -419,6 +419,12 @@ fn a_long_list_asks_for_a_part_and_for_the_worst() {
     };
     assert_eq!(listing.worst, Some("dropped"));
     assert!(drawn(&app, 80, 24).contains("the worst 1,000 of 9,894, by drops"));
+    // The daemon looks through all its subscribers for that, so it is not asked each second.
+    assert_eq!(wanted(&mut app, 3), [Want::Now]);
+    assert_eq!(wanted(&mut app, 6), [Want::Now]);
+    assert_eq!(wanted(&mut app, 7).len(), 2);
+    press(&mut app, "/u");
+    assert_eq!(wanted(&mut app, 7).len(), 2, "a key asks at once");
 }
 
 #[test]
@@ -429,6 +435,16 @@ fn one_subscriber_has_curves_and_every_field() {
     (2..6).for_each(|second| answer(&mut app, second, daemon(30, second)));
     golden("one-80x24.txt", &drawn(&app, 80, 24));
     golden("one-132x60.txt", &drawn(&app, 132, 60));
+    press(&mut app, "G");
+    assert!(
+        drawn(&app, 80, 24).contains("2h00m ago, up for 1m00s, User-Request: the peer hung up")
+    );
+    press(&mut app, "^");
+    assert!(
+        !drawn(&app, 80, 24).contains("2h00m ago"),
+        "one line up from the end"
+    );
+    press(&mut app, "g");
     answer(&mut app, 6, |want| match want {
         Want::Subscriber(who) => Outcome::Answer(Answer::Subscriber(who.key, None, vec![ended()])),
         other => daemon(30, 6)(other),

@@ -15,6 +15,12 @@ use crate::pace::Ring;
 /// Width of the first column.
 const LABEL: usize = 24;
 
+/// Objects that come before the others: what is asked for most often.
+const FIRST: [&str; 4] = ["ipv4", "ipv6", "times", "traffic"];
+
+/// The width from which the fields are in two columns.
+const WIDE: u16 = 110;
+
 /// Lines above the fields.
 const ABOVE: u16 = 6;
 
@@ -26,13 +32,34 @@ pub(super) fn draw(one: &One, buffer: &mut Buffer, area: Rect, theme: Theme) {
         &curves(one, usize::from(area.width), theme),
         theme,
     );
-    let fields = fields(one, theme);
+    let columns = if area.width >= WIDE { 2 } else { 1 };
+    let width = usize::from(area.width) / columns;
+    let fields = columns_of(fields(one, width, theme), columns, width);
     let below = Rect::new(area.x, area.y + ABOVE, area.width, area.height - ABOVE);
     // The last screen is the lowest place to scroll to.
     let first = one
         .first
+        .get()
         .min(fields.len().saturating_sub(usize::from(below.height)));
+    one.first.set(first);
     super::lines(buffer, below, &fields[first..], theme);
+}
+
+/// The lines in columns side by side, the first half in the first.
+fn columns_of(lines: Vec<Line<'static>>, columns: usize, width: usize) -> Vec<Line<'static>> {
+    let height = lines.len().div_ceil(columns);
+    let mut rows: Vec<Line<'static>> = Vec::new();
+    for (i, line) in lines.into_iter().enumerate() {
+        match rows.get_mut(i % height) {
+            None => rows.push(line),
+            Some(row) => {
+                let gap = width.saturating_sub(row.width()).max(1);
+                row.push_span(Span::raw(" ".repeat(gap)));
+                row.spans.extend(line.spans);
+            }
+        }
+    }
+    rows
 }
 
 fn curves(one: &One, width: usize, theme: Theme) -> Vec<Line<'static>> {
@@ -73,9 +100,10 @@ fn curves(one: &One, width: usize, theme: Theme) -> Vec<Line<'static>> {
     ]
 }
 
-fn fields(one: &One, theme: Theme) -> Vec<Line<'static>> {
+fn fields(one: &One, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut page = Page {
         lines: Vec::new(),
+        room: width.saturating_sub(LABEL + 3).max(1),
         theme,
     };
     if let Some(row) = &one.row {
@@ -87,6 +115,10 @@ fn fields(one: &One, theme: Theme) -> Vec<Line<'static>> {
         page.lines.extend(one.ended.iter().map(ended));
     }
     page.lines
+}
+
+fn heading(text: &str, theme: Theme) -> Line<'static> {
+    Line::from(Span::styled(text.to_owned(), theme.heading()))
 }
 
 /// "2h00m ago, up for 1m00s, User-Request: the peer hung up".
@@ -111,19 +143,28 @@ fn ended(row: &Value) -> Line<'static> {
 /// Lines under headings.
 struct Page {
     lines: Vec<Line<'static>>,
+    /// Characters of a value that fit on a line.
+    room: usize,
     theme: Theme,
 }
 
 impl Page {
     /// The plain fields of an object under a heading, and each object within it under its own.
     fn object(&mut self, heading: &str, fields: &[Field], row: &Value) {
-        let title = Line::styled(heading.to_uppercase(), self.theme.heading());
+        let title = self::heading(&heading.to_uppercase(), self.theme);
         let start = self.lines.len();
         self.lines.push(title);
         self.plain(fields, row);
         if self.lines.len() == start + 1 {
             self.lines.pop();
         }
+        let mut fields: Vec<&Field> = fields.iter().collect();
+        fields.sort_by_key(|field| {
+            FIRST
+                .iter()
+                .position(|name| *name == field.name)
+                .unwrap_or(FIRST.len())
+        });
         for field in fields {
             let value = &row[field.name];
             if let Kind::Part(parts) = field.kind
@@ -174,11 +215,17 @@ impl Page {
     }
 
     fn line(&mut self, name: &str, value: String) {
-        let label = words(name);
-        self.lines.push(Line::from(vec![
-            Span::styled(format!("  {label:<LABEL$}"), self.theme.dim()),
-            Span::raw(value),
-        ]));
+        let mut label = words(name);
+        let chars: Vec<char> = value.chars().collect();
+        // A long list of routes continues below.
+        for part in chars.chunks(self.room) {
+            let part: String = part.iter().collect();
+            self.lines.push(Line::from(vec![
+                Span::styled(format!("  {label:<LABEL$}"), self.theme.dim()),
+                Span::raw(part),
+            ]));
+            label.clear();
+        }
     }
 }
 

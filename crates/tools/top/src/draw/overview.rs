@@ -296,6 +296,7 @@ pub(super) fn rate(rate: Option<f64>) -> String {
 /// "3 established, 1 opening".
 fn counted(map: &BTreeMap<String, u64>) -> String {
     let mut all: Vec<(&String, u64)> = map.iter().map(|(name, &number)| (name, number)).collect();
+    all.retain(|(_, number)| *number > 0);
     all.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
     let texts: Vec<String> = all
         .iter()
