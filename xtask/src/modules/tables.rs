@@ -440,6 +440,13 @@ pub(super) const TABLES: &[Inside] = &[
         )],
     },
     Inside {
+        krate: "tools/top",
+        order: &[
+            "pace", "figures", "list", "view", "rows", "app", "draw", "source", "terminal",
+        ],
+        besides: &[],
+    },
+    Inside {
         krate: "tools/qos",
         order: &[
             "rates", "rows", "running", "screen", "system", "check", "graph", "run", "show",

@@ -1,14 +1,15 @@
 //! `headend top`: the state of a running daemon on a terminal. See docs/top.md.
 //!
-//! Three parts know nothing of each other's work. [`source`] asks the daemon and the shaper over their control sockets.
-//! [`app`] is the state: keys and replies go in, and what to ask for next comes out; it does no I/O and reads no clock.
-//! [`draw`] turns the state into cells. [`terminal`] alone touches the terminal and signals. Start at [`app::App`].
+//! Three parts know nothing of each other's work. `source` asks the daemon and the shaper over their control sockets.
+//! `app` is the state: keys and replies go in, and what to ask for next comes out; it does no I/O and reads no clock.
+//! `draw` turns the state into cells. `terminal` alone touches the terminal and signals. Start at `app::App`.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | `app` | the state, the keys, and when to ask for what |
 //! | `list` | a sorted, filtered list with a selected row |
 //! | `pace` | rates and recent values of the daemon's counters |
+//! | `view` | the list of views |
 //! | `rows` | the rows that are read, and requests and replies as values |
 //! | `source` | the connections to the daemon and the shaper |
 //! | `draw` | a module per view |
@@ -24,6 +25,7 @@ mod pace;
 mod rows;
 mod source;
 mod terminal;
+mod view;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,8 +34,9 @@ use std::time::Duration;
 use anyhow::Result;
 use cli::Socket;
 
-use crate::app::{App, Settings, View};
+use crate::app::{App, Settings};
 use crate::source::Source;
+use crate::view::View;
 
 /// The default control socket of `headend qos run`.
 const QOS_SOCKET: &str = "/run/headend-qos.sock";

@@ -7,7 +7,7 @@ use control::rows::{History, Now, QosRun};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::app::View;
+use crate::view::View;
 
 /// Rows that a list of subscribers has at most. A daemon with more subscribers sends only these.
 pub(crate) const LIST_MAX: u32 = 1_000;

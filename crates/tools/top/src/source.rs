@@ -13,10 +13,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::app::View;
 use crate::rows::{
     Answer, LIST_MAX, Listing, LoopRows, Outcome, PeerRows, Report, Subscriber, Want, Who,
 };
+use crate::view::View;
 
 /// How long a reply may take. A daemon that takes longer counts as gone.
 const PATIENCE: Duration = Duration::from_secs(10);

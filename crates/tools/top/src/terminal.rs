@@ -28,6 +28,7 @@ use crate::app::{App, Effect, Link};
 use crate::draw;
 use crate::rows::{Report, Want};
 use crate::source::Source;
+use crate::view::View;
 
 /// The longest time between two looks at whether the terminal is still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -129,7 +130,7 @@ fn turn(
     app: &mut App,
     screen: &mut Screen,
     happenings: &Receiver<Happening>,
-    requests: &Sender<(crate::app::View, Vec<Want>)>,
+    requests: &Sender<(View, Vec<Want>)>,
 ) -> io::Result<ExitCode> {
     let start = Instant::now();
     loop {
@@ -196,7 +197,7 @@ fn read_keys(sender: Sender<Happening>) {
 }
 
 /// Carries out requests, so that a daemon that does not reply delays no key.
-fn serve(mut source: Source, sender: Sender<Happening>) -> Sender<(crate::app::View, Vec<Want>)> {
+fn serve(mut source: Source, sender: Sender<Happening>) -> Sender<(View, Vec<Want>)> {
     let (requests, inbox) = mpsc::channel();
     thread::spawn(move || {
         while let Ok((view, wants)) = inbox.recv() {

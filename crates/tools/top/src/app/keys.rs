@@ -2,8 +2,9 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{App, One, View};
+use super::{App, One};
 use crate::list::Move;
+use crate::view::View;
 
 /// What the terminal must do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

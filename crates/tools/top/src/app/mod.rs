@@ -25,6 +25,7 @@ pub(crate) use self::subscribers::{Order, Subscribers};
 
 use crate::pace::Pace;
 use crate::rows::{Answer, LIST_MAX, Listing, Outcome, Report, Want};
+use crate::view::View;
 
 /// The longest pause between two readings that slow replies cause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -39,43 +40,6 @@ const SLOW: Duration = Duration::from_secs(2);
 const INTERVALS_MS: [u64; 9] = [
     200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000,
 ];
-
-/// What the screen shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum View {
-    /// The whole daemon
-    Overview,
-    /// Subscribers
-    Subscribers,
-    /// The event loop
-    Loop,
-    /// BGP peers
-    Peers,
-    /// The queues of `headend qos run`
-    Queues,
-}
-
-impl View {
-    /// Every view, in the order of its key.
-    pub(crate) const ALL: [View; 5] = [
-        View::Overview,
-        View::Subscribers,
-        View::Loop,
-        View::Peers,
-        View::Queues,
-    ];
-
-    /// The title.
-    pub(crate) fn title(self) -> &'static str {
-        match self {
-            View::Overview => "Overview",
-            View::Subscribers => "Subscribers",
-            View::Loop => "Loop",
-            View::Peers => "Peers",
-            View::Queues => "Queues",
-        }
-    }
-}
 
 /// What the command line and the environment say.
 #[derive(Clone, Debug)]

@@ -15,8 +15,9 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use crate::app::{App, Link, PeerOrder, View};
+use crate::app::{App, Link, PeerOrder};
 use crate::figures::{count, printable};
+use crate::view::View;
 
 /// The smallest screen that a view fits on.
 const WIDTH_MIN: u16 = 60;
