@@ -21,6 +21,9 @@ use crate::view::View;
 /// How long a reply may take. A daemon that takes longer counts as gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Rows of a reply that are read; the others are skipped.
+const ROWS_MAX: usize = 10_000;
+
 /// Ended sessions that a subscriber's page lists.
 const ENDED_MAX: u32 = 20;
 
@@ -313,6 +316,7 @@ fn exchange(
     client.flush().map_err(gone)?;
     let start = Instant::now();
     let mut fault = None;
+    let mut count = 0;
     loop {
         let left = PATIENCE.saturating_sub(start.elapsed());
         if left.is_zero() {
@@ -339,7 +343,9 @@ fn exchange(
         }
         if let Some(row) = reply.row
             && fault.is_none()
+            && count < ROWS_MAX
         {
+            count += 1;
             fault = each(row.get()).err();
         }
         if reply.end {
@@ -359,4 +365,84 @@ fn silent() -> Trouble {
         "the daemon has not replied for {} s",
         PATIENCE.as_secs()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+
+    use super::*;
+
+    /// The outcome of a request for the peers, to which a daemon answers with these lines; `ID` is the request's id.
+    fn outcome(answer: &'static str) -> Outcome {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let daemon = std::thread::spawn(move || {
+            let mut request = String::new();
+            BufReader::new(&theirs).read_line(&mut request).unwrap();
+            let value: Value = serde_json::from_str(&request).unwrap();
+            let text = answer.replace("ID", &value["id"].to_string());
+            // A client that has seen enough closes the connection.
+            let _ = (&theirs).write_all(text.as_bytes());
+        });
+        let mut source = Source::new(Path::new("/nowhere/daemon"), Path::new("/nowhere/shaper"));
+        source.daemon.client = Some(Client::new(ours));
+        let mut report = source.poll(View::Peers, vec![Want::Peers, Want::Now]);
+        daemon.join().unwrap();
+        let (_, now) = report.outcomes.pop().unwrap();
+        // The daemon answers one request and leaves.
+        assert!(matches!(now, Outcome::Gone(_)), "{now:?}");
+        report.outcomes.pop().unwrap().1
+    }
+
+    #[test]
+    fn rows_of_other_schemas_are_left_out() {
+        let found = outcome(
+            "{\"v\":1,\"id\":ID,\"row\":{\"schema\":\"bgp.summary/1\",\"asn\":7}}\n\
+             {\"v\":1,\"id\":ID,\"row\":{\"schema\":\"later/1\"}}\n\
+             {\"v\":1,\"id\":ID,\"row\":{\"schema\":\"bgp.neighbor/1\",\"address\":\"192.0.2.1\",\"later\":5}}\n\
+             {\"v\":1,\"id\":ID,\"end\":true,\"rows\":3}\n",
+        );
+        let Outcome::Answer(Answer::Peers(peers)) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!((peers.summary.asn, peers.neighbors.len()), (7, 1));
+    }
+
+    #[test]
+    fn another_version_is_named_and_a_plain_refusal_is_not_one() {
+        let refused = |answer| match outcome(answer) {
+            Outcome::Refused(reason) => reason,
+            other => panic!("{other:?}"),
+        };
+        let another = "the daemon is of another version than this program: ";
+        let old = refused(
+            "{\"v\":1,\"id\":ID,\"ok\":false,\"error\":{\"code\":\"bad-request\",\"message\":\"what?\"}}\n",
+        );
+        assert_eq!(old, format!("{another}what?"));
+        let no = refused(
+            "{\"v\":1,\"id\":ID,\"ok\":false,\"error\":{\"code\":\"refused\",\"message\":\"no BGP\"}}\n",
+        );
+        assert_eq!(no, "no BGP");
+        let row = refused(
+            "{\"v\":1,\"id\":ID,\"row\":{\"schema\":\"bgp.summary/1\",\"asn\":\"x\"}}\n\
+             {\"v\":1,\"id\":ID,\"row\":5}\n{\"v\":1,\"id\":ID,\"end\":true,\"rows\":2}\n",
+        );
+        assert!(row.starts_with(another) && row.contains("u32"), "{row}");
+    }
+
+    #[test]
+    fn nonsense_and_a_full_daemon_end_the_connection() {
+        for (answer, reason) in [
+            ("not json\n", "not of this protocol"),
+            ("{\"v\":1,\"id\":ID", "closed"),
+            (
+                "{\"v\":1,\"id\":0,\"ok\":false,\"error\":{\"code\":\"limit\",\"message\":\"too many clients\"}}\n",
+                "too many clients",
+            ),
+        ] {
+            let found = outcome(answer);
+            let is_so = matches!(&found, Outcome::Gone(text) if text.contains(reason));
+            assert!(is_so, "{answer}: {found:?}");
+        }
+    }
 }

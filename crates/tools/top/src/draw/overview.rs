@@ -172,9 +172,9 @@ impl Page<'_> {
             };
             let name: String = printable(&pool.name)
                 .chars()
-                .take(LABEL + FIGURE - 6)
+                .take(LABEL + FIGURE - 7)
                 .collect();
-            let width = LABEL + FIGURE - 6;
+            let width = LABEL + FIGURE - 7;
             lines.push(Line::from(vec![
                 Span::raw(format!("  {name:<width$} {:>5}  ", percent(full))),
                 Span::styled(gauge(full, self.graph, self.theme.is_ascii), style),

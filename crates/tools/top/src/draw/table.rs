@@ -92,7 +92,9 @@ impl Table {
         buffer.set_style(Rect::new(0, y, width, 1), style);
         for &(i, x, wide) in &self.places {
             let (text, own) = &cells[i];
-            cell(buffer, x, y, wide, self.columns[i], text, own.patch(style));
+            // On a selected line, a colour of its own would be hard to read.
+            let style = if style == Style::new() { *own } else { style };
+            cell(buffer, x, y, wide, self.columns[i], text, style);
         }
     }
 }
