@@ -47,6 +47,17 @@ pub fn target_bird(data: &[u8]) {
     assert!(!has_words || has_comments || !import.report.lines().is_empty());
 }
 
+/// Reads the data as GoBGP's configuration, in TOML or YAML.
+///
+/// # Panics
+/// If a line of the report lies outside the file.
+pub fn target_gobgp(data: &[u8]) {
+    let import = tool_import::gobgp::read(&mut Files::of(&[("gobgpd.conf", data)]));
+    let lines = data.split(|byte| *byte == b'\n').count();
+    let mut all = import.report.lines().iter();
+    assert!(all.all(|line| (1..=lines).contains(&line.place.line)));
+}
+
 /// Checks that each line of the first file is in the report, unless it is empty or starts with a comment.
 fn every_line_is_reported(main: &[u8], import: &Import, name: &str, comments: &[u8]) {
     for (number, line) in (1..).zip(main.split(|byte| *byte == b'\n')) {

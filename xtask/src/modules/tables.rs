@@ -476,7 +476,8 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "tools/import",
         order: &[
-            "report", "document", "files", "bgp", "output", "pattern", "bird", "frr", "xl2tpd",
+            "report", "document", "files", "bgp", "output", "pattern", "bird", "frr", "gobgp",
+            "xl2tpd",
         ],
         besides: &[],
     },

@@ -12,6 +12,7 @@
 //! | `bgp` | what the readers of BGP share |
 //! | `bird` | bird.conf |
 //! | `frr` | frr.conf |
+//! | `gobgp` | gobgpd.conf |
 //! | `xl2tpd` | xl2tpd.conf, pppd's options and secrets |
 //! | `document` | TOML with the origin of each key |
 //! | `report` | what became of each line |
@@ -23,6 +24,7 @@ pub mod bird;
 mod document;
 mod files;
 pub mod frr;
+pub mod gobgp;
 mod output;
 mod pattern;
 mod report;
@@ -60,6 +62,8 @@ enum SourceArgs {
     Frr(FileArgs),
     /// The BGP parts of BIRD 2's bird.conf
     Bird(FileArgs),
+    /// GoBGP's gobgpd.conf, in TOML or YAML
+    Gobgp(FileArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -160,6 +164,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode> {
     let (name, args, usual, read): (_, _, _, Reader) = match &args.source {
         SourceArgs::Xl2tpd(args) => ("xl2tpd", args, xl2tpd::USUAL, xl2tpd::read),
         SourceArgs::Bird(args) => ("bird", args, bird::USUAL, bird::read),
+        SourceArgs::Gobgp(args) => ("gobgp", args, gobgp::USUAL, gobgp::read),
         SourceArgs::Frr(args) => ("frr", args, frr::USUAL, frr::read),
     };
     cli::or_exit_2("import", convert(name, args, usual, read))

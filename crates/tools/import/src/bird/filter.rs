@@ -30,6 +30,21 @@ impl Policy {
         }
     }
 
+    /// The same, with a next hop in each term that accepts and has none.
+    pub(super) fn with_next_hop(&self, ip: &str, at: &Place) -> Policy {
+        let mut terms = self.terms(at);
+        for term in &mut terms {
+            if term.get("then") == Some(&"accept".into()) && term.get("set_next_hop").is_none() {
+                term.set("set_next_hop", ip, std::slice::from_ref(at), "");
+                bgp::then_last(term);
+            }
+        }
+        Policy {
+            name: format!("{}, next hop {ip}", self.name),
+            terms: Some(terms),
+        }
+    }
+
     fn terms(&self, at: &Place) -> Vec<Table> {
         match &self.terms {
             Some(terms) => terms.clone(),

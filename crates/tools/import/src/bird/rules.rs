@@ -209,6 +209,11 @@ pub(super) const CHANNEL: &[Rule] = &[
         0,
         "headend sends the address that the kernel gives",
     ),
+    Rule::key(
+        "next hop address",
+        1,
+        "`set_next_hop` in the policy of `export`",
+    ),
     Rule::key("next hop keep", 0, "`next_hop_unchanged`"),
     Rule::key("next hop self", 0, "`next_hop_self`"),
     Rule::lost("preference", 0, BEST),

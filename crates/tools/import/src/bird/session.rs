@@ -15,6 +15,8 @@ pub(super) struct Session {
     table: Table,
     asn: Option<(i64, Place)>,
     families: Vec<(&'static str, Place)>,
+    /// The next hop to announce, by family.
+    next_hops: Vec<(&'static str, String, Place)>,
     /// The filters by direction and family.
     filters: Vec<(&'static str, &'static str, filter::Policy, Place)>,
 }
@@ -45,6 +47,7 @@ impl Work {
             table: Table::each("bgp.neighbor"),
             asn: None,
             families: Vec::new(),
+            next_hops: Vec::new(),
             filters: Vec::new(),
         };
         if let Some(parent) = parent {
@@ -332,6 +335,15 @@ impl Work {
                 session.filters.push((direction, family, policy, at));
             }
             "import limit" | "receive limit" => self.limit(session, found.rest, &at, option),
+            "next hop address" if value.parse::<IpAddr>().is_ok() => {
+                session.next_hops.retain(|(known, ..)| *known != family);
+                session
+                    .next_hops
+                    .push((family, value.to_owned(), at.clone()));
+                let keys = ["bgp.policy.term.set_next_hop"];
+                self.import.report.key(&at, option, &keys, "");
+            }
+            "next hop address" => self.import.report.unknown(&at, option, "not an address"),
             "next hop self" | "next hop keep" => {
                 let key = if option == "next hop self" {
                     "next_hop_self"
@@ -462,10 +474,15 @@ impl Work {
                         .filters
                         .iter()
                         .find(|(d, f, ..)| (*d, *f) == (direction, *family));
-                    (
-                        *family,
-                        found.map_or(absent.clone(), |(_, _, policy, _)| policy.clone()),
-                    )
+                    let mut policy =
+                        found.map_or(absent.clone(), |(_, _, policy, _)| policy.clone());
+                    let mut hops = session.next_hops.iter();
+                    if direction == "export"
+                        && let Some((_, ip, at)) = hops.find(|(known, ..)| known == family)
+                    {
+                        policy = policy.with_next_hop(ip, at);
+                    }
+                    (*family, policy)
                 })
                 .collect();
             let from: Vec<Place> = session
