@@ -52,6 +52,30 @@ impl Headend {
         Headend::run(bench, &bench.wire.lns, "speaker", sections)
     }
 
+    /// A daemon in the bench's LAC namespace with the configuration that `headend import SOURCE FILE` makes.
+    ///
+    /// # Errors
+    /// The import fails, or the daemon does not start.
+    pub(crate) fn imported(bench: &Bench<'_>, source: &str, file: &Path) -> Result<Headend> {
+        let folder = bench.directory.join("imported");
+        let output = Command::new(bench.headend)
+            .args(["import", source])
+            .arg(file)
+            .args(["--check", "--out"])
+            .arg(&folder)
+            .output()?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "headend import: {said}");
+        let text = std::fs::read_to_string(folder.join("headend.toml"))?;
+        // The run has a socket of its own.
+        let sections = text.split_once("[control]").map_or("", |(_, rest)| rest);
+        let sections = sections.split_once("\n\n").map_or("", |(_, rest)| rest);
+        // Files with secrets are beside the configuration.
+        let beside = format!("secret_file = \"{}/", folder.display());
+        let sections = sections.replace("secret_file = \"", &beside);
+        Headend::run(bench, &bench.wire.lac, "imported", &sections)
+    }
+
     fn start(bench: &Bench<'_>, namespace: &Namespace, role: &str, keys: &str) -> Result<Headend> {
         let sections = format!(
             "[{role}]\nlisten = [\"0.0.0.0:1701\", \"[::]:1701\"]\nhost_name = \"headend.test\"\n{keys}"

@@ -16,6 +16,7 @@ mod golac;
 mod goldens;
 mod home_gateway;
 mod hostile;
+mod imported;
 mod kernel_classifier;
 mod kernel_graph;
 mod kernel_ping;
@@ -125,6 +126,8 @@ pub(crate) const ALL: &[Case] = &[
     case("bgp_ends_with_frr", bgp_ends::with_frr),
     case("bgp_ends_with_bird", bgp_ends::with_bird),
     case("bgp_ends_with_gobgp", bgp_ends::with_gobgp),
+    case("imported_from_frr", imported::from_frr),
+    case("imported_from_bird", imported::from_bird),
     case("bgp_sessions_with_frr", bgp_sessions::with_frr),
     case("bgp_sessions_with_bird", bgp_sessions::with_bird),
     case("bgp_sessions_with_gobgp", bgp_sessions::with_gobgp),
