@@ -99,6 +99,28 @@ impl Record {
             .map(|(section, key)| (section.as_str(), *key))
     }
 
+    /// Each key that the file gives, in order, with its value; secrets do not print.
+    pub fn values(&self) -> impl Iterator<Item = (&Key, &Value)> {
+        self.values.iter()
+    }
+
+    /// `text` without the secrets of the file: each is replaced wherever it occurs.
+    pub fn without_secrets(&self, text: &str) -> String {
+        let secrets = self.values.values();
+        let secrets = secrets.filter_map(|value| value.secret.as_ref());
+        let mut secrets: Vec<&str> = secrets
+            .filter_map(|secret| std::str::from_utf8(secret.reveal()).ok())
+            .filter(|secret| !secret.is_empty())
+            .collect();
+        // A secret may be a part of another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let mut text = text.to_owned();
+        for secret in secrets {
+            text = text.replace(secret, "(secret)");
+        }
+        text
+    }
+
     /// What differs in `new`, in the order of the keys.
     pub fn differences(&self, new: &Self) -> Vec<Difference> {
         let all: BTreeSet<&Key> = self.values.keys().chain(new.values.keys()).collect();

@@ -22,7 +22,7 @@ fn rows(output: &Output) -> Vec<Value> {
 #[test]
 fn the_commands_of_the_page_do_what_it_says() {
     let done = pages::run("doctor.md", &[], |_, _| {});
-    assert_eq!((done.files, done.commands), (2, 3));
+    assert_eq!((done.files, done.commands), (2, 4));
 }
 
 /// The findings in that state, each as `check: sentence`.
@@ -149,4 +149,60 @@ fn a_missing_user_and_a_missing_file_are_named() {
         faults[0].starts_with("configuration: /nowhere/lns.toml"),
         "{faults:?}"
     );
+}
+
+#[test]
+fn a_report_has_version_kernel_and_keys_but_no_secret() {
+    let directory = Directory::new();
+    let secrets = [
+        "swordfish-radius",
+        "swordfish-l2tp",
+        "swordfish-peer",
+        "swordfish-client",
+    ];
+    let [radius, l2tp, peer, client] = secrets;
+    directory.private("peer.secret");
+    directory.write("peer.secret", peer);
+    directory.private("users.toml");
+    directory.write(
+        "users.toml",
+        "[[user]]\nname = \"ann\"\npassword = \"swordfish-user\"\n",
+    );
+    let config = directory.write(
+        "lns.toml",
+        &format!(
+            "[control]\nsocket = \"lns.sock\"\n[lns]\nlisten = [\"127.0.0.1:0\"]\n[lac]\n[l2tp]\nsecret = {l2tp:?}\n\
+             [ppp]\naddress = \"10.255.0.1\"\n[[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n\
+             [users]\nfile = \"users.toml\"\n[client]\nname = \"me\"\nsecret = {client:?}\n\
+             [radius]\n[[radius.server]]\nauthentication = \"127.0.0.1:18199\"\nsecret = {radius:?}\n\
+             [bgp]\nasn = 65000\nrouter_id = \"192.0.2.1\"\nlisten = [\"127.0.0.1:0\"]\n\
+             [[bgp.neighbor]]\naddress = \"127.0.0.9\"\nremote_asn = 65001\nsecret_file = \"peer.secret\"\n"
+        ),
+    );
+    let log = directory.write(
+        "log",
+        &format!("a line\nwith {l2tp} and \u{1b}[2J\nthe end\n"),
+    );
+    let output = doctor(&[
+        "--offline",
+        "--report",
+        "--config",
+        config.to_str().unwrap(),
+        "--log",
+        log.to_str().unwrap(),
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "== headend 0.1.0",
+        "kernel   ",
+        "l2tp.secret = (secret)",
+        "bgp.neighbor[127.0.0.9].secret = (secret)",
+        "ppp.address = 10.255.0.1",
+        "== findings",
+        "with (secret) and \\u{1b}[2J",
+        "the end",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    assert!(!text.contains("swordfish"), "{text}");
 }

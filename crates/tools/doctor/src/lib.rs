@@ -10,12 +10,14 @@
 //! | `host` | the facts as data | none |
 //! | `checks` | findings | none |
 //! | `finding` | one finding as text and as a row | none |
+//! | `report` | what to send with a report of a fault, without secrets | yes |
 #![forbid(unsafe_code)]
 
 mod checks;
 mod finding;
 mod gather;
 mod host;
+mod report;
 mod wants;
 
 use std::io::Write;
@@ -26,6 +28,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use daemon::config;
 use finding::{Finding, Findings, State};
+use settings::Record;
 use wants::Wants;
 
 /// Where packages put the configuration.
@@ -52,15 +55,24 @@ pub struct DoctorArgs {
     /// Print one JSON object per finding
     #[arg(long)]
     json: bool,
+    /// Print what to send with a report of a fault: version, machine, configuration without secrets, findings
+    #[arg(long, conflicts_with = "json")]
+    report: bool,
+    /// A log whose last lines the report includes
+    #[arg(long, value_name = "FILE", requires = "report")]
+    log: Option<PathBuf>,
 }
 
 /// Prints all findings. The exit status is 1 if any is a fault.
 ///
 /// # Errors
-/// The user or the unit does not exist, or standard output is closed.
+/// The user or the unit does not exist, or the log cannot be read, or standard output is closed.
 pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
-    let findings = examine(args)?;
+    let (findings, record) = examine(args)?;
     let mut out = std::io::stdout().lock();
+    if args.report {
+        report::head(&record, &mut out)?;
+    }
     for finding in &findings {
         match args.json {
             true => writeln!(out, "{}", finding.row())?,
@@ -70,20 +82,23 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
     if !args.json {
         writeln!(out, "{}", summary(&findings))?;
     }
+    if let Some(log) = &args.log {
+        report::log(log, &record, &mut out)?;
+    }
     let has_fault = findings.iter().any(|one| one.state == State::Fault);
     Ok(ExitCode::from(u8::from(has_fault)))
 }
 
-/// The findings of the configuration itself, and of all checks.
-fn examine(args: &DoctorArgs) -> Result<Vec<Finding>> {
+/// The findings of the configuration itself and of all checks, and the keys of the configuration.
+fn examine(args: &DoctorArgs) -> Result<(Vec<Finding>, Record)> {
     let config = chosen(args);
     let mut own = Findings::of("configuration");
-    let mut wants = match &config {
+    let (mut wants, record) = match &config {
         None => {
             let text =
                 format!("{DEFAULT_CONFIG} does not exist; checking for an LNS with a TUN device.");
             own.advice(text, "headend doctor --config FILE");
-            Wants::without_configuration()
+            (Wants::without_configuration(), Record::default())
         }
         Some(path) => wants_of(path, &mut own),
     };
@@ -97,7 +112,7 @@ fn examine(args: &DoctorArgs) -> Result<Vec<Finding>> {
     let host = gather::host(&wants, sources)?;
     let mut findings = own.into_list();
     findings.extend(checks::all(&wants, &host));
-    Ok(findings)
+    Ok((findings, record))
 }
 
 fn chosen(args: &DoctorArgs) -> Option<PathBuf> {
@@ -105,8 +120,8 @@ fn chosen(args: &DoctorArgs) -> Option<PathBuf> {
     args.config.clone().or_else(default)
 }
 
-/// What the file at `path` asks for. If it has faults, the host is checked for an LNS.
-fn wants_of(path: &Path, findings: &mut Findings) -> Wants {
+/// What the file at `path` asks for, and its keys. If it has faults, the host is checked for an LNS.
+fn wants_of(path: &Path, findings: &mut Findings) -> (Wants, Record) {
     let mend = format!("headend check {}", path.display());
     match config::load(path) {
         Ok(settings) => {
@@ -116,13 +131,13 @@ fn wants_of(path: &Path, findings: &mut Findings) -> Wants {
             if settings.advice.is_empty() {
                 findings.ok(format!("{} has no fault.", path.display()));
             }
-            Wants::of(&settings, path)
+            (Wants::of(&settings, path), settings.record)
         }
         Err(faults) => {
             for fault in faults.iter() {
                 findings.fault(format!("{}: {fault}", path.display()), &mend);
             }
-            Wants::without_configuration()
+            (Wants::without_configuration(), Record::default())
         }
     }
 }
