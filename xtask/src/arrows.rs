@@ -273,6 +273,10 @@ const ALLOWED: &[Row] = &[
         &["control", "cli"],
         &[],
         "a screen of rows that the control socket sends; it knows no protocol",
+        "tool-tour",
+        &["plot", "emulate", "lab", "tool-demo"],
+        &[],
+        "three measurements of others on one page; it measures nothing itself",
     ),
     row(
         "tool-trace",
@@ -302,6 +306,7 @@ const ALLOWED: &[Row] = &[
             "tool-ping",
             "tool-qos",
             "tool-top",
+            "tool-tour",
             "tool-trace",
             "tool-web",
         ],

@@ -16,6 +16,7 @@ use {
     tool_import as import, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_top as top,
     tool_trace as trace, tool_web as web,
 };
+use {tool_ping as ping, tool_qos as qos, tool_tour as tour, tool_trace as trace};
 
 /// A software broadband edge (L2TP, PPP, RADIUS, BGP), and the lab that measures it.
 #[derive(Debug, Parser)]
@@ -29,6 +30,8 @@ struct Cli {
 enum Verb {
     /// Connect 10,000 subscribers between two daemons on this machine, with traffic, and report the cost
     Demo(demo::DemoArgs),
+    /// Measure subscribers, a hijack and a home gateway in ninety seconds, and write one page
+    Tour(tour::TourArgs),
     /// Run the daemon
     Run(daemon::RunArgs),
     /// Check a configuration file without starting the daemon
@@ -79,6 +82,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().verb {
         Verb::Demo(args) => demo::run(&args),
+        Verb::Tour(args) => tour::run(&args),
         Verb::Run(args) => daemon::run(&args),
         Verb::Check(args) => check::run(&args),
         Verb::Doctor(args) => doctor::run(&args),

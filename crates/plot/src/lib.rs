@@ -7,6 +7,7 @@
 //! | `picture`, `png` | a chart as one picture, [`Chart::to_svg`] and [`Chart::to_png`] |
 //! | [`viewer`] | uPlot and our script on top of it, which all pages share |
 //! | `page` | a [`Page`] of charts, figures, tables and text as one HTML file that zooms, pans and reads values |
+//! | `card` | a [`Card`] of numbers, as a picture to share |
 //! | [`figure`] | small charts of known points and bars, as the benchmarks draw them |
 //! | [`number`] | numbers with grouped digits and units of time |
 //!
@@ -35,6 +36,7 @@
 struct Readme;
 
 mod axis;
+mod card;
 mod chart;
 pub mod figure;
 pub mod number;
@@ -47,6 +49,7 @@ mod svg;
 pub mod viewer;
 
 pub use axis::Axis;
+pub use card::{CARD_SIZE, Card, Panel};
 pub use chart::{Chart, Kind, Series, Summary};
 pub use page::{Block, Page};
 pub use png::{CAN_WRITE_PNG, PngError};

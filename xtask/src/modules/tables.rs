@@ -330,7 +330,7 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "plot",
         order: &[
-            "axis", "number", "svg", "scale", "figure", "png", "viewer", "samples", "chart",
+            "axis", "number", "svg", "scale", "figure", "png", "card", "viewer", "samples", "chart",
             "picture", "page",
         ],
         besides: &[

@@ -75,15 +75,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         args.version == 3 || args.tunnels <= 65_000,
         "L2TPv2 has ids for 65,000 tunnels between two addresses"
     );
-    // Namespaces must be made before a second thread exists.
-    let place = args.wants_traffic().then(Place::make);
-    let (place, missing) = match place {
-        None => (None, None),
-        Some(Ok(place)) => (Some(place), None),
-        Some(Err(error)) => (None, Some(error.to_string())),
-    };
-    let demo = Demo::start(args, place)?;
-    let report = demo.run(missing)?;
+    let report = report(args)?;
     if args.json {
         report.print_json()?;
     } else {
@@ -91,6 +83,54 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     }
     report.check()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Results of a demo for other programs.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// Subscribers that had an address on both sides.
+    pub subscribers: u64,
+    /// From the first tunnel requested to the last address assigned.
+    pub took: Duration,
+    /// Seconds since the start, and the tunnels with a session that were up then.
+    pub course: Vec<(f64, f64)>,
+    /// Processor time of the LNS per subscriber, in microseconds.
+    pub lns_cpu_us: f64,
+    /// Memory of the LNS per subscriber, in bytes.
+    pub lns_bytes: f64,
+    /// TCP payload through the tunnels in Gbit/s, from and to subscribers.
+    pub tcp_gbit_per_s: Vec<f64>,
+    /// Why no traffic was measured.
+    pub missing: Option<String>,
+}
+
+/// Connects that many subscribers, each in a tunnel, measures their traffic for `seconds` per kind, and disconnects
+/// them. No other thread may exist, because namespaces without root need that.
+///
+/// # Errors
+/// A daemon did not start, or not all subscribers came up or went away.
+pub fn figures(tunnels: u32, seconds: u64) -> Result<Figures> {
+    let args = DemoArgs {
+        tunnels,
+        version: 3,
+        no_ppp: false,
+        seconds,
+        json: false,
+    };
+    let report = report(&args)?;
+    report.check()?;
+    report.figures().context("no subscriber was connected")
+}
+
+fn report(args: &DemoArgs) -> Result<Report> {
+    // Namespaces must be made before a second thread exists.
+    let place = args.wants_traffic().then(Place::make);
+    let (place, missing) = match place {
+        None => (None, None),
+        Some(Ok(place)) => (Some(place), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+    };
+    Demo::start(args, place)?.run(missing)
 }
 
 /// Both daemons, and their namespaces.
@@ -130,7 +170,7 @@ impl<'a> Demo<'a> {
         let tunnels = self.args.tunnels;
         let before = [self.lns.measure()?, self.lac.measure()?];
         let started = Instant::now();
-        let outcome = self.create()?;
+        let (outcome, course) = self.create()?;
         let mut up = self.await_tunnels(tunnels.into())?;
         let mut online = None;
         if !self.args.no_ppp {
@@ -172,6 +212,7 @@ impl<'a> Demo<'a> {
             wanted: tunnels,
             in_namespaces,
             outcome,
+            course,
             online,
             traffic,
             missing,
@@ -184,7 +225,8 @@ impl<'a> Demo<'a> {
         })
     }
 
-    fn create(&mut self) -> Result<Outcome> {
+    /// Creates all tunnels. Returns the outcome, and how many were up after how many seconds.
+    fn create(&mut self) -> Result<(Outcome, Vec<(f64, f64)>)> {
         let wanted = Wanted {
             peer: self.lns.address()?,
             version: self.args.version,
@@ -195,11 +237,19 @@ impl<'a> Demo<'a> {
             timeout: None,
         };
         let bar = bar(self.args.tunnels, "tunnels");
+        let started = Instant::now();
+        let mut course = vec![(0.0, 0.0)];
+        // At most about a hundred points, whatever the number of tunnels.
+        let every = f64::from(self.args.tunnels) / 100.0;
         let outcome = create::create(&mut self.lac.client, &wanted, |done| {
             bar.set_position(done.into());
+            let done = f64::from(done);
+            if course.last().is_none_or(|(_, last)| done >= last + every) {
+                course.push((started.elapsed().as_secs_f64(), done));
+            }
         });
         bar.finish_and_clear();
-        outcome
+        Ok((outcome?, course))
     }
 
     /// Waits until that many tunnels, with a session each, are up on both sides; `false` after a

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use serde_json::{Value, json};
 
+use super::Figures;
 use super::ends::Measured;
 use super::traffic::{Row, SUBSCRIBERS};
 use control::create::Outcome;
@@ -18,6 +19,8 @@ pub(super) struct Report {
     /// Whether LNS and LAC ran in namespaces of their own.
     pub(super) in_namespaces: bool,
     pub(super) outcome: Outcome,
+    /// Seconds since the start, and tunnels that were up.
+    pub(super) course: Vec<(f64, f64)>,
     pub(super) online: Option<Online>,
     pub(super) traffic: Vec<Row>,
     /// Why traffic was requested and not measured.
@@ -146,6 +149,21 @@ impl Report {
             bail!("{listed} tunnels, sessions or subscribers were left after the teardown");
         }
         Ok(())
+    }
+
+    /// The results for other programs; `None` without subscribers.
+    pub(super) fn figures(&self) -> Option<Figures> {
+        let online = self.online.as_ref()?;
+        let tcp = self.traffic.iter().filter(|row| row.protocol == "TCP");
+        Some(Figures {
+            subscribers: online.count,
+            took: online.took,
+            course: self.course.clone(),
+            lns_cpu_us: self.lns.cpu_us,
+            lns_bytes: self.lns.bytes,
+            tcp_gbit_per_s: tcp.map(Row::gbit_per_s).collect(),
+            missing: self.missing.clone(),
+        })
     }
 
     /// Prints one JSON object.
