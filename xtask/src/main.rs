@@ -18,6 +18,7 @@ mod lexer;
 mod links;
 mod modules;
 mod packages;
+mod package;
 mod peers;
 mod prometheus;
 mod run;
@@ -40,8 +41,11 @@ cargo xtask fuzz TARGET|all [SECONDS]
                                      runs fuzz targets in libFuzzer, guided by coverage; needs a C++ compiler
 cargo xtask fuzz TARGET|all --merge  adds found inputs with new coverage to the committed corpora
 cargo xtask dist                     builds target/dist/headend, stripped, with its symbols in headend.debug beside it
-cargo xtask package                  runs the examples of the library crates and builds their packages
+cargo xtask crates                   runs the examples of the library crates and builds their packages
 cargo xtask site                     writes the pages as a site with search, to target/site
+cargo xtask package deb|oci|test [--binary FILE]
+                                     builds what people install in target/package; test checks it, in a clean root too
+cargo xtask package files|life       only the checks of packaging/, or only those of the Debian package that is built
 cargo xtask gen-captures [DIR] [--only NAME,...] [--scale F]
                                      writes the captures that benchmarks read, to target/captures or DIR";
 
@@ -54,7 +58,11 @@ fn main() -> ExitCode {
         ["tidy"] => steps::tidy(),
         ["dist"] => steps::dist(),
         ["site"] => steps::site(),
-        ["package"] => steps::package(),
+        ["crates"] => steps::crates(),
+        ["package", rest @ ..] => match package::run(rest) {
+            Some(good) => good,
+            None => return unclear(),
+        },
         ["words"] => steps::words(""),
         ["words", path] => steps::words(path),
         ["arrows", krate] => steps::arrows(krate),

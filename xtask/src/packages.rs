@@ -1,6 +1,6 @@
 //! The crates that are packaged for other programs: their metadata, their examples and their packages.
 //!
-//! `cargo xtask tidy` checks the metadata, because that builds nothing. `cargo xtask package` also runs an example of
+//! `cargo xtask tidy` checks the metadata, because that builds nothing. `cargo xtask crates` also runs an example of
 //! each crate and lets cargo build each package on its own, with the other packages in place of a registry.
 
 use crate::cargo::{self, Metadata};

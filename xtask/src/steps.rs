@@ -121,7 +121,7 @@ pub(crate) fn site() -> bool {
 }
 
 /// Packages the library crates.
-pub(crate) fn package() -> bool {
+pub(crate) fn crates() -> bool {
     let mut report = Report::default();
     if let Some((metadata, _)) = read(&mut report) {
         packages::package(&mut report, &metadata);

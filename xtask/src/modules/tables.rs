@@ -506,6 +506,7 @@ pub(super) const TABLES: &[Inside] = &[
             "tidy",
             "words",
             "captures",
+            "package",
             "steps",
         ],
         besides: &[],
