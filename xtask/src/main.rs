@@ -17,8 +17,8 @@ mod keys;
 mod lexer;
 mod links;
 mod modules;
-mod packages;
 mod package;
+mod packages;
 mod peers;
 mod prometheus;
 mod run;
@@ -41,6 +41,10 @@ cargo xtask fuzz TARGET|all [SECONDS]
                                      runs fuzz targets in libFuzzer, guided by coverage; needs a C++ compiler
 cargo xtask fuzz TARGET|all --merge  adds found inputs with new coverage to the committed corpora
 cargo xtask dist                     builds target/dist/headend, stripped, with its symbols in headend.debug beside it
+cargo xtask dist --target T [--target T] [--sign KEY]
+                                     builds static binaries, runs them, and writes target/release-files
+cargo xtask dist --check-reproducible [--target T]
+                                     builds the last commit twice in two directories, and compares the bytes
 cargo xtask crates                   runs the examples of the library crates and builds their packages
 cargo xtask site                     writes the pages as a site with search, to target/site
 cargo xtask package deb|oci|test [--binary FILE]
@@ -56,7 +60,10 @@ fn main() -> ExitCode {
         ["test"] => steps::test(steps::Peers::Run),
         ["test", "--without-peers"] => steps::test(steps::Peers::LeaveOut),
         ["tidy"] => steps::tidy(),
-        ["dist"] => steps::dist(),
+        ["dist", rest @ ..] => match dist::Arguments::of(rest) {
+            Some(arguments) => steps::dist(&arguments),
+            None => return unclear(),
+        },
         ["site"] => steps::site(),
         ["crates"] => steps::crates(),
         ["package", rest @ ..] => match package::run(rest) {

@@ -93,20 +93,11 @@ pub(crate) fn tidy() -> bool {
     report.close()
 }
 
-/// Builds the published binary.
-pub(crate) fn dist() -> bool {
+/// Builds the published binaries.
+pub(crate) fn dist(arguments: &dist::Arguments) -> bool {
     let mut report = Report::default();
-    let built = report.command(
-        "build headend",
-        cargo::locked("build").args(["--profile", "dist", "--package", "headend"]),
-    );
-    if built {
-        match Metadata::read() {
-            Ok(metadata) => {
-                dist::split(&mut report, &metadata.target.join("dist"));
-            }
-            Err(fault) => return refuse(&fault),
-        }
+    if let Some((metadata, _)) = read(&mut report) {
+        dist::run(&mut report, &metadata, arguments);
     }
     report.close()
 }

@@ -18,6 +18,10 @@ use {
 };
 use {tool_ping as ping, tool_qos as qos, tool_tour as tour, tool_trace as trace};
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A software broadband edge (L2TP, PPP, RADIUS, BGP), and the lab that measures it.
 #[derive(Debug, Parser)]
 #[command(name = "headend", version, about, max_term_width = 100)]

@@ -1,4 +1,4 @@
-//! The published binary: stripped, with its symbols in a separate file.
+//! A published binary is stripped; its symbols are in a separate file.
 //!
 //! `headend` names `headend.debug` in its section `.gnu_debuglink` (GDB's manual, "Separate Debug Files"). gdb, perf,
 //! addr2line and Rust's own backtraces read that file when it is in the binary's folder.
@@ -7,10 +7,10 @@ use crate::run::Report;
 use std::path::Path;
 use std::process::Command;
 
-/// Moves the debug information of `directory/headend` to `headend.debug` beside it.
-pub(crate) fn split(report: &mut Report, directory: &Path) -> bool {
+/// Moves the debug information of `directory/headend` to `headend.debug` beside it, with this objcopy.
+pub(crate) fn split(report: &mut Report, directory: &Path, objcopy: &str) -> bool {
     let objcopy = |arguments: &[&str]| {
-        let mut command = Command::new("objcopy");
+        let mut command = Command::new(objcopy);
         command.args(arguments).current_dir(directory);
         command
     };
