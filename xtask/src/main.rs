@@ -10,6 +10,8 @@ mod cargo;
 mod dependencies;
 mod dist;
 mod docs;
+#[cfg(test)]
+mod forge;
 mod functions;
 mod fuzz;
 mod kernel;
