@@ -273,6 +273,8 @@ const ALLOWED: &[Row] = &[
         &["control", "cli"],
         &[],
         "a screen of rows that the control socket sends; it knows no protocol",
+    ),
+    row(
         "tool-tour",
         &["plot", "emulate", "lab", "tool-demo"],
         &[],
