@@ -216,16 +216,8 @@ pub(crate) struct PathFact {
     pub(crate) to: IpAddr,
     /// Whether the peer is an L2TP peer rather than a RADIUS server.
     pub(crate) is_tunnel: bool,
-    pub(crate) mtu: io::Result<PathMtu>,
-}
-
-/// What is known about a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PathMtu {
-    /// The kernel's value: that of the interface, or smaller if a router reported less.
-    pub(crate) bytes: u32,
-    /// Whether the peer answered packets of that size that may not be fragmented; `None` if it answers no echo.
-    pub(crate) is_proved: Option<bool>,
+    /// The kernel's value in bytes: that of the interface, or smaller if a router reported less.
+    pub(crate) mtu: io::Result<u32>,
 }
 
 /// What the kernel offers BGP sessions.

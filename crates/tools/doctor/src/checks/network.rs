@@ -106,16 +106,15 @@ fn one_path(fact: &PathFact, wants: &Wants, findings: &mut Findings) {
     } else {
         SMALL_MTU
     };
-    let known = match mtu {
-        Ok(known) => known,
-        Err(error) => {
+    let bytes = match *mtu {
+        Ok(bytes) => bytes,
+        Err(ref error) => {
             return findings.fault(
                 format!("There is no route to {to}: {error}."),
                 format!("ip route add {to}/{} via GATEWAY", bits(*to)),
             );
         }
     };
-    let bytes = known.bytes;
     if bytes < wanted && *is_tunnel {
         findings.advice(
             format!("The path to {to} carries {bytes} bytes, but ppp.path_mtu is {wanted}; larger packets are fragmented."),
@@ -127,16 +126,6 @@ fn one_path(fact: &PathFact, wants: &Wants, findings: &mut Findings) {
             format!("ip route get {to} shows the interface; raise its MTU with ip link set dev INTERFACE mtu 1500"),
         );
     } else {
-        match known.is_proved {
-            Some(false) => findings.advice(
-                format!(
-                    "{to} answers small echo requests, but none of {wanted} bytes: a router on the path drops large \
-                     packets without an ICMP error."
-                ),
-                "write a smaller path_mtu into [ppp], or let ICMP \"fragmentation needed\" pass".to_owned(),
-            ),
-            Some(true) => findings.ok(format!("Packets of {wanted} bytes reach {to} unfragmented and come back.")),
-            None => findings.ok(format!("The kernel's path MTU to {to} is {bytes} bytes.")),
-        }
+        findings.ok(format!("The kernel's path MTU to {to} is {bytes} bytes."));
     }
 }

@@ -1,7 +1,7 @@
-//! Gathers the facts about this host, each once. Nothing is changed: ports are bound for a moment and never listened
-//! on, and the only packets are requests to the configured RADIUS servers and echo requests to given peers.
+//! Gathers the facts about this host, each once. Nothing is changed: configured ports are bound for a moment and never
+//! listened on, and the only packets are requests to the configured RADIUS servers.
 //!
-//! [`host`] calls all of it; servers and peers are asked by threads, so that a silent one delays no other.
+//! [`host`] calls all of it; servers are asked by threads, so that a silent one delays no other.
 
 mod files;
 mod ports;
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::host::{BgpFacts, Clock, Host, PathFact, PathMtu};
+use crate::host::{BgpFacts, Clock, Host, PathFact};
 use crate::wants::Wants;
 
 /// Where facts come from that the command line may name.
@@ -107,10 +107,7 @@ fn paths(wants: &Wants) -> Vec<PathFact> {
     let fact = |(to, is_tunnel)| PathFact {
         to,
         is_tunnel,
-        mtu: reactor::probe::path_mtu(to).map(|bytes| PathMtu {
-            bytes,
-            is_proved: None,
-        }),
+        mtu: reactor::probe::path_mtu(to),
     };
     servers.chain(peers).map(fact).collect()
 }
