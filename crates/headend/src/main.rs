@@ -14,9 +14,8 @@ use tool_ctl::{bgp, capture, reload, session, show, tunnel};
 use {
     tool_demo as demo, tool_doctor as doctor, tool_emulate as emulate, tool_filter as filter,
     tool_import as import, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_top as top,
-    tool_trace as trace, tool_web as web,
+    tool_tour as tour, tool_trace as trace, tool_web as web,
 };
-use {tool_ping as ping, tool_qos as qos, tool_tour as tour, tool_trace as trace};
 
 #[cfg(target_env = "musl")]
 #[global_allocator]
