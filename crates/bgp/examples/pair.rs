@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         // A simulation would jump to the earliest `poll_timeout`; small steps keep the example short.
-        now = now + Duration::from_millis(100);
+        now += Duration::from_millis(100);
     }
     assert_eq!(learned, 1);
     Ok(())
