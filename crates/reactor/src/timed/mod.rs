@@ -23,7 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use libc::c_int;
-use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, ipproto};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketFlags, SocketType, ipproto};
 
 pub use receive::{ErrorSource, NetworkError, TimedBatch, TimedPacket};
 pub use send::{Outgoing, Sent};
@@ -153,6 +153,14 @@ impl std::fmt::Debug for TimedSocket {
     }
 }
 
+/// Discards what arrived for others while the socket had no packet filter yet.
+fn discard_early(fd: &OwnedFd) {
+    // With the filter, only our own replies arrive, and nothing has been sent: the queue becomes empty.
+    while enter(Call::Recvfrom).is_ok()
+        && rustix::net::recv(fd, &mut [0_u8; 1][..], RecvFlags::DONTWAIT).is_ok()
+    {}
+}
+
 impl TimedSocket {
     /// Opens a socket for ICMP (RFC 792) or ICMPv6 (RFC 4443): a ping socket if permitted, else a raw one.
     ///
@@ -191,6 +199,7 @@ impl TimedSocket {
                 socket.fd.as_fd(),
                 &filter::echo_replies(family, socket.identifier),
             )?;
+            discard_early(&socket.fd);
             if let Some(source) = options.source {
                 socket.bind(SocketAddr::new(source, 0))?;
             }

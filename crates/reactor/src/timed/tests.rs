@@ -248,6 +248,24 @@ fn raw(family: Family) -> Option<TimedSocket> {
 }
 
 #[test]
+fn what_arrives_before_the_filter_is_discarded() {
+    let Some(mut other) = raw(Family::V4) else {
+        return;
+    };
+    let fd = open(Family::V4, SocketType::RAW, Some(icmp_protocol(Family::V4)));
+    let fd = fd.unwrap();
+    let noise = request(Family::V4, other.identifier(), 1);
+    other
+        .send(&noise, "127.0.0.1:0".parse().unwrap(), 0)
+        .unwrap();
+    // On loopback, the reply has arrived at every raw socket when it is here.
+    receive(&mut other);
+    let options = TimedOptions::default();
+    let mut socket = TimedSocket::icmp_on(fd, SocketKind::Raw, Family::V4, &options).unwrap();
+    assert_eq!(socket.recv(&mut TimedBatch::new(4, 2048)).unwrap(), 0);
+}
+
+#[test]
 fn either_kind_of_icmp_socket_is_answered() {
     for (family, target) in [(Family::V4, "127.0.0.1"), (Family::V6, "::1")] {
         match TimedSocket::icmp(family, &TimedOptions::default()) {
