@@ -264,8 +264,8 @@ fn a_busy_host_names_who_is_in_the_way_and_what_each_server_does() {
 /// Files and a unit that keep the daemon from what it needs.
 fn hardened() -> Host {
     let mut host = healthy();
-    let mut closed = file(FileUse::Read, "/root/filters.txt", 0o644, 0);
-    closed.closed = Some("/root".into());
+    let mut closed = file(FileUse::Read, "/srv/closed/filters.txt", 0o644, 0);
+    closed.closed = Some("/srv/closed".into());
     let mut gone = file(FileUse::Secret, "/etc/headend/secret", 0o600, 0);
     gone.file = None;
     let mut full = file(FileUse::Store, "/var/spool/headend/a.redb", 0o600, 990);
@@ -324,7 +324,7 @@ fn a_hardened_host_names_the_file_or_the_line_of_the_unit() {
                 "makes /var/spool/headend read-only",
                 "ReadWritePaths=/var/spool/headend",
             ],
-            &["may not enter /root", "chmod a+x /root"],
+            &["may not enter /srv/closed", "chmod a+x /srv/closed"],
             &["/etc/headend/secret does not exist"],
             &[
                 "cannot read the file with secrets /etc/headend/users.toml (mode 0600)",

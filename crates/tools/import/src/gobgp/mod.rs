@@ -315,7 +315,6 @@ impl Work {
     }
 
     /// Settings that are more than one key and one value.
-    // long: an arm for each setting
     fn neighbor_more(
         import: &mut Import,
         peer: &mut Peer,
@@ -327,62 +326,24 @@ impl Work {
         let from = std::slice::from_ref(at);
         match (short, value) {
             ("config.auth-password", Scalar::Text(secret)) => {
-                let name = match peer.table.get("address") {
-                    Some(Value::Text(address)) => format!("bgp-{address}"),
-                    _ => "bgp-peer".into(),
-                };
-                match import.keep_secret(&name, secret) {
-                    Some(file) => {
-                        peer.table.set("secret_file", file, from, "");
-                        import
-                            .report
-                            .key(at, option, &["bgp.neighbor.secret_file"], "");
-                    }
-                    None => import.report.line(at, option, Fate::Kept, "it is empty"),
-                }
+                Self::password(import, peer, option, secret, at);
             }
             ("config.peer-group", Scalar::Text(name)) => {
                 peer.group = Some(name.clone());
-                import.report.line(
-                    at,
-                    option,
-                    Fate::Kept,
-                    "the group's settings are in the result",
-                );
+                let why = "the group's settings are in the result";
+                import.report.line(at, option, Fate::Kept, why);
             }
             ("config.peer-group-name", Scalar::Text(name)) => {
                 peer.name.clone_from(name);
-                import.report.line(
-                    at,
-                    option,
-                    Fate::Kept,
-                    "its settings are those of its members",
-                );
+                let why = "its settings are those of its members";
+                import.report.line(at, option, Fate::Kept, why);
             }
             ("route-reflector.config.route-reflector-cluster-id", Scalar::Text(id)) => {
                 import.config.set("bgp", "cluster_id", id.as_str(), at);
                 import.report.key(at, option, &["bgp.cluster_id"], "");
             }
             ("afi-safis.config.afi-safi-name", Scalar::Text(name)) => {
-                let family = match name.as_str() {
-                    "ipv4-unicast" => "ipv4",
-                    "ipv6-unicast" => "ipv6",
-                    _ => {
-                        peer.has_others = true;
-                        return import.report.lost(
-                            at,
-                            option,
-                            "headend has the families ipv4-unicast and ipv6-unicast",
-                        );
-                    }
-                };
-                if !peer.families.contains(&family) {
-                    peer.families.push(family);
-                }
-                peer.places.push(at.clone());
-                import
-                    .report
-                    .key(at, option, &["bgp.neighbor.families"], "");
+                Self::family(import, peer, option, name, at);
             }
             (_, Scalar::Flag(true)) if short.ends_with("add-paths.config.receive") => {
                 peer.adds_paths[0] = Some(at.clone());
@@ -408,21 +369,7 @@ impl Work {
                 } else {
                     "export"
                 };
-                if peer.table.get(key) != Some(&"deny".into()) {
-                    peer.table.set(
-                        key,
-                        if text == "accept-route" {
-                            "accept"
-                        } else {
-                            "deny"
-                        },
-                        from,
-                        "",
-                    );
-                }
-                import
-                    .report
-                    .key(at, option, &[&format!("bgp.neighbor.{key}")], "");
+                Self::default_policy(import, peer, (key, option), text, at);
             }
             (_, Scalar::Flag(false)) => {
                 import
@@ -433,6 +380,62 @@ impl Work {
                 .report
                 .unknown(at, option, "the value has the wrong type"),
         }
+    }
+
+    /// The password of a session, which goes to a file of its own.
+    fn password(import: &mut Import, peer: &mut Peer, option: &str, secret: &str, at: &Place) {
+        let name = match peer.table.get("address") {
+            Some(Value::Text(address)) => format!("bgp-{address}"),
+            _ => "bgp-peer".into(),
+        };
+        let Some(file) = import.keep_secret(&name, secret) else {
+            return import.report.line(at, option, Fate::Kept, "it is empty");
+        };
+        let from = std::slice::from_ref(at);
+        peer.table.set("secret_file", file, from, "");
+        import
+            .report
+            .key(at, option, &["bgp.neighbor.secret_file"], "");
+    }
+
+    /// An address family of a peer.
+    fn family(import: &mut Import, peer: &mut Peer, option: &str, name: &str, at: &Place) {
+        let family = match name {
+            "ipv4-unicast" => "ipv4",
+            "ipv6-unicast" => "ipv6",
+            _ => {
+                peer.has_others = true;
+                let why = "headend has the families ipv4-unicast and ipv6-unicast";
+                return import.report.lost(at, option, why);
+            }
+        };
+        if !peer.families.contains(&family) {
+            peer.families.push(family);
+        }
+        peer.places.push(at.clone());
+        import
+            .report
+            .key(at, option, &["bgp.neighbor.families"], "");
+    }
+
+    /// What becomes of routes that no policy decides on; `key` is `import` or `export`.
+    fn default_policy(
+        import: &mut Import,
+        peer: &mut Peer,
+        (key, option): (&'static str, &str),
+        text: &str,
+        at: &Place,
+    ) {
+        if peer.table.get(key) != Some(&"deny".into()) {
+            let policy = if text == "accept-route" {
+                "accept"
+            } else {
+                "deny"
+            };
+            peer.table.set(key, policy, std::slice::from_ref(at), "");
+        }
+        let path = format!("bgp.neighbor.{key}");
+        import.report.key(at, option, &[&path], "");
     }
 
     fn finish(&mut self) {
