@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 use std::sync::Arc;
 
-use aaa::Profile;
+use aaa::{Address, Profile};
 use base::slab::Key;
 use base::timer::TimerId;
 use base::{Duration, Instant};
@@ -198,6 +198,12 @@ impl<A: Access> Subscriber<A> {
 
     /// Whether packets of this IP version may pass.
     #[inline]
+    /// Whether its profile lets it choose its own IPv4 address.
+    pub(crate) fn may_choose(&self) -> bool {
+        let profile = self.profile.as_deref();
+        profile.is_some_and(|profile| profile.address == Address::ItsOwn)
+    }
+
     pub(crate) fn is_open(&self, version: u8) -> bool {
         let open = match version {
             4 => self.addresses.v4 != 0,

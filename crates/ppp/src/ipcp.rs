@@ -78,10 +78,8 @@ impl Ipcp {
     }
 
     /// The address that a request asks for, if it differs from the address that we would assign.
-    pub(crate) fn wish(&self, mut request: Options<'_>) -> Option<Ipv4Addr> {
-        let named = request.find(|option| option.kind == ADDRESS)?;
-        let wanted = address(named.data).filter(|wanted| !wanted.is_unspecified());
-        wanted.filter(|&wanted| !self.peer_chooses && wanted != self.peer)
+    pub(crate) fn wish(&self, request: Options<'_>) -> Option<Ipv4Addr> {
+        named(request).filter(|&wanted| !self.peer_chooses && wanted != self.peer)
     }
 
     /// Changes the address assigned to the peer.
@@ -110,6 +108,12 @@ impl Ipcp {
         let dns = self.dns[nth];
         (!self.learns_dns && !dns.is_unspecified()).then_some(dns)
     }
+}
+
+/// The address that a request names. 0.0.0.0 names none (RFC 1332, section 3.3).
+pub(crate) fn named(mut request: Options<'_>) -> Option<Ipv4Addr> {
+    let named = request.find(|option| option.kind == ADDRESS)?;
+    address(named.data).filter(|wanted| !wanted.is_unspecified())
 }
 
 fn address(data: &[u8]) -> Option<Ipv4Addr> {

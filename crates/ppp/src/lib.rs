@@ -18,7 +18,7 @@
 //! | `layer` | a control protocol: table, Restart timer, Configure packets, generic over options |
 //! | `lcp`, `ipcp`, `ipv6cp` | options |
 //! | `auth` | PAP and CHAP |
-//! | `link` | phases, and the layer that each frame goes to |
+//! | `link` | phases, and the layer that each frame goes to; `early` keeps requests of a peer that is not let in yet |
 //! | `proxy` | continues a negotiation that a LAC started |
 //! | `budget` | limit on control packets of one peer |
 //! | `view` | rows for `show` |

@@ -1,9 +1,9 @@
 //! A PPP link: its phases (RFC 1661, section 3), and the dispatch of each frame to a layer.
 
-use core::net::Ipv4Addr;
+mod early;
 
 use base::{Duration, Instant};
-use wire::ppp::control::{Control, Options, code};
+use wire::ppp::control::{Control, code};
 use wire::ppp::{Compression, Frame, protocol};
 
 use crate::auth::{Applicant, Authenticator, Credentials, Outcome};
@@ -53,8 +53,8 @@ pub struct Link {
     ipcp: Option<Layer<Ipcp>>,
     ipv6cp: Option<Layer<Ipv6cp>>,
     authenticator: Authenticator,
-    /// State that only a client has.
-    client: Option<Box<Client>>,
+    /// State that only some links have.
+    own: Option<Box<Own>>,
     /// The deadline for authentication.
     patience: Instant,
     /// When the next Echo-Request is due.
@@ -76,7 +76,16 @@ pub struct Link {
     ended: bool,
 }
 
-/// The state that only a client has.
+/// State that only some links have. One pointer serves for both, because an owner may have 100,000 links.
+#[derive(Clone, Debug)]
+enum Own {
+    /// We are the client.
+    Client(Client),
+    /// The peer sent requests before the owner let it in.
+    Early(early::Early),
+}
+
+/// The state of a client.
 #[derive(Clone, Debug)]
 struct Client {
     /// Its authentication, if it has credentials.
@@ -100,10 +109,10 @@ impl Link {
                 credentials,
                 ipv4,
                 ipv6,
-            } => Some(Box::new(Client {
+            } => Some(Client {
                 applicant: credentials.map(Applicant::new),
                 wish: Grant { ipv4, ipv6 },
-            })),
+            }),
         };
         let able = client.as_ref().is_some_and(|one| one.applicant.is_some());
         let lcp = Lcp::new(config, client.is_none(), able, random);
@@ -112,7 +121,7 @@ impl Link {
             ipcp: None,
             ipv6cp: None,
             authenticator: Authenticator::new(),
-            client,
+            own: client.map(|client| Box::new(Own::Client(client))),
             patience: Instant::FAR_FUTURE,
             echo_at: Instant::FAR_FUTURE,
             echo_id: 0,
@@ -172,6 +181,7 @@ impl Link {
         if !self.in_network {
             self.begin_networks(grant, ctx);
         }
+        self.heed_early(ctx);
         true
     }
 
@@ -364,19 +374,28 @@ impl Link {
         }
     }
 
+    fn client(&self) -> Option<&Client> {
+        match self.own.as_deref()? {
+            Own::Client(client) => Some(client),
+            Own::Early(_) => None,
+        }
+    }
+
     fn applicant(&self) -> Option<&Applicant> {
-        self.client.as_ref()?.applicant.as_ref()
+        self.client()?.applicant.as_ref()
     }
 
     /// The peer's text when it refused us, escaped and bounded; empty if it gave none (client side).
     #[must_use]
     pub fn refusal(&self) -> &str {
-        let applicant = self.client.as_ref().and_then(|one| one.applicant.as_ref());
-        applicant.map_or("", Applicant::refusal)
+        self.applicant().map_or("", Applicant::refusal)
     }
 
     fn applicant_mut(&mut self) -> Option<&mut Applicant> {
-        self.client.as_mut()?.applicant.as_mut()
+        match self.own.as_deref_mut()? {
+            Own::Client(client) => client.applicant.as_mut(),
+            Own::Early(_) => None,
+        }
     }
 
     /// Whether packets of this IP version may flow.
@@ -387,26 +406,6 @@ impl Link {
             false => self.ipcp.as_ref().is_some_and(Layer::is_opened),
             true => self.ipv6cp.as_ref().is_some_and(Layer::is_opened),
         }
-    }
-
-    /// The IPv4 address that a frame asks for, if it is the peer's first IPCP request and names another address than
-    /// the granted one. An owner that lets peers choose calls this before [`Link::handle`], and may grant the address
-    /// by [`Link::change_ipv4`].
-    #[must_use]
-    pub fn wish(&self, octets: &[u8]) -> Option<Ipv4Addr> {
-        let ipcp = self.ipcp.as_ref().filter(|ipcp| ipcp.is_unasked())?;
-        let frame = Frame::parse(octets).ok()?;
-        let packet = Control::parse(frame.information).ok()?;
-        let options = Options::new(packet.data);
-        let asks = frame.protocol == protocol::IPCP && packet.code == code::CONFIGURE_REQUEST;
-        (asks && options.are_whole()).then(|| ipcp.negotiation.wish(options))?
-    }
-
-    /// Grants the peer this IPv4 address in place of the earlier one. `false` if the peer already knows the earlier
-    /// one, or has no IPv4.
-    pub fn change_ipv4(&mut self, peer: Ipv4Addr) -> bool {
-        let ipcp = self.ipcp.as_mut().filter(|ipcp| ipcp.is_unasked());
-        ipcp.map(|ipcp| ipcp.negotiation.set_peer(peer)).is_some()
     }
 
     /// Takes a PPP frame. IP packets of an open network protocol are the owner's and do not belong here.
@@ -460,7 +459,7 @@ impl Link {
         }
         // A network protocol that this link does not support, or that is not open yet.
         if !self.in_network {
-            return Err(Discard::Phase);
+            return self.keep_early(&frame, octets, ctx);
         }
         self.reject_protocol(&frame, ctx);
         Err(Discard::UnknownProtocol)
@@ -645,7 +644,7 @@ impl Link {
         let lcp = &self.lcp.negotiation;
         self.closing.unwrap_or(match lcp.ask {
             Some(_) if self.lcp.was_refused() => LinkEnd::AuthenticationRejected,
-            _ if self.client.is_some() && lcp.unproven => LinkEnd::NoCredentials,
+            _ if self.client().is_some() && lcp.unproven => LinkEnd::NoCredentials,
             _ if self.lcp.was_refused() => LinkEnd::Rejected,
             _ => otherwise,
         })
@@ -671,7 +670,7 @@ impl Link {
                 self.tell_claim(claim, ctx);
             }
             (Some(by), None) => self.authenticator.start(by, compression, ctx),
-            (None, _) if self.client.is_some() => self.authenticator.answer_silently(true),
+            (None, _) if self.client().is_some() => self.authenticator.answer_silently(true),
             (None, _) => {
                 self.authenticator.claimed();
                 self.tell_claim(Claim::none(), ctx);
@@ -682,6 +681,7 @@ impl Link {
 
     fn lcp_is_down(&mut self, ctx: &mut Context<'_>) {
         self.in_network = false;
+        self.forget_early();
         self.patience = Instant::FAR_FUTURE;
         self.echo_at = Instant::FAR_FUTURE;
         self.authenticator.reset();
@@ -703,7 +703,7 @@ impl Link {
 
     /// Starts the network protocols that a client wants, once the peer accepted it.
     fn ask_for_networks(&mut self, ctx: &mut Context<'_>) {
-        let Some(client) = &self.client else {
+        let Some(client) = self.client() else {
             return;
         };
         let proven = match (self.lcp.negotiation.peer_asks, &client.applicant) {

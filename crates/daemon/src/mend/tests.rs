@@ -25,7 +25,7 @@ const PATIENCE: Span = Span::from_secs(120);
 /// Seeds of an ordinary run.
 const SEEDS: u64 = 200;
 /// Threads that run seeds, each in a namespace of its own. Most of a seed is waiting.
-const THREADS: u64 = 8;
+const THREADS: u64 = 24;
 
 /// The requests to a daemon in a thread.
 #[derive(Default)]

@@ -86,6 +86,7 @@ impl<A: Access> Edge<A> {
                 return true;
             }
         };
+        let ipv4 = self.early_wish(index, ipv4);
         let grant = self.grant(ipv4);
         self.set_phase(index, Phase::Networks);
         self.with_link(index, now, |link, ctx| link.accept(&grant, message, ctx));
@@ -212,21 +213,36 @@ impl<A: Access> Edge<A> {
     /// Leases the address that a frame asks for, if the subscriber may choose (RFC 2865, section 5.8) and its pool has
     /// that address free.
     pub(crate) fn heed_wish(&mut self, index: u32, frame: &[u8]) {
-        let Self {
-            subscribers, pools, ..
-        } = self;
-        let subscriber = subscribers.at_mut(index).expect("the caller has it");
-        let profile = subscriber.profile.as_deref();
-        if profile.is_none_or(|profile| profile.address != Address::ItsOwn) {
+        let subscriber = self.at(index);
+        if !subscriber.may_choose() {
             return;
         }
-        let holder = Holder(SubscriberKey(subscriber.key).to_token());
         if let (Some(wish), Some(held)) = (subscriber.link.wish(frame), subscriber.held)
-            && pools.exchange(held, wish, holder)
+            && self.exchange(index, held, wish)
         {
-            subscriber.held = Some(wish);
-            subscriber.link.change_ipv4(wish);
+            self.at_mut(index).link.change_ipv4(wish);
         }
+    }
+
+    /// As [`Edge::heed_wish`], for what a subscriber asked for before it was admitted. Returns the address it gets.
+    fn early_wish(&mut self, index: u32, held: Ipv4Addr) -> Ipv4Addr {
+        let subscriber = self.at(index);
+        let wish = subscriber.link.early_wish();
+        let wish = wish.filter(|&wish| wish != held && subscriber.may_choose());
+        match wish.filter(|&wish| self.exchange(index, held, wish)) {
+            Some(wish) => wish,
+            None => held,
+        }
+    }
+
+    /// Exchanges a subscriber's address for another one, if that is free in its pool.
+    fn exchange(&mut self, index: u32, held: Ipv4Addr, wish: Ipv4Addr) -> bool {
+        let holder = Holder(SubscriberKey(self.at(index).key).to_token());
+        let exchanged = self.pools.exchange(held, wish, holder);
+        if exchanged {
+            self.at_mut(index).held = Some(wish);
+        }
+        exchanged
     }
 
     /// Releases a subscriber's address to its pool.

@@ -237,6 +237,11 @@ impl Client {
             ipv4: Some(Ipv4Offer::ASK),
             ipv6: None,
         };
+        Self::begin_as(table, line, side)
+    }
+
+    /// As above, with another side.
+    pub(crate) fn begin_as(table: &mut Table, line: Line, side: Side) -> Self {
         let config = ppp::Config::default();
         table.lives += 1;
         let mut random = Counting(table.lives);

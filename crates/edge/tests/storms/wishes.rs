@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 
 use aaa::{Address, Profile};
 use edge::{Admission, SubscriberKey};
+use ppp::{Ipv6Offer, Side};
 use wire::ppp::control::{Control, code};
 use wire::ppp::{Frame, protocol};
 
@@ -25,7 +26,19 @@ fn asking_for(address: Ipv4Addr) -> Vec<u8> {
 /// A subscriber admitted with this profile address that has not requested an address yet.
 fn let_in(table: &mut Table, peer: usize, address: Address) -> (Line, SubscriberKey) {
     let line = table.line(peer);
-    let client = Client::begin(table, line, "alice", SECRET);
+    let side = Side::Client {
+        credentials: None,
+        ipv4: None,
+        ipv6: Some(Ipv6Offer::free(1)),
+    };
+    let client = Client::begin_as(table, line, side);
+    let subscriber = admit(table, address);
+    table.peers[peer].heard.clear();
+    (client.line, subscriber)
+}
+
+/// Admits the subscriber that waits, with this profile address.
+fn admit(table: &mut Table, address: Address) -> SubscriberKey {
     let question = table.questions.remove(0);
     let profile = Profile {
         address,
@@ -38,13 +51,17 @@ fn let_in(table: &mut Table, peer: usize, address: Address) -> (Line, Subscriber
     let subscriber = question.subscriber;
     assert!(table.lns.admit(subscriber, admission, b"", table.now));
     table.settle();
-    table.peers[peer].heard.clear();
-    (client.line, subscriber)
+    subscriber
 }
 
 /// Sends a request and returns the code of the answer and the address in it.
 fn answer(table: &mut Table, line: Line, request: &[u8]) -> (u8, Ipv4Addr) {
     table.say(line, request);
+    heard_answer(table, line)
+}
+
+/// The code of the latest answer of IPCP and the address in it.
+fn heard_answer(table: &mut Table, line: Line) -> (u8, Ipv4Addr) {
     let heard = core::mem::take(&mut table.peers[line.peer].heard);
     let mut packets = heard.iter().filter_map(|(_, octets)| {
         let frame = Frame::parse(octets).ok()?;
@@ -78,6 +95,28 @@ fn a_free_address_of_the_pool_is_had_for_the_asking() {
         (code::CONFIGURE_NAK, WISH)
     );
     assert_eq!((held(&table, subscriber), used(&table.lns)), (WISH, 1));
+}
+
+#[test]
+fn an_address_asked_for_before_admission_is_had_as_well() {
+    let mut table = Table::new(config(&[]));
+    let peer = table.peer();
+    let line = table.line(peer);
+    Client::begin(&mut table, line, "alice", SECRET);
+    table.say(line, &asking_for(WISH));
+    table.peers[peer].heard.clear();
+    let subscriber = admit(&mut table, Address::ItsOwn);
+    let acknowledged = (code::CONFIGURE_ACK, WISH);
+    assert_eq!(heard_answer(&mut table, line), acknowledged);
+    assert_eq!((held(&table, subscriber), used(&table.lns)), (WISH, 1));
+    // One that may not choose is answered by the address that it gets.
+    let line = table.line(peer);
+    Client::begin(&mut table, line, "bob", SECRET);
+    table.say(line, &asking_for(Ipv4Addr::new(10, 0, 0, 60)));
+    table.peers[peer].heard.clear();
+    let subscriber = admit(&mut table, Address::FromPool);
+    let named = (code::CONFIGURE_NAK, held(&table, subscriber));
+    assert_eq!(heard_answer(&mut table, line), named);
 }
 
 #[test]

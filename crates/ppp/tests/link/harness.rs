@@ -167,6 +167,10 @@ pub(crate) struct Pair {
     /// The addresses granted to the client.
     pub(crate) grant: Grant,
     pub(crate) random: Seeded,
+    /// How long the network's owner takes to decide about a claim.
+    pub(crate) answers_after: Duration,
+    /// When it answers, and whether the claim was right.
+    answers: Vec<(Instant, bool)>,
     /// Frames in transit: arrival time and receiving end.
     flying: Vec<(Instant, usize, Vec<u8>)>,
 }
@@ -179,6 +183,8 @@ impl Pair {
             wire,
             grant: grant(),
             random: Seeded(seed),
+            answers_after: Duration::ZERO,
+            answers: Vec::new(),
             flying: Vec::new(),
         }
     }
@@ -194,17 +200,14 @@ impl Pair {
         let mut at = 0;
         while at < self.ends[0].events.len() {
             if let Event::Authenticate(claim) = self.ends[0].events[at].clone() {
-                let right = is_right(&claim);
-                let grant = self.grant;
-                // The claim may no longer be pending, because LCP may have restarted.
-                self.ends[0].call(self.now, |link, ctx| match right {
-                    true => link.accept(&grant, b"hello", ctx),
-                    false => link.refuse(b"no", ctx),
-                });
+                let answer = (self.now + self.answers_after, is_right(&claim));
+                self.answers.push(answer);
                 self.ends[0].events[at] = Event::LcpUp;
             }
+            self.answer();
             at += 1;
         }
+        self.answer();
         for end in 0..2 {
             for frame in std::mem::take(&mut self.ends[end].sent) {
                 if self.random.percent(self.wire.loss) {
@@ -219,6 +222,18 @@ impl Pair {
                     self.flying.push((self.now + late, 1 - end, frame.clone()));
                 }
             }
+        }
+    }
+
+    /// Gives the answers that are due.
+    fn answer(&mut self) {
+        let (now, grant) = (self.now, self.grant);
+        for (_, right) in self.answers.extract_if(.., |answer| answer.0 <= now) {
+            // The claim may no longer be pending, because LCP may have restarted.
+            self.ends[0].call(now, |link, ctx| match right {
+                true => link.accept(&grant, b"hello", ctx),
+                false => link.refuse(b"no", ctx),
+            });
         }
     }
 
@@ -264,7 +279,8 @@ impl Pair {
     fn next(&self) -> Option<Instant> {
         let timers = self.ends.iter().map(|end| end.link.timeout());
         let arrivals = self.flying.iter().map(|flight| flight.0);
-        let next = timers.chain(arrivals).min();
+        let answers = self.answers.iter().map(|answer| answer.0);
+        let next = timers.chain(arrivals).chain(answers).min();
         next.filter(|&next| next != Instant::FAR_FUTURE)
     }
 

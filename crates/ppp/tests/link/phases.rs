@@ -29,6 +29,59 @@ fn a_network_protocol_before_authentication_is_over_is_silently_discarded() {
 }
 
 #[test]
+fn what_a_peer_without_a_proof_asks_for_early_is_answered_once_it_is_let_in() {
+    let mut end = network(&[], 1);
+    open_lcp(&mut end, &MAGIC);
+    let ipcp = |id, host| frame(protocol::IPCP, 1, id, &[3, 6, 10, 0, 0, host]);
+    let ipv6cp = frame(protocol::IPV6CP, 1, 7, &[1, 10, 0, 0, 0, 0, 0, 0, 0, 7]);
+    end.sent.clear();
+    for octets in [&ipcp(1, 8), &ipv6cp, &ipcp(2, 9)] {
+        assert_eq!(send(&mut end, octets), Ok(()));
+    }
+    assert_eq!(end.link.early_wish(), Some([10, 0, 0, 9].into()));
+    assert!(end.packets().is_empty());
+    end.sent.clear();
+    assert!(accept(&mut end));
+    let answers = end.packets();
+    let answers = answers.iter().filter(|packet| packet.1 != 1);
+    let answers: Vec<_> = answers
+        .map(|packet| (packet.0, packet.1, packet.2))
+        .collect();
+    // The latest request of each protocol: the address is not its own (Nak), the interface identifier is (Ack).
+    let expected = vec![(protocol::IPCP, 3, 2), (protocol::IPV6CP, 2, 7)];
+    assert_eq!(answers, expected);
+    assert_eq!(end.link.early_wish(), None);
+}
+
+#[test]
+fn only_requests_of_bounded_length_are_kept_and_new_lcp_forgets_them() {
+    let mut end = network(&[], 1);
+    open_lcp(&mut end, &MAGIC);
+    let long = frame(protocol::IPCP, 1, 1, &[3; 200]);
+    let ack = frame(protocol::IPCP, 2, 1, &[]);
+    let packet = [&protocol::IPV4.to_be_bytes()[..], &[0x45; 60]].concat();
+    for octets in [long, ack, packet] {
+        assert_eq!(send(&mut end, &octets), Err(Discard::Phase));
+    }
+    let request = frame(protocol::IPCP, 1, 1, &[3, 6, 10, 0, 0, 9]);
+    assert_eq!(send(&mut end, &request), Ok(()));
+    answer_lcp(&mut end, &MAGIC);
+    assert_eq!(end.link.early_wish(), None);
+    end.sent.clear();
+    assert!(accept(&mut end));
+    assert!(end.packets().iter().all(|packet| packet.1 == 1));
+}
+
+#[test]
+fn a_client_is_up_at_once_however_long_the_network_looks_it_up() {
+    let mut pair = Pair::new(network(&[], 1), client(SECRET, 2), Wire::default(), 3);
+    pair.answers_after = Duration::from_millis(2_500);
+    pair.up();
+    let is_up = |pair: &Pair| pair.ends.iter().all(|end| end.link.is_open(false));
+    assert!(pair.run_until(Duration::from_millis(2_900), is_up));
+}
+
+#[test]
 fn unknown_protocols_are_rejected_during_authentication_too() {
     for number in [protocol::CCP, 0x8053, 0x0041, 0x80cf] {
         let mut end = network(&[Authentication::Pap], 1);
