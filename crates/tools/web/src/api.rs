@@ -206,7 +206,7 @@ fn with<const N: usize>(mut what: Value, arguments: [(&str, Value); N]) -> Value
 #[serde(deny_unknown_fields)]
 struct SubscriberArguments {
     name: Option<String>,
-    state: Option<String>,
+    state: Option<control::request::State>,
     limit: Option<usize>,
 }
 

@@ -16,7 +16,7 @@ pub struct WebArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) qos_socket: Option<PathBuf>,
     /// The address and port to listen on; port 0 takes any free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Ask for the token in this file, which only its owner may read
     #[arg(long, value_name = "FILE")]
@@ -49,6 +49,11 @@ Examples:
   headend web --qos-socket /run/headend-qos.sock --listen 127.0.0.1:0
   headend web --listen 0.0.0.0:8443 --token-file token --tls-cert cert.pem --tls-key key.pem
   curl -H \"Authorization: Bearer $(cat token)\" https://edge1:8443/metrics";
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "write an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
+}
 
 impl WebArgs {
     /// Says in a line what is open at `address`.
@@ -101,6 +106,15 @@ impl WebArgs {
 #[cfg(test)]
 mod tests {
     use crate::tests::flags;
+
+    #[test]
+    fn a_wrong_address_names_right_ones() {
+        for text in ["127.0.0.1", ":8080", "localhost:8080", "::1:8080", "127.0.0.1:99999"] {
+            let error = super::address(text).unwrap_err();
+            assert!(error.contains("127.0.0.1:8080 or [::1]:8080"), "{text}");
+        }
+        assert!(super::address("[::1]:0").is_ok());
+    }
 
     #[test]
     fn a_network_needs_a_proof_and_tls() {

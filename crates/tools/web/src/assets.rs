@@ -1,6 +1,7 @@
 //! The page: files of the directory `assets`, in the binary.
 
 use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -68,7 +69,12 @@ pub(crate) async fn index(headers: HeaderMap) -> Result<Response, Fail> {
 }
 
 /// `GET /assets/NAME`.
-pub(crate) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, Fail> {
+pub(crate) async fn asset(
+    name: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Result<Response, Fail> {
+    // A name that is not UTF-8 is none of ours.
+    let name = name.map_or_else(|_| String::new(), |Path(name)| name);
     answer(&name, &headers)
 }
 
@@ -80,10 +86,17 @@ fn answer(name: &str, headers: &HeaderMap) -> Result<Response, Fail> {
     let tag = format!("\"{:016x}\"", digest(asset.bytes));
     let head = [(ETAG, tag.as_str()), (CACHE_CONTROL, "no-cache")];
     let asked = headers.get_all(IF_NONE_MATCH);
-    if asked.iter().any(|known| known == tag.as_str()) {
+    let mut known = asked.iter().filter_map(|value| value.to_str().ok());
+    if known.any(|known| has_tag(known, &tag)) {
         return Ok((StatusCode::NOT_MODIFIED, head).into_response());
     }
     Ok((head, [(CONTENT_TYPE, asset.kind)], asset.bytes).into_response())
+}
+
+/// Whether an `If-None-Match` header lists `tag`. A proxy that compresses makes a tag weak (RFC 9110, 13.1.2).
+fn has_tag(known: &str, tag: &str) -> bool {
+    let mut tags = known.split(',').map(str::trim);
+    tags.any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
 }
 
 /// FNV-1a, to tell one version of a file from another.

@@ -125,7 +125,9 @@ impl Guard {
         if site.is_some_and(|site| site == "cross-site") && request.uri().path() != "/" {
             return Err(forbidden("this request came from a page of another site"));
         }
-        if [Method::GET, Method::HEAD].contains(request.method()) {
+        // These change nothing; no address takes the last two.
+        let harmless = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE];
+        if harmless.contains(request.method()) {
             return Ok(());
         }
         let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
@@ -149,8 +151,7 @@ impl Guard {
             return Ok(true);
         }
         if let Some(value) = headers.get(AUTHORIZATION) {
-            let token = value.as_bytes().strip_prefix(b"Bearer ");
-            return self.is_token(token.unwrap_or_default());
+            return self.is_token(bearer(value.as_bytes()).unwrap_or_default());
         }
         Ok(cookies(headers).any(|cookie| self.has_login(cookie)))
     }
@@ -206,7 +207,7 @@ impl Guard {
 
     /// Whether the request may pass; if a token is missing, `false`.
     fn judge(&self, request: &Request) -> Result<bool, Fail> {
-        let host = host(request).ok_or_else(|| Fail::bad("the request names no host"))?;
+        let host = host(request)?;
         self.check_host(host)?;
         self.check_source(request, host)?;
         Ok(request.uri().path() == "/login" || self.is_known(request.headers())?)
@@ -243,11 +244,27 @@ pub(crate) async fn guard(
 }
 
 /// The host that the request asks, with its port.
-fn host(request: &Request) -> Option<&str> {
-    match request.uri().authority() {
-        Some(authority) => Some(authority.as_str()),
-        None => request.headers().get(HOST)?.to_str().ok(),
+///
+/// # Errors
+/// There is none; or there are two, of which a proxy before us may have taken the other (RFC 9112, 3.2).
+fn host(request: &Request) -> Result<&str, Fail> {
+    let mut named = request.headers().get_all(HOST).iter();
+    let first = named.next();
+    if named.next().is_some() {
+        return Err(Fail::bad("the request names more than one host"));
     }
+    if let Some(authority) = request.uri().authority() {
+        return Ok(authority.as_str());
+    }
+    first
+        .and_then(|host| host.to_str().ok())
+        .ok_or_else(|| Fail::bad("the request names no host"))
+}
+
+/// The token of an `Authorization` header. The case of the scheme's name does not matter (RFC 9110, 11.1).
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = value.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| rest.trim_ascii())
 }
 
 /// A host without its port.
@@ -306,6 +323,16 @@ mod tests {
             ("", "", false),
         ] {
             assert_eq!((name_of(host), is_loopback(name_of(host))), (name, local));
+        }
+    }
+
+    #[test]
+    fn the_name_of_the_scheme_has_any_case() {
+        for text in ["Bearer abc", "bearer abc", "BEARER  abc"] {
+            assert_eq!(bearer(text.as_bytes()), Some(&b"abc"[..]), "{text}");
+        }
+        for text in ["", "Bearer", "Basic abc", "Bearerabc"] {
+            assert_eq!(bearer(text.as_bytes()), None, "{text}");
         }
     }
 

@@ -391,9 +391,10 @@ fn parse(line: &[u8]) -> Result<Reply<'_>, Fault> {
 
 /// A refusal, unless it says that the daemon is of another version.
 fn refused(refusal: Refusal) -> Fault {
+    // At the start of the text: further on, a viewer's words may be in it.
     let unknown = refusal.code == Code::BadRequest
-        && (refusal.message.contains("unknown variant")
-            || refusal.message.contains("unknown field"));
+        && (refusal.message.starts_with("unknown variant")
+            || refusal.message.starts_with("unknown field"));
     if refusal.code != Code::Version && !unknown {
         return Fault::Refused(refusal);
     }

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &WebArgs) -> Result<ExitCode> {
     writeln!(out, "headend web: {}://{address}/", args.scheme())?;
     out.flush()?;
     eprintln!("headend web: {open}");
-    service::ready()?;
+    service::ready();
     runtime.block_on(serve(listener, app, acceptor))
 }
 
@@ -153,6 +153,16 @@ fn guarded(router: Router, guard: Arc<Guard>) -> Router {
 }
 
 async fn limited(request: Request, next: Next) -> Response {
+    let lines = request.headers().iter();
+    let head: usize = lines
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    let path = request.uri().path_and_query();
+    if head + path.map_or(0, |path| path.as_str().len()) > BUFFER_MAX {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        let message = format!("the head of a request may have {BUFFER_MAX} bytes");
+        return Fail::new(status, "too-large", message).into_response();
+    }
     let length = request.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > BODY_MAX as u64) {

@@ -25,19 +25,22 @@ pub(crate) fn inherited() -> Result<Option<TcpListener>> {
     if passed.len() == 0 {
         return Ok(None);
     }
-    passed
-        .take_tcp_listener(0)
-        .context("LISTEN_FDS: the socket that the service manager passed listens on no TCP port (ListenStream=ADDR:PORT)")
+    let wrong = "LISTEN_FDS: the socket that the service manager passed listens on no TCP port (ListenStream=ADDR:PORT)";
+    let listener = passed.take_tcp_listener(0).context(wrong)?;
+    if let Some(listener) = &listener
+        && !rustix::net::sockopt::socket_acceptconn(listener)?
+    {
+        bail!(wrong);
+    }
+    Ok(listener)
 }
 
-/// Says that we serve, if a service manager wants to know.
-///
-/// # Errors
-/// It cannot be reached.
-pub(crate) fn ready() -> Result<()> {
-    match std::env::var_os("NOTIFY_SOCKET") {
-        Some(place) => notify(&place, "READY=1\n").context("NOTIFY_SOCKET"),
-        None => Ok(()),
+/// Says that we serve, if a service manager wants to know. A manager that cannot be reached costs only this message: the
+/// variable may be left over from a shell.
+pub(crate) fn ready() {
+    let place = std::env::var_os("NOTIFY_SOCKET").filter(|place| !place.is_empty());
+    if let Some(Err(error)) = place.map(|place| notify(&place, "READY=1\n")) {
+        eprintln!("headend web: NOTIFY_SOCKET: the service manager gets no message: {error}");
     }
 }
 
@@ -48,6 +51,7 @@ fn notify(place: &OsStr, text: &str) -> io::Result<()> {
         None => SocketAddr::from_pathname(place)?,
     };
     let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
     socket.send_to_addr(text.as_bytes(), &address)?;
     Ok(())
 }

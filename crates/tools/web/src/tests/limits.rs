@@ -19,7 +19,18 @@ fn the_page_is_served_and_nothing_else_of_the_disk() {
     let tag = page.header("etag").unwrap();
     let again = get_with(server, "/", &format!("If-None-Match: {tag}\r\n"));
     assert_eq!((again.status, again.body.as_str()), (304, ""));
+    for list in [
+        format!("\"other\", {tag}"),
+        format!("W/{tag}"),
+        "*".into(),
+    ] {
+        let again = get_with(server, "/", &format!("If-None-Match: {list}\r\n"));
+        assert_eq!(again.status, 304, "{list}");
+    }
+    let other = get_with(server, "/", "If-None-Match: \"other\", W/\"another\"\r\n");
+    assert_eq!(other.status, 200);
     for path in [
+        "/assets/%ff%fe",
         "/assets/../Cargo.toml",
         "/assets/..%2fCargo.toml",
         "/assets/%2e%2e/%2e%2e/etc/passwd",
@@ -65,6 +76,10 @@ fn nonsense_ends_its_own_connection_only() {
         "GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n",
         "x".repeat(100_000)
     );
+    let large = format!(
+        "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: {}\r\n\r\n",
+        "x".repeat(32 * 1024)
+    );
     let many = format!(
         "GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n",
         "X: y\r\n".repeat(200)
@@ -72,6 +87,7 @@ fn nonsense_ends_its_own_connection_only() {
     for (text, status) in [
         ("hello\r\n\r\n", 400),
         (huge.as_str(), 431),
+        (large.as_str(), 431),
         (many.as_str(), 431),
         (
             "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: x\r\n\r\n",

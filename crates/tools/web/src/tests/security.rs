@@ -68,6 +68,12 @@ fn a_foreign_name_is_not_served() {
         assert_eq!(code(&got), (403, "host".into()), "{wrong}");
     }
     assert_eq!(ask("").status, 400);
+    for both in [
+        "Host: localhost\r\nHost: evil.example\r\n",
+        "Host: evil.example\r\nHost: localhost\r\n",
+    ] {
+        assert_eq!(code(&ask(both)), (400, "bad-request".into()), "{both}");
+    }
     let absolute =
         "GET http://evil.example/api/info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert_eq!(read(send(server, absolute)).status, 403);
@@ -246,6 +252,12 @@ fn a_change_needs_the_flag_the_origin_and_the_token_against_forgery() {
         );
     }
     assert_eq!(get(open, path).status, 405);
+    for method in ["OPTIONS", "TRACE"] {
+        let text = format!("{method} / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let got = read(send(open, &text));
+        assert_eq!(code(&got), (405, "method".into()), "{method}");
+        assert_eq!(got.header("allow"), Some("GET,HEAD"), "{method}");
+    }
     let endless = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n{head}\r\n20000\r\n{}\r\n",
         "x".repeat(0x20000)

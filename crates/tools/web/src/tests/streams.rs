@@ -30,6 +30,10 @@ fn answer(request: &Value, number: u64) -> Reply {
         "show.history" => Ok(vec![
             json!({"series": request["series"], "step_s": request["step_s"]}),
         ]),
+        "show.bgp.route" => Err((
+            "bad-request",
+            format!("{} is neither a prefix nor an address", request["prefix"]),
+        )),
         verb => Err(("bad-request", format!("no answer for {verb}"))),
     }
 }
@@ -193,8 +197,11 @@ fn a_wrong_question_says_what_would_be_right() {
     for (path, status, message) in [
         ("/api/worst?by=name", 400, "dropped or round-trip"),
         ("/api/worst", 400, "missing field `by`"),
+        ("/api/subscribers?state=down", 400, "unknown variant `down`"),
         ("/api/subscribers?limit=0", 400, "1 to 1000"),
         ("/api/subscribers?nane=x", 400, "unknown field `nane`"),
+        // A viewer's words do not make the daemon one of another version.
+        ("/api/routes?prefix=unknown%20variant", 400, "neither a prefix"),
         ("/api/stream/queues", 404, "--qos-socket"),
         ("/api/pools", 400, "no answer for show.pools"),
         ("/api/none", 404, "nothing at this address"),
