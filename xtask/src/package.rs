@@ -2,8 +2,8 @@
 //!
 //! `deb` builds a Debian package with cargo-deb, whose metadata is in `crates/headend/Cargo.toml`. `oci` writes an image
 //! without a container engine. `files` checks the files of `packaging/`. `life` installs, starts, upgrades and removes
-//! the Debian package in a clean root. `test` does all of that. Packages contain the static binary, which is built if
-//! `--binary` names no other one.
+//! the Debian package in a clean root. `test` does all of that. Packages contain the static binary, which is built as
+//! `cargo xtask dist` builds it if `--binary` names no other one: what `dist` has built already is not built again.
 
 mod clean_root;
 mod deb;
@@ -18,11 +18,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cargo::{self, Metadata};
+use crate::cargo::Metadata;
+use crate::dist::target;
 use crate::run::Report;
 
-/// The target whose binaries need no library of the system.
-const STATIC: &str = "x86_64-unknown-linux-musl";
 /// The largest Debian package and image, in bytes.
 const DEB_MAX: u64 = 12_000_000;
 const IMAGE_MAX: u64 = 15_000_000;
@@ -145,23 +144,10 @@ fn place(report: &mut Report, metadata: &Metadata, binary: Option<PathBuf>) -> O
     let binary = match binary {
         Some(binary) => binary,
         None => {
-            let built = report.command(
-                "build the static binary",
-                cargo::locked("build")
-                    .args([
-                        "--profile",
-                        "dist",
-                        "--package",
-                        "headend",
-                        "--target",
-                        STATIC,
-                    ])
-                    .env("CC_x86_64_unknown_linux_musl", "musl-gcc"),
-            );
-            if !built {
+            if !target::build(report, metadata, target::DEFAULT) {
                 return None;
             }
-            metadata.target.join(STATIC).join("dist/headend")
+            metadata.target.join(target::DEFAULT).join("dist/headend")
         }
     };
     let place = Place::new(metadata, binary);

@@ -9,7 +9,7 @@ mod release;
 mod reproduce;
 mod sbom;
 mod symbols;
-mod target;
+pub(crate) mod target;
 
 use crate::cargo::{self, Metadata};
 use crate::run::Report;

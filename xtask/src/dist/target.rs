@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The target of `--check-reproducible` without `--target`.
-pub(super) const DEFAULT: &str = "x86_64-unknown-linux-musl";
+pub(crate) const DEFAULT: &str = "x86_64-unknown-linux-musl";
 
 /// A target that releases are built for.
 struct Known {
@@ -45,7 +45,7 @@ const KNOWN: &[Known] = &[
 ];
 
 /// Builds, strips and runs the binary of a target.
-pub(super) fn build(report: &mut Report, metadata: &Metadata, name: &str) -> bool {
+pub(crate) fn build(report: &mut Report, metadata: &Metadata, name: &str) -> bool {
     let mut found = None;
     let ready = report.check("compilers of the target", || {
         let (known, compiler) = ready(name)?;
