@@ -5,7 +5,7 @@
 //! signature to `target/release-files`. [`reproduce`] builds twice in two directories and compares the bytes.
 //! docs/release.md has the steps of a release in order.
 
-mod release;
+pub(crate) mod release;
 mod reproduce;
 mod sbom;
 mod symbols;

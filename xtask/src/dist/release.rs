@@ -3,7 +3,7 @@
 //! `SHA256SUMS` covers every file, and the signature covers `SHA256SUMS`. The secret key is outside of the repository;
 //! minisign asks for its password.
 
-use super::{Arguments, sbom};
+use super::{Arguments, sbom, target};
 use crate::cargo::Metadata;
 use crate::run::Report;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,40 @@ fn copy(metadata: &Metadata, target: &str, directory: &Path) -> Result<(), Strin
         std::fs::copy(from.join(file), directory.join(format!("{name}{ending}"))).map_err(io)?;
     }
     let text = sbom::of(target)?;
-    std::fs::write(directory.join(format!("{name}.cdx.json")), text).map_err(io)
+    std::fs::write(directory.join(format!("{name}.cdx.json")), text).map_err(io)?;
+    archive(&metadata.root, &from.join("headend"), target, directory)
+}
+
+/// Writes what `install.sh` downloads. Its name has no version, so that a link to the last release can be constant. The
+/// same binary and commit give the same bytes.
+pub(crate) fn archive(
+    root: &Path,
+    binary: &Path,
+    target: &str,
+    directory: &Path,
+) -> Result<(), String> {
+    let io = |error: std::io::Error| error.to_string();
+    let name = format!("headend-{target}");
+    let tree = directory.join(&name);
+    std::fs::create_dir_all(&tree).map_err(io)?;
+    std::fs::copy(binary, tree.join("headend")).map_err(io)?;
+    for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        std::fs::copy(root.join(file), tree.join(file)).map_err(io)?;
+    }
+    let status = Command::new("tar")
+        .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"])
+        .arg("--mode=u=rwX,go=rX")
+        .arg(format!("--mtime=@{}", target::commit_time(root)))
+        .args(["--use-compress-program=gzip -9n", "-cf"])
+        .args([format!("{name}.tar.gz"), name])
+        .current_dir(directory)
+        .status()
+        .map_err(io)?;
+    std::fs::remove_dir_all(&tree).map_err(io)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("tar: {status}")),
+    }
 }
 
 /// Writes `SHA256SUMS` of every other file, sorted by name.

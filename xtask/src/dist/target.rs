@@ -228,7 +228,7 @@ fn sysroot() -> PathBuf {
 }
 
 /// The time of the commit in seconds since 1970, or 0 outside of a repository.
-fn commit_time(root: &Path) -> String {
+pub(super) fn commit_time(root: &Path) -> String {
     let output = Command::new("git")
         .args(["log", "-1", "--format=%ct"])
         .current_dir(root)

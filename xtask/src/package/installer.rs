@@ -10,8 +10,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use super::{at, ensure, output};
+use crate::dist::release::archive;
+use crate::dist::target;
 
-const ARCHIVE: &str = concat!("headend-", "x86_64", "-unknown-linux-musl.tar.gz");
+const ARCHIVE: &str = "headend-x86_64-unknown-linux-musl.tar.gz";
 
 /// What the programs that verify signatures are called; OpenSSL is in every `PATH` of the test.
 const VERIFIERS: &[&str] = &["minisign", "rsign"];
@@ -78,7 +80,8 @@ fn in_directory(packaging: &Path, directory: &Path) -> Result<String, String> {
     let script = packaging.join("install.sh");
     output(Command::new("sh").arg("-n").arg(&script))?;
     let key = key(directory, "key")?;
-    let files = release(directory, "key")?;
+    let root = packaging.parent().unwrap_or(packaging);
+    let files = release(root, directory, "key")?;
     let files: Files = Arc::new(Mutex::new(files));
     let url = serve(&files)?;
     let test = Test {
@@ -117,20 +120,12 @@ fn key(directory: &Path, name: &str) -> Result<String, String> {
     Ok(text.lines().nth(1).unwrap_or_default().to_owned())
 }
 
-/// The files of a release that `key` has signed. Its binary is a script.
-fn release(directory: &Path, key: &str) -> Result<BTreeMap<String, Vec<u8>>, String> {
+/// The files of a release that `key` has signed, archived as `cargo xtask dist` does. Its binary is a script.
+fn release(root: &Path, directory: &Path, key: &str) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let binary = directory.join("headend");
     fs::write(&binary, "#!/bin/sh\necho headend 0.1.0\n").map_err(at(&binary))?;
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).map_err(at(&binary))?;
-    let archive = directory.join(ARCHIVE);
-    let mut tar = Command::new("tar");
-    output(
-        tar.arg("-czf")
-            .arg(&archive)
-            .arg("-C")
-            .arg(directory)
-            .arg("headend"),
-    )?;
+    archive(root, &binary, target::DEFAULT, directory)?;
     let sums = output(
         Command::new("sha256sum")
             .arg(ARCHIVE)
