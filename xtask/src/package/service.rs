@@ -70,7 +70,6 @@ pub(super) fn test(root: &Path) -> Result<String, String> {
          --inh-caps={ambient} --ambient-caps={ambient} --bounding-set={bounding}"
     );
     let command = |key: &str| Ok::<_, String>(format!("{limited} {}", unit.value(key)?));
-    inside(root, &command("ExecStartPre")?)?;
 
     let manager = Manager::listen(root)?;
     let mut running = manager.start(root, &command("ExecStart")?)?;
