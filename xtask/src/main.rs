@@ -51,7 +51,8 @@ cargo xtask crates                   runs the examples of the library crates and
 cargo xtask site                     writes the pages as a site with search, to target/site
 cargo xtask package deb|oci|test [--binary FILE]
                                      builds what people install in target/package; test checks it, in a clean root too
-cargo xtask package files|life       only the checks of packaging/, or only those of the Debian package that is built
+cargo xtask package files|life|live  only the checks of packaging/, only those of the Debian package that is built, or
+                                     only those of it that need systemd
 cargo xtask gen-captures [DIR] [--only NAME,...] [--scale F]
                                      writes the captures that benchmarks read, to target/captures or DIR";
 

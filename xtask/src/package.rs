@@ -1,13 +1,14 @@
 //! `cargo xtask package`: what people install, and the tests of it.
 //!
 //! `deb` builds a Debian package with cargo-deb, whose metadata is in `crates/headend/Cargo.toml`. `oci` writes an image
-//! without a container engine. `files` checks the files of `packaging/`. `life` installs, starts, upgrades and removes
-//! the Debian package in a clean root. `test` does all of that. Packages contain the static binary, which is built as
+//! without a container engine. `files` checks the files of `packaging/`. `live` installs the package that is built
+//! in a Debian with systemd; `life` does that too, and upgrades and removes the package in a clean root. `test` does all of that. Packages contain the static binary, which is built as
 //! `cargo xtask dist` builds it if `--binary` names no other one: what `dist` has built already is not built again.
 
 mod clean_root;
 mod deb;
 mod installer;
+mod live;
 mod observe;
 mod oci;
 mod service;
@@ -51,7 +52,7 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
         [what, "--binary", file] => (*what, Some(PathBuf::from(file))),
         _ => return None,
     };
-    if !["deb", "oci", "test", "files", "life"].contains(&what) {
+    if !["deb", "oci", "test", "files", "life", "live"].contains(&what) {
         return None;
     }
     let metadata = match Metadata::read() {
@@ -65,8 +66,12 @@ pub(crate) fn run(words: &[&str]) -> Option<bool> {
     if ["files", "test"].contains(&what) {
         files(&mut report, &metadata.root);
     }
-    if what == "life" {
-        life(&mut report, &Place::new(&metadata, PathBuf::new()));
+    if ["life", "live"].contains(&what) {
+        let place = Place::new(&metadata, PathBuf::new());
+        if what == "life" {
+            life(&mut report, &place);
+        }
+        live::test(&mut report, &place);
     } else if what != "files"
         && let Some(place) = place(&mut report, &metadata, binary)
     {
@@ -95,6 +100,7 @@ fn packages(report: &mut Report, place: &Place) {
     image(report, place);
     if is_built {
         life(report, place);
+        live::test(report, place);
     }
 }
 

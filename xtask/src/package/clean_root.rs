@@ -29,7 +29,7 @@ pub(super) fn test(place: &Place) -> Result<String, String> {
     ensure(output(Command::new("id").arg("-u"))?.trim() == "0", || {
         "a clean root needs root: run this as root".to_owned()
     })?;
-    let root = clean(place)?;
+    let root = unpack(place, "debian", &[])?;
     let before = state(&root)?;
     let new = deb::file(place);
     let old = older(place, &new)?;
@@ -70,19 +70,20 @@ pub(super) fn test(place: &Place) -> Result<String, String> {
     Ok(format!("0.0.9 -> {version}; {served}; purged"))
 }
 
-/// Unpacks a fresh copy of the root, which is fetched once.
-fn clean(place: &Place) -> Result<PathBuf, String> {
-    let kept = place.out.join("debian.tar");
+/// Unpacks a fresh copy of a Debian with these packages beside the essential ones. It is fetched once.
+pub(super) fn unpack(place: &Place, name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let kept = place.out.join(format!("{name}.tar"));
     if !kept.exists() {
-        let part = place.out.join("debian.part.tar");
+        let part = place.out.join(format!("{name}.part.tar"));
         let mut command = Command::new("mmdebstrap");
-        command
-            .args(["--quiet", "--variant=minbase", "bookworm"])
-            .arg(&part);
-        output(&mut command)?;
+        command.args(["--quiet", "--variant=minbase"]);
+        if !packages.is_empty() {
+            command.arg(format!("--include={}", packages.join(",")));
+        }
+        output(command.arg("bookworm").arg(&part))?;
         fs::rename(&part, &kept).map_err(at(&part))?;
     }
-    let root = place.out.join("root");
+    let root = place.out.join(format!("{name}-root"));
     let _ = fs::remove_dir_all(&root);
     fs::create_dir_all(&root).map_err(at(&root))?;
     let mut tar = Command::new("tar");
