@@ -89,6 +89,9 @@ pub const TYPES: &[RowType] = &[
     QOS_SHOWN,
     QosNodeRow::TYPE,
     QosReloaded::TYPE,
+    QosRate::TYPE,
+    QosHosts::TYPE,
+    QosHost::TYPE,
 ];
 
 /// The type of row with this schema; none if only another version of headend knows it.

@@ -10,7 +10,7 @@ use qos::{Backlog, Statistics};
 use reactor::Waker;
 use reactor::port::PortStats;
 
-use super::{LaneStats, Way};
+use super::{HostBytes, LaneStats, Way};
 
 /// The longest time for an engine's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) enum Command {
     Replace(Way, Box<Spec>, Sender<Result<(), SpecError>>),
     ReplaceBoth(Box<[(Spec, Overhead); 2]>, Sender<Result<(), SpecError>>),
+    Hosts(Sender<[Option<HostBytes>; 2]>),
     Snapshot(Sender<Snapshot>),
 }
 
@@ -106,6 +107,16 @@ impl Control {
         let (answer, answers) = channel();
         let command = Command::ReplaceBoth(Box::new(both), answer);
         Ok(self.ask(command, &answers)??)
+    }
+
+    /// What each host sent up and received down since the last call. A call starts the count, which goes on for
+    /// 5 s; until then it is `None`.
+    ///
+    /// # Errors
+    /// The engine is not running.
+    pub fn hosts(&self) -> Result<[Option<HostBytes>; 2], ControlError> {
+        let (answer, answers) = channel();
+        self.ask(Command::Hosts(answer), &answers)
     }
 
     /// Its counters and backlogs.

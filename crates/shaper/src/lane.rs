@@ -11,7 +11,8 @@ use wire::flow::Keys;
 use wire::segment::{self, Kind, Segments};
 
 use super::control::LaneSnapshot;
-use super::{Direction, EngineError, Rewrite};
+use super::hosts::{Counting, HostBytes};
+use super::{Direction, EngineError, Rewrite, Way};
 
 /// Frames that wait until the other interface takes them; the queue holds any beyond.
 const OUTGOING: usize = BATCH;
@@ -67,11 +68,16 @@ pub(super) struct Lane {
     /// Whether the other interface takes no more frames for now.
     blocked: bool,
     stats: LaneStats,
+    way: Way,
+    /// The count of hosts, while a client asks.
+    hosts: Option<Box<Counting>>,
 }
 
 impl Lane {
-    pub(super) fn new(direction: &Direction, now: Instant) -> Result<Self, EngineError> {
+    pub(super) fn new(way: Way, direction: &Direction, now: Instant) -> Result<Self, EngineError> {
         Ok(Self {
+            way,
+            hosts: None,
             tree: Tree::new(&direction.spec, direction.seed, now)?,
             pool: Pool::new(direction.packets_max.max(1)),
             overhead: direction.overhead,
@@ -244,6 +250,9 @@ impl Lane {
             return false;
         };
         let packet = self.pool.take(id);
+        if self.hosts.is_some() {
+            self.count_host(&packet, now);
+        }
         if packet.marked && ecn::mark_frame(frames.get_mut(packet.handle)) {
             self.stats.marked += 1;
         }
@@ -252,6 +261,27 @@ impl Lane {
         }
         self.leave(packet.handle, now);
         true
+    }
+
+    /// Counts a packet for its host, unless the count is over.
+    #[cold]
+    fn count_host(&mut self, packet: &Packet, now: Instant) {
+        if let Some(hosts) = &mut self.hosts {
+            if hosts.is_over(now) {
+                self.hosts = None;
+            } else {
+                hosts.count(&packet.keys, packet.length, self.way == Way::Up);
+            }
+        }
+    }
+
+    /// What each host sent or received since the last call; `None` if the count starts with this one.
+    pub(super) fn take_hosts(&mut self, now: Instant) -> Option<HostBytes> {
+        if let Some(hosts) = self.hosts.as_mut().filter(|hosts| !hosts.is_over(now)) {
+            return Some(hosts.take(now));
+        }
+        self.hosts = Some(Box::new(Counting::new(now)));
+        None
     }
 
     fn leave(&mut self, handle: u32, now: Instant) {

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod control;
+mod hosts;
 mod lane;
 mod watch;
 
@@ -32,6 +33,7 @@ use reactor::port::{BATCH, Frames, Port, PortError, PortStats, Received};
 use reactor::{Waker, clock, prefetch};
 
 pub use control::{Control, ControlError, LaneSnapshot, Snapshot};
+pub use hosts::{HOSTS_MAX, HostBytes};
 pub use lane::{LaneStats, take_piece};
 
 use control::Command;
@@ -126,7 +128,10 @@ impl Engine {
         let (sender, commands) = channel();
         Ok(Self {
             ports: [a, b],
-            lanes: [Lane::new(up, now)?, Lane::new(down, now)?],
+            lanes: [
+                Lane::new(Way::Up, up, now)?,
+                Lane::new(Way::Down, down, now)?,
+            ],
             frames: Frames::new(limit, mtu),
             control: Control::new(sender, Arc::clone(&waker)),
             waker,
@@ -280,6 +285,10 @@ impl Engine {
                 }
                 Command::ReplaceBoth(both, answer) => {
                     let _ = answer.send(self.replace_both(&both, now));
+                }
+                Command::Hosts(answer) => {
+                    let [up, down] = &mut self.lanes;
+                    let _ = answer.send([up.take_hosts(now), down.take_hosts(now)]);
                 }
                 Command::Snapshot(answer) => {
                     let _ = answer.send(self.snapshot());

@@ -189,6 +189,10 @@ pub(crate) const ALL: &[Case] = &[
         qos_run::reloads_and_restores,
     ),
     case(
+        "qos_run_changes_its_rate_under_load",
+        qos_run::changes_the_rate,
+    ),
+    case(
         "qos_run_shows_its_rates_in_a_page",
         qos_run::shows_rates_in_a_page,
     ),

@@ -279,6 +279,89 @@ pub(crate) fn reloads_and_restores(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
+/// A flood above the rate, which changes while packets are queued: the new rate holds, counters go on, no packet is lost,
+/// the host that floods is named, and impossible rates are refused.
+pub(crate) fn changes_the_rate(bench: &Bench<'_>) -> Result<()> {
+    let gateway = Gateway::new(bench)?;
+    // A queue that never drops: what is sent and what waits add up to what came.
+    let long =
+        format!("{POLICY}line_up = \"12mbit\"\n[shape]\ntemplate = \"pfifo\"\nlimit = 20000\n");
+    std::fs::write(&gateway.policy, long)?;
+    let shaper = gateway.start()?;
+    let _server = gateway.server("server", "up")?;
+    let words = ["-u", "-b", "14M", "-l", "1000", "-t", "8"];
+    let mut client = gateway.client("iperf3", "up", &words)?;
+    client.wait_for(" connected to ", SOON)?;
+    std::thread::sleep(Duration::from_secs(1));
+    let before = gateway.show(&["--totals"])?;
+    let output = gateway.ask(&["rate", "--up", "5mbit"])?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(said.starts_with("up 5Mbit, down 20Mbit: "), "{said}");
+    let shown = gateway.show(&["--interval", "3"])?;
+    let rate = shown["up"]["rates"]["bps"].as_f64().context("a rate")?;
+    ensure!(
+        (4.85e6..=5.05e6).contains(&rate),
+        "{rate} bit/s at 5 Mbit/s"
+    );
+    ensure!(
+        shown["up"]["rate_bps"] == 5_000_000 && shown["up"]["file_bps"] == 10_000_000,
+        "{shown}"
+    );
+    names_the_host(&gateway)?;
+    for (words, reason) in [
+        (["--up", "13mbit"], "more than the line carries (12Mbit"),
+        (
+            ["--down", "1kbit"],
+            "takes more than 1 s; give 12Kbit or more",
+        ),
+    ] {
+        let output = gateway.ask(&[&["rate"][..], &words].concat())?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(
+            output.status.code() == Some(2) && said.contains(reason),
+            "{said}"
+        );
+    }
+    client.wait_for_end(SOON)?;
+    let after = gateway.show(&["--totals"])?;
+    let number = |row: &Value, name: &str| row["up"][name].as_u64().context("a counter");
+    ensure!(
+        number(&after, "packets")? > number(&before, "packets")?,
+        "{after}"
+    );
+    // Everything that came in was sent or still waits.
+    let came = after["up"]["lane"]["packets"]
+        .as_u64()
+        .context("a counter")?;
+    let known = number(&after, "packets")? + number(&after, "qlen")?;
+    ensure!(
+        number(&after, "drops")? == 0 && came == known,
+        "{came} came: {after}"
+    );
+    ensure!(gateway.ask(&["reload"])?.status.success(), "no reload");
+    let shown = gateway.show(&["--totals"])?;
+    ensure!(shown["up"]["rate_bps"] == 10_000_000, "{shown}");
+    shaper.stop()?;
+    Ok(())
+}
+
+/// `headend qos hosts` has the near host first, with the rate of the line.
+fn names_the_host(gateway: &Gateway<'_>) -> Result<()> {
+    let output = gateway.ask(&["hosts", "--json"])?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rows: Vec<Value> = text
+        .lines()
+        .map(serde_json::from_str)
+        .collect::<Result<_, _>>()?;
+    let host = rows.get(1).with_context(|| text.clone())?;
+    let up = host["up_bps"].as_f64().context("a rate")?;
+    ensure!(
+        host["address"] == NEAR && (4.5e6..=5.5e6).contains(&up),
+        "{text}"
+    );
+    Ok(())
+}
+
 /// The page as the browser shows it after several updates of the rates.
 pub(crate) fn shows_rates_in_a_page(bench: &Bench<'_>) -> Result<()> {
     let gateway = Gateway::new(bench)?;

@@ -450,6 +450,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/qos",
         order: &[
             "rates", "rows", "running", "screen", "system", "check", "graph", "run", "show",
+            "rate", "hosts",
         ],
         besides: &[],
     },

@@ -53,6 +53,15 @@ row! {
     QosWay is part {
         /// The policy's rate in bits per second, if this direction is shaped.
         rate_bps: Option<u64> = [gauge PerSecond],
+        /// The rate in the policy's file, which `qos.rate` leaves as it is, if this direction is shaped.
+        #[serde(default)]
+        file_bps: Option<u64> = [gauge PerSecond],
+        /// The rate of the line itself, if the policy says so.
+        #[serde(default)]
+        line_bps: Option<u64> = [gauge PerSecond],
+        /// The lowest rate that `qos.rate` accepts, if this direction is shaped.
+        #[serde(default)]
+        least_bps: Option<u64> = [gauge PerSecond],
         /// The counters of all queues together.
         #[serde(flatten)]
         sums: QosSums = [flat QosSums],
@@ -225,5 +234,49 @@ row! {
         file: String = [text],
         /// The warnings, one per line.
         advice: Vec<String> = [text],
+    }
+}
+
+row! {
+    /// The rates in force after a change.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    QosRate is "qos.rate/1" as Own {
+        /// The rate to the provider in bits per second, if this direction is shaped.
+        up_bps: Option<u64> = [gauge PerSecond],
+        /// The rate to the hosts in bits per second, if this direction is shaped.
+        down_bps: Option<u64> = [gauge PerSecond],
+        /// The warnings, one per line.
+        advice: Vec<String> = [text],
+    }
+}
+
+row! {
+    /// The use of the line by all hosts together.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    QosHosts is "qos.hosts/1" as Own {
+        /// The time that the rates cover; absent if the count has just started, and then there are no hosts yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interval_s: Option<f64> = [gauge Seconds],
+        /// Hosts with a packet in that time.
+        hosts: u64 = [gauge],
+        /// Bits per second to the provider.
+        up_bps: u64 = [gauge PerSecond],
+        /// Bits per second to the hosts.
+        down_bps: u64 = [gauge PerSecond],
+        /// Bits per second of hosts that are not listed.
+        others_bps: u64 = [gauge PerSecond],
+    }
+}
+
+row! {
+    /// A host that uses the line.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    QosHost is "qos.host/1" as Table {
+        /// Its address.
+        address: String = [id text "HOST"],
+        /// Bits per second that it sends to the provider.
+        up_bps: u64 = [gauge PerSecond "UP-BPS"],
+        /// Bits per second that it receives.
+        down_bps: u64 = [gauge PerSecond "DOWN-BPS"],
     }
 }

@@ -15,7 +15,7 @@ use crate::tree::{Classifier, HtbSpec, Spec};
 /// `[[class]]`.
 const ROOT: u16 = 0x1;
 const FIRST: u16 = 0x10;
-const REST: u16 = 0x20;
+pub(super) const REST: u16 = 0x20;
 const CLASS: u16 = 0x30;
 /// Maximum number of `[[first]]` sections with a share. Each of them gets a class of its own.
 pub(super) const OWN_SHARES_MAX: usize = (REST - FIRST - 1) as usize;

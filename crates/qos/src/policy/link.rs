@@ -35,6 +35,8 @@ const fn named(per_packet: i32, mpu: u32, atm: bool) -> Overhead {
 pub(super) struct Link {
     pub(super) up: Option<At<u64>>,
     pub(super) down: Option<At<u64>>,
+    /// What the line itself carries up and down, in bits per second, if the file says so.
+    pub(super) lines: [Option<u64>; 2],
     pub(super) overhead: Overhead,
     /// Length of the longest IP packet, in bytes.
     pub(super) mtu: u32,
@@ -44,8 +46,11 @@ pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Link {
     let mut section = Section::open(root, "link", notes);
     let up = section.written("up", units::rate);
     let down = section.written("down", units::rate);
-    for (key, line_key, rate) in [("up", "line_up", up), ("down", "line_down", down)] {
+    let mut lines = [None; 2];
+    let keys = [("up", "line_up", up), ("down", "line_down", down)];
+    for ((key, line_key, rate), kept) in keys.into_iter().zip(&mut lines) {
         let line = section.written(line_key, units::rate);
+        *kept = line.map(|line| line.value);
         if let (Some(rate), Some(line)) = (rate, line) {
             check_rate(&section.path(key), rate, line.value, notes);
         } else if let Some(line) = line.filter(|_| !section.has(key)) {
@@ -66,6 +71,7 @@ pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Link {
     Link {
         up,
         down,
+        lines,
         overhead,
         mtu,
     }

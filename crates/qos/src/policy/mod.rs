@@ -12,6 +12,7 @@
 mod build;
 mod classes;
 mod link;
+mod rates;
 mod rules;
 mod shape;
 #[cfg(test)]
@@ -27,6 +28,8 @@ use classes::{Class, First};
 use link::Link;
 use shape::{Shape, is_same};
 use units::Rate;
+
+pub use rates::{RATE_MAX, RateError};
 
 /// The sections of the file.
 const SECTIONS: [&str; 4] = ["link", "shape", "first", "class"];

@@ -5,6 +5,8 @@
 //! | `check` | faults and unwise settings in a policy |
 //! | `run` | a policy in force between two interfaces |
 //! | `show` | the queues of a running shaper as text |
+//! | `rate` | other rates for a running shaper |
+//! | `hosts` | the hosts that use the line of a running shaper |
 //! | `graph` | trees of queues as text, pictures and pages |
 //! | `running`, `rows` | requests to a running shaper, and its rows |
 //! | `rates` | rates from the counters of two readings |
@@ -16,6 +18,8 @@
 
 mod check;
 mod graph;
+mod hosts;
+mod rate;
 mod rates;
 mod rows;
 mod run;
@@ -46,6 +50,10 @@ enum Verb {
     Show(show::QosShowArgs),
     /// Reload the policy of a running `headend qos run`; no packet is lost or reordered
     Reload(Reload),
+    /// Change the rates of a running `headend qos run` until the next reload; no packet is lost or reordered
+    Rate(rate::RateArgs),
+    /// Show the hosts that use the line of a running `headend qos run` most
+    Hosts(hosts::HostsArgs),
     /// Draw the queues of a policy, an interface or a running shaper
     Graph(graph::QosGraphArgs),
     #[command(hide = true, name = run::keeper::VERB)]
@@ -84,6 +92,8 @@ pub fn run(args: &QosArgs) -> Result<ExitCode> {
         Verb::Run(args) => run::run(args),
         Verb::Show(args) => show::run(args),
         Verb::Reload(args) => args.run(),
+        Verb::Rate(args) => rate::run(args),
+        Verb::Hosts(args) => hosts::run(args),
         Verb::Graph(args) => graph::run(args),
         Verb::KeepOffloadsOff(args) => run::keeper::run(args),
     };

@@ -20,6 +20,31 @@ pub(super) enum Verb {
     /// Reloads the policy; returns a [`QosReloaded`](control::rows::QosReloaded).
     #[serde(rename = "qos.reload")]
     Reload(Nothing),
+    /// Changes rates of the policy in force; returns a [`QosRate`](control::rows::QosRate).
+    #[serde(rename = "qos.rate")]
+    Rate(RateChange),
+    /// Returns a [`QosHosts`](control::rows::QosHosts), then a [`QosHost`](control::rows::QosHost) for each of the
+    /// hosts with the highest rates.
+    #[serde(rename = "qos.hosts")]
+    Hosts(HostsAsked),
+}
+
+/// The rates that are to change, in bits per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RateChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) up_bps: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) down_bps: Option<u64>,
+}
+
+/// How many hosts are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HostsAsked {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) count: Option<u64>,
 }
 
 fn sums(done: qos::Statistics, waiting: qos::Backlog) -> QosSums {
@@ -66,13 +91,24 @@ pub(super) fn node(node: &qos::tree::Node, way: &str, policy: &Policy) -> QosNod
 }
 
 /// One direction of a snapshot, including its nodes.
-pub(super) fn direction(snapshot: &LaneSnapshot, way: &str, policy: &Policy) -> QosWay {
+/// `file_bps` is the rate in the policy's file.
+pub(super) fn direction(
+    snapshot: &LaneSnapshot,
+    way: &str,
+    policy: &Policy,
+    file_bps: Option<u64>,
+) -> QosWay {
     let nodes = snapshot.nodes.iter();
+    let is_up = way == "up";
     QosWay {
-        rate_bps: match way {
-            "up" => policy.up_bps(),
-            _ => policy.down_bps(),
+        rate_bps: if is_up {
+            policy.up_bps()
+        } else {
+            policy.down_bps()
         },
+        file_bps,
+        line_bps: policy.line_bps(is_up),
+        least_bps: file_bps.map(|_| policy.least_bps()),
         sums: sums(snapshot.statistics, snapshot.backlog),
         lane: lane(&snapshot.stats),
         nodes: nodes.map(|inner| node(inner, way, policy)).collect(),

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::rows::Verb;
+use super::rows::{HostsAsked, RateChange, Verb};
 use control::client::Client;
 use control::request::Nothing;
-use control::rows::{QOS_SHOWN, QosNodeRow, QosReloaded, QosRun};
+use control::rows::{QOS_SHOWN, QosHost, QosHosts, QosNodeRow, QosRate, QosReloaded, QosRun};
 
 /// The default path of the control socket.
 pub(super) const SOCKET: &str = "/run/headend-qos.sock";
@@ -85,6 +85,35 @@ impl Running {
     /// The faults of the policy, one per line; the shaper then keeps the old policy.
     pub(super) fn reload(&mut self) -> Result<QosReloaded> {
         self.0.one(&Verb::Reload(Nothing {}))
+    }
+}
+
+impl Running {
+    /// Changes rates; returns those in force.
+    ///
+    /// # Errors
+    /// The shaper refuses a rate, with its reason.
+    pub(super) fn rate(&mut self, change: RateChange) -> Result<QosRate> {
+        self.0.one(&Verb::Rate(change))
+    }
+
+    /// The hosts with the highest rates, and the sums over all.
+    ///
+    /// # Errors
+    /// As [`Running::show`].
+    pub(super) fn hosts(&mut self, count: u64) -> Result<(QosHosts, Vec<QosHost>)> {
+        let mut sums: Option<QosHosts> = None;
+        let mut hosts = Vec::new();
+        let asked = HostsAsked { count: Some(count) };
+        self.0.rows(&Verb::Hosts(asked), |row| {
+            if sums.is_none() {
+                sums = Some(serde_json::from_str(row).context(ANOTHER)?);
+            } else {
+                hosts.push(serde_json::from_str(row).context(ANOTHER)?);
+            }
+            Ok(())
+        })?;
+        Ok((sums.context(ANOTHER)?, hosts))
     }
 }
 

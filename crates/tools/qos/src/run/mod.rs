@@ -6,11 +6,13 @@
 //! | `keeper` | a separate process that restores offloads, even if this one is killed |
 //! | `record` | which offloads are off, for the next start if the keeper was killed too |
 //! | `shaping` | the active policy: its rows, its reload |
+//! | `hosts` | the hosts that use the line, counted while a client asks |
 //! | `service` | signals and control clients, on the main thread |
 //!
 //! The engine has its own thread. The program first opens the interfaces and the control socket; if one cannot be
 //! opened, it keeps none open. It then drops every privilege.
 
+mod hosts;
 pub(super) mod keeper;
 mod lock;
 mod record;

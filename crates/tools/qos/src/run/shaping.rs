@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use qos::policy::Policy;
 use qos::tree::Spec;
+use qos::units::Rate;
 use shaper::{Control, Snapshot};
 
+use super::hosts::Hosts;
 use crate::check::Examined;
-use crate::rows::{self, Verb};
+use crate::rows::{self, RateChange, Verb};
 use control::reply::{self, Code, Refusal};
 use control::request;
-use control::rows::{QosNodeRow, QosReloaded, QosRun};
+use control::rows::{QosNodeRow, QosRate, QosReloaded, QosRun};
 
 /// Minimum and maximum buffer of one direction in packets.
 const ROOM_MIN: u32 = 4_096;
@@ -33,6 +35,9 @@ pub(super) fn room(spec: &Spec) -> u32 {
 /// The active policy.
 pub(super) struct Shaping {
     policy: Policy,
+    /// The rates in the file, up and down.
+    file_bps: [Option<u64>; 2],
+    hosts: Hosts,
     file: PathBuf,
     interfaces: [String; 2],
     engine: Control,
@@ -54,6 +59,8 @@ impl Shaping {
         let now = Instant::now();
         Self {
             room: [policy.up_spec(), policy.down_spec()].map(|spec| room(&spec)),
+            file_bps: [policy.up_bps(), policy.down_bps()],
+            hosts: Hosts::default(),
             policy,
             file,
             interfaces: interfaces.map(str::to_owned),
@@ -90,6 +97,21 @@ impl Shaping {
                 reply::row(out, id, &reloaded);
                 reply::end(out, id, 1);
             }),
+            Verb::Rate(RateChange {
+                up_bps: None,
+                down_bps: None,
+            }) => Err(Refusal::new(
+                Code::BadRequest,
+                "give up_bps, down_bps or both",
+            )),
+            Verb::Rate(change) => self.change_rate(change).map_err(refused).map(|rate| {
+                reply::row(out, id, &rate);
+                reply::end(out, id, 1);
+            }),
+            Verb::Hosts(asked) => self
+                .hosts
+                .show(&self.engine, asked, (id, out))
+                .map_err(|error| refused(error.to_string())),
         };
         if let Err(refusal) = done {
             reply::refused(out, id, &refusal);
@@ -135,8 +157,8 @@ impl Shaping {
             uptime_s: tenths(self.started.elapsed()),
             taken_ns: snapshot.taken.as_nanos(),
             interval_s: None,
-            up: rows::direction(&snapshot.up, "up", &self.policy),
-            down: rows::direction(&snapshot.down, "down", &self.policy),
+            up: rows::direction(&snapshot.up, "up", &self.policy, self.file_bps[0]),
+            down: rows::direction(&snapshot.down, "down", &self.policy, self.file_bps[1]),
             lan: rows::port(lan, snapshot, 0),
             wan: rows::port(wan, snapshot, 1),
             frames: snapshot.frames,
@@ -163,21 +185,33 @@ impl Shaping {
         done
     }
 
-    fn reload(&mut self) -> Result<QosReloaded, String> {
-        let mut examined = Examined::read(&self.file).map_err(|error| format!("{error:#}"))?;
-        let [lan, wan] = &self.interfaces;
-        // If an interface has just vanished, the engine ends and reports it.
-        let _ = examined.look_at(Some(lan), Some(wan));
-        let faults = examined.faults();
-        let mut advice = examined.advice();
-        let Some(policy) = examined.policy().filter(|_| faults.is_empty()) else {
-            return Err(faults.join("\n"));
-        };
+    /// Changes rates of the policy in force, until the next reload.
+    fn change_rate(&mut self, change: RateChange) -> Result<QosRate, String> {
+        let RateChange { up_bps, down_bps } = change;
+        let changed = self.policy.with_rates([up_bps, down_bps]);
+        let changed = changed.map_err(|error| error.to_string())?;
+        let mut advice = changed.rate_advice();
+        self.put_in_force(changed, &mut advice)?;
+        let (up_bps, down_bps) = (self.policy.up_bps(), self.policy.down_bps());
+        let rate =
+            |rate: Option<u64>| rate.map_or("not shaped".to_owned(), |rate| Rate(rate).to_string());
+        let (up, down) = (rate(up_bps), rate(down_bps));
+        eprintln!("headend qos: up {up}, down {down} by request, until the next reload");
+        Ok(QosRate {
+            schema: QosRate::SCHEMA.to_owned(),
+            up_bps,
+            down_bps,
+            advice,
+        })
+    }
+
+    /// Replaces the queues by those of `policy`, with all waiting packets.
+    fn put_in_force(&mut self, policy: Policy, advice: &mut Vec<String>) -> Result<(), String> {
+        let file = self.file.display();
         let specs = [policy.up_spec(), policy.down_spec()];
         for (name, (spec, room_now)) in ["up", "down"].iter().zip(specs.iter().zip(self.room)) {
             let wanted = room(spec);
             if wanted > room_now {
-                let file = self.file.display();
                 advice.push(format!(
                     "{file}: its queues {name} may hold {wanted} packets, and there is room for {room_now} since the \
                      start; start anew (advice)"
@@ -188,11 +222,26 @@ impl Shaping {
         let both = specs.map(|spec| (spec, overhead));
         self.engine
             .replace_both(both)
-            .map_err(|error| format!("{}: {error}", self.file.display()))?;
+            .map_err(|error| format!("{file}: {error}"))?;
         self.policy = policy;
+        self.last = None;
+        Ok(())
+    }
+
+    fn reload(&mut self) -> Result<QosReloaded, String> {
+        let mut examined = Examined::read(&self.file).map_err(|error| format!("{error:#}"))?;
+        let [lan, wan] = &self.interfaces;
+        // If an interface has just vanished, the engine ends and reports it.
+        let _ = examined.look_at(Some(lan), Some(wan));
+        let faults = examined.faults();
+        let mut advice = examined.advice();
+        let Some(policy) = examined.policy().filter(|_| faults.is_empty()) else {
+            return Err(faults.join("\n"));
+        };
+        self.put_in_force(policy, &mut advice)?;
+        self.file_bps = [self.policy.up_bps(), self.policy.down_bps()];
         self.loaded = Instant::now();
         self.reloads += 1;
-        self.last = None;
         Ok(QosReloaded {
             schema: QosReloaded::SCHEMA.to_owned(),
             file: self.file.display().to_string(),

@@ -44,6 +44,9 @@ fn port(name: &str) -> QosPort {
 fn run(packets: u64, taken_ns: u64) -> QosRun {
     let way = QosWay {
         rate_bps: Some(2_300_000),
+        file_bps: Some(2_300_000),
+        line_bps: None,
+        least_bps: Some(12_000),
         sums: sums(packets),
         lane: QosLane {
             packets,
