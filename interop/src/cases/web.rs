@@ -391,7 +391,11 @@ pub(crate) fn shows_queues(bench: &Bench<'_>) -> Result<()> {
     let gateway = Gateway::new(bench)?;
     let shaper = gateway.start()?;
     let nowhere = bench.directory.join("nowhere");
-    let more = ["--qos-socket".as_ref(), gateway.socket.as_os_str()];
+    let more = [
+        "--allow-changes".as_ref(),
+        "--qos-socket".as_ref(),
+        gateway.socket.as_os_str(),
+    ];
     let mut site = Site::open(bench, &nowhere, &more)?;
     site.wait("document.querySelector('#banner').dataset.state === 'gone'")?;
     site.go("queues")?;
@@ -415,9 +419,65 @@ pub(crate) fn shows_queues(bench: &Bench<'_>) -> Result<()> {
     site.go("home")?;
     site.wait_for_text("[data-tile=wait-down]", "s")?;
     site.wait_for_text("[data-tile=wait-up]", "s")?;
+    // The daemon is away, which does not concern the line.
+    site.wait("document.querySelector('#live').dataset.state === 'up'")?;
+    lists_hosts(&mut site, bench).context("hosts")?;
+    changes_the_rate(&mut site, &gateway).context("the slider")?;
     drop(shaper);
     site.wait("document.querySelector('#live').dataset.state === 'gone'")?;
     site.is_clean()
+}
+
+/// The host that pings is listed with its address and a rate.
+fn lists_hosts(site: &mut Site, bench: &Bench<'_>) -> Result<()> {
+    let mut command = bench.wire.lac.command("ping");
+    command.args(["-i", "0.1", "-s", "1000", "10.8.0.2"]);
+    let _pings = Process::start(command, "pings", &bench.directory)?;
+    site.wait_for_text(".hosts tbody th", "10.8.0.1")?;
+    site.wait_for_text(".hosts tbody td", "bit/s")?;
+    site.wait_for_text(".hosts .note", "1 host uses the line")
+}
+
+/// By keyboard: the slider has a name, the shaper confirms its value, and one button goes back to the file's rate.
+/// A rate that the shaper refuses is refused here, with its reason.
+fn changes_the_rate(site: &mut Site, gateway: &Gateway<'_>) -> Result<()> {
+    let tree = site
+        .browser
+        .call("Accessibility.getFullAXTree", json!({}))?;
+    let nodes = tree["nodes"].as_array().context("no nodes")?.iter();
+    let sliders: Vec<_> = nodes
+        .filter(|node| node["role"]["value"] == "slider")
+        .map(|node| node["name"]["value"].clone())
+        .collect();
+    ensure!(sliders == ["Rate down", "Rate up"], "{sliders:?}");
+    site.wait("!document.querySelector('#rate-up').disabled")?;
+    site.browser
+        .run("document.querySelector('#rate-up').focus()")?;
+    for _ in 0..5 {
+        site.browser.key("ArrowLeft", false)?;
+    }
+    site.wait_for_text(
+        "[data-way=up] .note",
+        "the policy file has 10.0\u{202f}Mbit/s",
+    )?;
+    let shown = gateway.show(&["--totals"])?;
+    ensure!(shown["up"]["rate_bps"] == 9_500_000, "{}", shown["up"]);
+    site.wait_for_text("[data-way=up] output", "9.50\u{202f}Mbit/s")?;
+    site.wait(
+        "document.querySelector('#rate-up').getAttribute('aria-valuetext').startsWith('9.50')",
+    )?;
+    site.browser
+        .run("document.querySelector('[data-way=up] button').click()")?;
+    site.wait_for_text("[data-way=up] .note", "as in the policy file")?;
+    let shown = gateway.show(&["--totals"])?;
+    ensure!(shown["up"]["rate_bps"] == 10_000_000, "{}", shown["up"]);
+    let refused = "(async () => { const { csrf } = await (await fetch('/api/info')).json(); \
+        const answer = await fetch('/api/line/rate', { method: 'POST', headers: { 'X-Headend-CSRF': csrf }, body: '{\"up_bps\":9}' }); \
+        window.refused = `${answer.status} ${(await answer.json()).error.message}`; })()";
+    site.browser.run(&format!("void {refused}"))?;
+    site.wait(
+        "window.refused?.startsWith('400 up: at 9bit a packet of 1500 octets takes more than 1 s')",
+    )
 }
 
 /// A made-up daemon with 100,000 subscribers, some with hostile names.

@@ -10,11 +10,12 @@ use super::running::Control;
 
 /// Change the rates of a running shaper until the next reload.
 #[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("rates").args(["up", "down"]).required(true).multiple(true)))]
 pub(super) struct RateArgs {
     #[command(flatten)]
     control: Control,
     /// The rate to the provider, as tc writes it: 2.3mbit
-    #[arg(long, value_name = "RATE", value_parser = rate, required_unless_present = "down")]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
     up: Option<u64>,
     /// The rate to the hosts
     #[arg(long, value_name = "RATE", value_parser = rate)]

@@ -51,6 +51,7 @@ function show() {
   view = VIEWS[name].open(main, app, argument);
   scrollTo(0, 0);
   // A screen reader continues at the heading of the new view. The first view keeps the focus at the top.
+  banner();
   if (!first && !view.focus?.()) main.querySelector("h1")?.focus({ preventScroll: true });
 }
 
@@ -114,9 +115,10 @@ function start() {
 const capital = text => text.charAt(0).toUpperCase() + text.slice(1);
 const LIVE = { up: "live", gone: "no data", lost: "no connection", wait: "connecting" };
 
-// The worst state of all streams, in words. The banner floats, so nothing moves when it appears.
+// The worst state of the streams that the view needs, in words. The banner floats, so nothing moves when it appears.
 function banner() {
-  const order = ["lost", "gone", "wait", "up"], all = states();
+  // A home gateway needs no daemon: its views are live as long as the shaper is.
+  const order = ["lost", "gone", "wait", "up"], known = states(), own = known.filter(one => one.who === view?.who), all = own.length ? own : known;
   const worst = order.map(state => all.find(known => known.state === state)).find(Boolean);
   if (!worst) return;
   setAttribute(find("live"), "data-state", worst.state);

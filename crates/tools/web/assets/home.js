@@ -1,4 +1,4 @@
-// The view for a home gateway: how long packets wait while the line is in use, and what uses the line.
+// The view for a home gateway: how long packets wait while the line is in use, who and what uses it, and its rate.
 
 import { h, setText, setAttribute, heading, visible, absent } from "./dom.js";
 import { bits, bytes, count, micros, perSecond, share, NONE } from "./format.js";
@@ -6,6 +6,8 @@ import { Stream, getJson, path } from "./net.js";
 import { Chart, recent } from "./chart.js";
 import { Line, WAYS, drainTime, nameOfNode } from "./line.js";
 import { WITHOUT } from "./queues.js";
+import { hosts } from "./hosts.js";
+import { rates } from "./rate.js";
 
 const NAMES = { down: "Down", up: "Up" };
 /** Of a client with more connections than this, only the first is shown. */
@@ -94,7 +96,7 @@ function echo(show, signal) {
 
 /** Opens the view. */
 export function open(place, app) {
-  place.append(heading("Home", h("p", { class: "sub" }, "Latency under load now, and what uses the line")));
+  place.append(heading("Home", h("p", { class: "sub" }, "Latency under load now, and who uses the line")));
   const model = app.line ||= new Line(), ended = new AbortController();
   const waits = Object.fromEntries(WAYS.map(way => [way, figure(`${NAMES[way]}: queue wait`, `wait-${way}`)])), trip = figure("Round trip to the provider", "echo");
   trip.element.hidden = true;
@@ -102,8 +104,10 @@ export function open(place, app) {
     const { times } = model.past.down;
     return { times, ...recent(times, model.at || Date.now() / 1000), series: WAYS.map(way => ({ name: NAMES[way].toLowerCase(), values: model.past[way].get("wait") })).filter(one => one.values.length) };
   } });
-  const who = WAYS.map(way => users(model, way)), none = absent(WITHOUT);
-  const parts = app.info.has_qos ? [h("div", { class: "tiles home" }, WAYS.map(way => waits[way].element), trip.element), h("div", { class: "charts home" }, chart.element, who.map(one => one.element))]
+  const what = WAYS.map(way => users(model, way)), none = absent(WITHOUT);
+  const who = app.info.has_qos ? hosts() : null, rate = app.info.has_qos ? rates(app, WAYS) : null;
+  const parts = app.info.has_qos ? [h("div", { class: "tiles home" }, WAYS.map(way => waits[way].element), trip.element),
+    h("div", { class: "charts home" }, chart.element, who.element, rate.element, what.map(one => one.element))]
     : [h("div", { class: "tiles home" }, trip.element), none];
   place.append(...parts);
   const show = () => {
@@ -112,7 +116,8 @@ export function open(place, app) {
       const { rate_bps, backlog } = model.run[way], busy = model.rates[way]?.bps;
       waits[way].show(model.wait(way), `${bytes(backlog)} queued; ${bits(busy)}${rate_bps ? ` of ${bits(rate_bps)}` : ""} in use`);
     }
-    who.forEach(one => one.show());
+    what.forEach(one => one.show());
+    rate.show(model.run);
     chart.update();
   };
   show();
@@ -125,10 +130,13 @@ export function open(place, app) {
     trip.show(row.echo_rtt_us ?? null, "last LCP echo");
   }, ended.signal);
   return {
+    who: stream ? "the shaper" : null,
     close: () => {
       ended.abort();
       stop();
       stream?.close();
+      who?.close();
+      rate?.close();
       chart.close();
     },
   };

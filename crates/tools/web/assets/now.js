@@ -30,6 +30,16 @@ function arriving(columns) {
   return all.length ? columns.times.map((_, at) => all[0][at] === null ? null : all.reduce((sum, values) => sum + (values[at] || 0), 0)) : [];
 }
 
+/** The pools of which a curve is shown, beside that of all. */
+const POOLS = 6;
+/** Leased addresses: of each pool while the page is open, and of all pools as far back as the history goes. */
+function leased(columns) {
+  const names = columns.below("pools.").filter(name => name.endsWith(".used")).map(name => name.slice(0, -".used".length)), all = columns.get("pools.used");
+  if (names.length < 2) return [{ name: names.length ? visible(names[0]) : "leased", values: all }];
+  const last = name => columns.get(`pools.${name}.used`).at(-1) || 0, most = [...names].sort((a, b) => last(b) - last(a)).slice(0, POOLS).sort();
+  return [{ name: "all pools", values: all }, ...most.map(name => ({ name: visible(name), values: columns.get(`pools.${name}.used`) }))];
+}
+
 /** The charts of this view: each takes columns and answers its series. */
 const CHARTS = [
   { id: "online", title: "Subscribers connected", format: count, axis: short, top: 4, series: columns => [
@@ -38,6 +48,7 @@ const CHARTS = [
     { name: "came up", values: columns.get("subscribers.came_up") }, { name: "ended", values: columns.get("subscribers.ended") }] },
   { id: "refused", title: "Failed admissions/s by reason", format: perSecond, axis: short, stacked: true,
     empty: "no failed admission in this time", series: columns => parts(columns, "subscribers.refused") },
+  { id: "leased", title: "Addresses leased", format: count, axis: short, top: 4, empty: "no address pool is configured", series: leased },
   { id: "traffic", title: "Traffic of subscribers", format: bits, top: 1000, series: columns => [
     { name: "down", values: times(columns.get("traffic.octets_out"), 8) }, { name: "up", values: times(columns.get("traffic.octets_in"), 8) }] },
   { id: "packets", title: "Packets/s of subscribers", format: perSecond, axis: short, series: columns => [

@@ -107,6 +107,7 @@ export function open(place, app) {
     show();
   } });
   return {
+    who: "the shaper",
     close: () => {
       stream.close();
       ways.forEach(way => way.charts.forEach(chart => chart.close()));

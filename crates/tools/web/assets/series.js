@@ -115,6 +115,8 @@ export class Columns {
 const QUANTILES = [["radius.round_trips", [["p50", 0.5], ["p99", 0.99]]], ["event_loop.lateness", [["p99", 0.99]]]];
 /** Groups of counters of which the daemon keeps the sum too. */
 const SUMS = ["subscribers.ended", "subscribers.refused", "traffic.dropped"];
+/** Values of each pool of which the daemon keeps the sum over all pools. */
+const OF_POOLS = ["size", "used"];
 
 /** The buckets of a histogram: pairs of upper bound and `count(name)`, by bound. */
 export function buckets(names, prefix, count) {
@@ -132,6 +134,10 @@ function derive(values) {
   for (const sum of SUMS) {
     const parts = [...values].filter(([name]) => name.startsWith(`${sum}.`));
     if (parts.length) values.set(sum, parts.reduce((all, [, value]) => all + value, 0));
+  }
+  for (const what of OF_POOLS) {
+    const parts = [...values].filter(([name]) => name.startsWith("pools.") && name !== `pools.${what}` && name.endsWith(`.${what}`));
+    if (parts.length) values.set(`pools.${what}`, parts.reduce((all, [, value]) => all + value, 0));
   }
   for (const [name, each] of QUANTILES) {
     const all = buckets(values.keys(), name, bucket => values.get(bucket));

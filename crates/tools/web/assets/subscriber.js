@@ -8,6 +8,12 @@ import { Columns, rates } from "./series.js";
 import { Detail } from "./detail.js";
 import { stateOf } from "./subscribers.js";
 
+/** Of a name with more sessions than this, only the first ones are shown. */
+const SESSIONS = 20;
+/** The stream has at most this many sessions. */
+const ROWS = 100;
+/** Filters shown: sessions of one name mostly share one. */
+const FILTERS = 4;
 const CAPTURE_S = 10;
 const DETAIL = "subscriber.detail/1", ENDED = "subscriber.ended/1";
 
@@ -113,6 +119,58 @@ class Session {
   }
 }
 
+const LINES = [["Direction", ""], ["Rule", "mono text"], ["Line", "n wide"], ["Hits", "n"], ["Per second", "n"]];
+/** Lines of a filter that are shown, and how often they are read. */
+const LINES_MAX = 50, READ_MS = 2000;
+
+/** The hits of a filter, line by line. The daemon counts them for all subscribers of the filter together. */
+class Filter {
+  constructor(name) {
+    this.name = name;
+    this.place = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Filter hits" }, absent("…"));
+    this.note = h("p", { class: "note" }, "Hits are of all subscribers that use this filter.");
+    this.element = h("section", { class: "card filter" }, h("h2", null, "Filter ", nameOf(name)), this.place, this.note);
+    this.ended = new AbortController();
+    this.load();
+  }
+
+  async load() {
+    try {
+      if (!document.hidden) this.show((await getJson(path("/api/filter", { name: this.name }), this.ended.signal)).rows);
+    } catch (fault) {
+      if (fault.name === "AbortError") return;
+      this.place.replaceChildren(absent(sentence(fault)));
+      this.lines = null;
+    }
+    this.timer = setTimeout(() => this.load(), READ_MS);
+  }
+
+  show(rows) {
+    const at = Date.now() / 1000, shown = rows.slice(0, LINES_MAX), key = shown.map(row => `${row.direction} ${row.rule} ${row.text}`).join("\n");
+    if (key !== this.lines) {
+      this.cells = shown.map(() => [h("b", { class: "n" }), h("span", { class: "n" })]);
+      this.place.replaceChildren(h("table", null, h("caption", { class: "unseen" }, "Filter hits"),
+        h("thead", null, h("tr", null, LINES.map(([text, kind]) => h("th", { scope: "col", class: kind }, text)))),
+        h("tbody", null, shown.map((row, i) => tableRow(LINES, [row.direction, visible(row.text), row.line ?? NONE, ...this.cells[i]])))));
+      setText(this.note, `${rows.length > LINES_MAX ? `${count(rows.length - LINES_MAX)} more lines are not shown. ` : ""}Hits are of all subscribers that use this filter.`);
+      this.before = null;
+    }
+    const spent = this.before ? at - this.before.at : 0;
+    shown.forEach((row, i) => {
+      const rise = this.before ? row.hits - this.before.hits[i] : 0;
+      setText(this.cells[i][0], count(row.hits));
+      setText(this.cells[i][1], spent > 0 && rise >= 0 ? perSecond(rise / spent) : NONE);
+    });
+    this.lines = key;
+    this.before = { at, hits: shown.map(row => row.hits) };
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.ended.abort();
+  }
+}
+
 const COLUMNS = [["Ended", ""], ["Reason", "text"], ["Up for", "n"], ["Address", "mono"], ["In", "n"], ["Out", "n"], ["Dropped", "n"]];
 
 function history(rows) {
@@ -123,8 +181,8 @@ function history(rows) {
 
 /** Opens the page of the subscriber with this name or address. */
 export function open(place, app, who) {
-  const sessions = new Map(), live = h("div", null, absent("…")), past = h("div", null, absent("…")), ended = new AbortController();
-  place.append(heading(nameOf(who), h("p", { class: "sub" }, h("a", { href: "#/subscribers" }, "All subscribers"))), live, card("Earlier sessions", past));
+  const sessions = new Map(), live = h("div", null, absent("…")), filters = new Map(), used = h("div", { class: "filters" }), past = h("div", null, absent("…")), ended = new AbortController();
+  place.append(heading(nameOf(who), h("p", { class: "sub" }, h("a", { href: "#/subscribers" }, "All subscribers"))), live, used, card("Earlier sessions", past));
   const load = async () => {
     try {
       const { rows } = await getJson(path("/api/ended", { name: who }), ended.signal);
@@ -134,8 +192,20 @@ export function open(place, app, who) {
     }
   };
   let known = null;
+  const more = number => number > SESSIONS ? [absent(`${count(number - SESSIONS)}${number >= ROWS ? " or" : ""} more sessions of this name are not shown.`)] : [];
+  const filter = names => {
+    for (const [name, one] of filters) if (!names.includes(name)) {
+      one.close();
+      one.element.remove();
+      filters.delete(name);
+    }
+    for (const name of names) if (!filters.has(name)) {
+      filters.set(name, new Filter(name));
+      used.append(filters.get(name).element);
+    }
+  };
   const take = rows => {
-    const here = rows.filter(row => row.schema === DETAIL), before = rows.filter(row => row.schema === ENDED);
+    const all = rows.filter(row => row.schema === DETAIL), here = all.slice(0, SESSIONS), before = rows.filter(row => row.schema === ENDED);
     const keys = here.map(row => `${row.tunnel?.id}/${row.session?.id}/${row.account}`);
     for (const [key, session] of sessions) {
       if (keys.includes(key)) continue;
@@ -146,9 +216,10 @@ export function open(place, app, who) {
       if (!sessions.has(keys[at])) sessions.set(keys[at], new Session(app, keys[at]));
       sessions.get(keys[at]).take(row);
     });
-    const shown = keys.join(" ");
+    filter([...new Set(here.map(row => row.filter).filter(Boolean))].slice(0, FILTERS));
+    const shown = `${keys.join(" ")} ${all.length}`;
     if (shown !== known) {
-      live.replaceChildren(...keys.length ? keys.map(key => sessions.get(key).element)
+      live.replaceChildren(...keys.length ? [...keys.map(key => sessions.get(key).element), ...more(all.length)]
         : [absent(`${who ? visible(who) : "A subscriber without a name"} is not connected.`)]);
       // Another set of sessions: one has ended or started.
       if (before.length) past.replaceChildren(history(before));
@@ -163,6 +234,7 @@ export function open(place, app, who) {
       ended.abort();
       stream.close();
       sessions.forEach(session => session.close());
+      filters.forEach(one => one.close());
     },
   };
 }

@@ -39,6 +39,8 @@ pub(crate) struct App {
     pub(crate) lookups: Lookups,
     /// Questions to a shaper, if there is one.
     pub(crate) shaper: Option<Lookups>,
+    /// The shaper that changes go to.
+    pub(crate) qos: Option<Arc<Link>>,
     feeds: Arc<Feeds>,
 }
 
@@ -58,7 +60,8 @@ impl App {
             daemon: Arc::clone(&daemon),
             captures: Arc::new(Semaphore::new(changes::CAPTURES_MAX)),
             shaper: qos.as_ref().map(|qos| Lookups::new(qos.another())),
-            feeds: Feeds::new(daemon, qos),
+            feeds: Feeds::new(daemon, qos.clone()),
+            qos,
             lookups,
         }))
     }
@@ -81,6 +84,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/stream/now", get(stream_now))
         .route("/api/stream/subscriber", get(stream_subscriber))
         .route("/api/stream/queues", get(stream_queues))
+        .route("/api/stream/hosts", get(stream_hosts))
         .route("/api/stream/routes", get(stream_routes))
         .route("/api/history", get(history))
         .route("/api/subscribers", get(subscribers))
@@ -89,9 +93,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/routes", get(routes))
         .route("/api/radius", get(radius))
         .route("/api/pools", get(pools))
+        .route("/api/filter", get(filter))
         .route("/api/events/bgp", get(bgp_events))
         .route("/api/subscriber/drop", post(changes::drop_subscriber))
         .route("/api/subscriber/capture", get(changes::capture))
+        .route("/api/line/rate", post(changes::set_rate))
         .fallback(async || Fail::not_found("there is nothing at this address"))
         .method_not_allowed_fallback(async || {
             let status = http::StatusCode::METHOD_NOT_ALLOWED;
@@ -159,6 +165,10 @@ async fn stream_now(State(app): Shared) -> Answer {
 
 async fn stream_queues(State(app): Shared) -> Answer {
     app.feeds.view(Kind::Queues)
+}
+
+async fn stream_hosts(State(app): Shared) -> Answer {
+    app.feeds.view(Kind::Hosts)
 }
 
 async fn stream_routes(State(app): Shared) -> Answer {
@@ -273,6 +283,12 @@ fn has_name(row: &str, name: &str) -> bool {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct FilterArguments {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RouteArguments {
     prefix: Option<String>,
     #[serde(default)]
@@ -294,6 +310,13 @@ async fn radius(State(app): Shared) -> Answer {
 
 async fn pools(State(app): Shared) -> Answer {
     plain(&app, "show.pools").await
+}
+
+/// The lines of a filter, each with its hits.
+async fn filter(State(app): Shared, uri: Uri) -> Answer {
+    let FilterArguments { name } = arguments(&uri)?;
+    let what = json!({"do": "show.filter", "name": name});
+    Ok(rows_text(&*app.lookups.ask(&what, ROWS).await?))
 }
 
 async fn bgp_events(State(app): Shared) -> Answer {

@@ -33,7 +33,7 @@ pub struct WebArgs {
     /// Serve a network without TLS: everyone on the way can read the pages and the token
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) insecure_http: bool,
-    /// Let viewers disconnect subscribers and capture their packets
+    /// Let viewers disconnect subscribers, capture their packets and change the rate of the line
     #[arg(long)]
     pub(crate) allow_changes: bool,
     /// A further host name by which browsers may reach a server without token and certificate, such as that of a proxy
@@ -86,7 +86,7 @@ impl WebArgs {
             (true, false) => ", WITHOUT TLS",
         };
         let use_of = if self.allow_changes {
-            "viewers may disconnect and capture subscribers"
+            "viewers may disconnect and capture subscribers, and change rates"
         } else {
             "read-only"
         };
@@ -147,7 +147,7 @@ mod tests {
         );
         assert_eq!(
             open(&[token, &["--insecure-http", "--allow-changes"]]),
-            "open to the network with the token, WITHOUT TLS; viewers may disconnect and capture subscribers"
+            "open to the network with the token, WITHOUT TLS; viewers may disconnect and capture subscribers, and change rates"
         );
         assert_eq!(
             open(&[tls, &["--client-ca", "a"]]),

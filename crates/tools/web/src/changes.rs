@@ -1,16 +1,19 @@
-//! What changes something, or costs the daemon work: disconnecting a subscriber, and capturing its packets.
+//! What changes something, or costs the daemon work: disconnecting a subscriber, capturing its packets, and changing the
+//! rate of a line.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use control::request::{CaptureSubscriber, Do, SubscriberSelector};
 use futures_util::stream;
 use serde::Deserialize;
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::api::{self, App};
@@ -31,16 +34,50 @@ fn check_allowed(app: &App) -> Result<(), Fail> {
     Err(Fail::new(StatusCode::FORBIDDEN, "read-only", message))
 }
 
+fn read(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Fail> {
+    body.map_err(|error| match error.status() {
+        status @ StatusCode::PAYLOAD_TOO_LARGE => Fail::new(status, "too-large", error.body_text()),
+        _ => Fail::bad(error.body_text()),
+    })
+}
+
+/// The rates of `POST /api/line/rate` in bits per second.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rates {
+    up_bps: Option<u64>,
+    down_bps: Option<u64>,
+}
+
+/// `POST /api/line/rate`.
+pub(crate) async fn set_rate(
+    State(app): State<Arc<App>>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Fail> {
+    check_allowed(&app)?;
+    let body = read(body)?;
+    let rates: Rates = serde_json::from_slice(&body).map_err(|error| {
+        Fail::bad(format!(
+            "the body must be {{\"up_bps\":RATE}}, {{\"down_bps\":RATE}} or both: {error}"
+        ))
+    })?;
+    let qos = app.qos.as_ref().ok_or_else(|| {
+        Fail::not_found("there is no shaper: start headend web with --qos-socket PATH")
+    })?;
+    let what = json!({"do": "qos.rate", "up_bps": rates.up_bps, "down_bps": rates.down_bps});
+    let changed = qos.change(&what, api::ROWS).await;
+    Ok(api::rows_text(
+        &changed.map_err(|fault| Fail::from(&fault))?,
+    ))
+}
+
 /// `POST /api/subscriber/drop`.
 pub(crate) async fn drop_subscriber(
     State(app): State<Arc<App>>,
-    body: Result<Bytes, axum::extract::rejection::BytesRejection>,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Fail> {
     check_allowed(&app)?;
-    let body = body.map_err(|error| match error.status() {
-        status @ StatusCode::PAYLOAD_TOO_LARGE => Fail::new(status, "too-large", error.body_text()),
-        _ => Fail::bad(error.body_text()),
-    })?;
+    let body = read(body)?;
     let wrong = |why: String| {
         Fail::bad(format!(
             "the body must be {{\"who\":NAME}} or {{\"tunnel\":ID,\"session\":ID}}{why}"

@@ -24,6 +24,10 @@ pub(crate) const VIEWERS_MAX: usize = 256;
 const KINDS_MAX: usize = 32;
 /// Rows of one poll.
 const ROWS_MAX: usize = 10_000;
+/// Sessions of one name: each is a large row, and the page shows fewer.
+const SESSIONS_MAX: usize = 100;
+/// Hosts of one poll.
+const HOSTS: u64 = 20;
 /// Time from poll to poll.
 const PERIOD: Duration = Duration::from_secs(1);
 /// A stream without news sends a comment this often, so that its connection is not taken for dead.
@@ -38,6 +42,8 @@ pub(crate) enum Kind {
     Subscriber(String),
     /// The queues of a shaper.
     Queues,
+    /// The hosts that use the line of a shaper, which counts them while it is asked.
+    Hosts,
     /// The BGP speaker and its peers.
     Routes,
 }
@@ -50,7 +56,15 @@ impl Kind {
                 json!({"do": "show.subscriber", "of": {"who": who}, "history": 0})
             }
             Self::Queues => json!({"do": "qos.show"}),
+            Self::Hosts => json!({"do": "qos.hosts", "count": HOSTS}),
             Self::Routes => json!({"do": "show.bgp.summary"}),
+        }
+    }
+
+    fn rows_max(&self) -> usize {
+        match self {
+            Self::Subscriber(_) => SESSIONS_MAX,
+            _ => ROWS_MAX,
         }
     }
 
@@ -111,8 +125,8 @@ impl Feeds {
 
     fn subscribe(self: &Arc<Self>, kind: Kind) -> Result<watch::Receiver<Frame>, Fail> {
         let link = match (&kind, &self.qos) {
-            (Kind::Queues, Some(qos)) => Arc::clone(qos),
-            (Kind::Queues, None) => {
+            (Kind::Queues | Kind::Hosts, Some(qos)) => Arc::clone(qos),
+            (Kind::Queues | Kind::Hosts, None) => {
                 return Err(Fail::not_found(
                     "there is no shaper to show: start headend web with --qos-socket PATH",
                 ));
@@ -152,7 +166,7 @@ async fn poll(feeds: Arc<Feeds>, kind: Kind, link: Arc<Link>, sender: Arc<watch:
     let mut state = None;
     while !feeds.is_over(&kind, &sender) {
         let next = Instant::now() + PERIOD;
-        let found = link.rows(&request, ROWS_MAX).await;
+        let found = link.rows(&request, kind.rows_max()).await;
         let now = state_of(&found);
         let changed = state.as_ref() != Some(&now);
         sender.send_modify(|frame| {

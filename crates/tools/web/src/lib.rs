@@ -15,7 +15,7 @@
 //! | `feeds` | one poll per second and kind, shared by all viewers |
 //! | `lookups` | answers that many ask for at once, kept for a second |
 //! | `api` | every address |
-//! | `changes` | disconnecting and capturing a subscriber |
+//! | `changes` | disconnecting and capturing a subscriber, the rate of a line |
 //! | `metrics` | `/metrics`, from the rows' declarations |
 //! | `fail` | errors as JSON |
 //! | `assets` | the page |

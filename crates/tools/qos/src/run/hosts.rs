@@ -31,6 +31,8 @@ pub(super) struct Hosts {
     top: Vec<(IpAddr, Rates)>,
     hosts: u64,
     all: Rates,
+    /// Bits per second of hosts that are not in `top`.
+    rest_bps: u64,
 }
 
 impl Hosts {
@@ -51,8 +53,7 @@ impl Hosts {
         }
         let count = asked.count.unwrap_or(COUNT).min(COUNT_MAX) as usize;
         let listed = &self.top[..count.min(self.top.len())];
-        let sum = |hosts: &[(IpAddr, Rates)]| hosts.iter().map(|(_, [up, down])| up + down).sum();
-        let of_listed: u64 = sum(listed);
+        let others_bps = self.rest_bps.saturating_add(sum(&self.top[listed.len()..]));
         let [up_bps, down_bps] = self.all;
         let sums = QosHosts {
             schema: QosHosts::SCHEMA.to_owned(),
@@ -60,7 +61,7 @@ impl Hosts {
             hosts: self.hosts,
             up_bps,
             down_bps,
-            others_bps: (up_bps + down_bps).saturating_sub(of_listed),
+            others_bps,
         };
         reply::row(out, id, &sums);
         for (address, [up_bps, down_bps]) in listed {
@@ -79,7 +80,7 @@ impl Hosts {
     /// The rates of what was counted until `now`.
     fn of(counted: &[Option<HostBytes>; 2], now: Moment) -> Self {
         let mut rates: HashMap<IpAddr, Rates> = HashMap::new();
-        let (mut all, mut span_s) = (Rates::default(), None);
+        let (mut all, mut rest_bps, mut span_s) = (Rates::default(), 0_u64, None);
         for (way, counted) in counted.iter().enumerate() {
             let Some(counted) = counted else { continue };
             let span_ns = (now - counted.since).as_nanos();
@@ -90,6 +91,7 @@ impl Hosts {
             for (address, bytes) in &counted.hosts {
                 rates.entry(*address).or_default()[way] = bps(*bytes);
             }
+            rest_bps = rest_bps.saturating_add(bps(counted.others));
             all[way] = bps(counted.hosts.values().sum::<u64>() + counted.others);
             span_s = Some((span_ns / 1_000_000) as f64 / 1e3);
         }
@@ -101,6 +103,7 @@ impl Hosts {
         let most = COUNT_MAX as usize;
         if top.len() > most {
             top.select_nth_unstable_by_key(most, order);
+            rest_bps = rest_bps.saturating_add(sum(&top[most..]));
             top.truncate(most);
         }
         top.sort_unstable_by_key(order);
@@ -110,8 +113,14 @@ impl Hosts {
             top,
             hosts,
             all,
+            rest_bps,
         }
     }
+}
+
+fn sum(hosts: &[(IpAddr, Rates)]) -> u64 {
+    let rates = hosts.iter().flat_map(|(_, rates)| rates);
+    rates.fold(0, |sum, bps| sum.saturating_add(*bps))
 }
 
 #[cfg(test)]
@@ -145,7 +154,7 @@ mod tests {
             ]
         );
         assert_eq!((hosts.hosts, hosts.all), (3, [4_200, 40_540]));
-        assert_eq!(hosts.span_s, Some(2.0));
+        assert_eq!((hosts.span_s, hosts.rest_bps), (Some(2.0), 500));
     }
 
     #[test]

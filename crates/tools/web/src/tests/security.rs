@@ -296,3 +296,52 @@ fn an_older_daemon_is_named() {
         "{reason}"
     );
 }
+
+#[test]
+fn a_rate_goes_to_the_shaper_and_its_refusal_comes_back() {
+    let directory = Directory::new("rate");
+    let answer = |request: &Value, _: u64| -> Reply {
+        if request["down_bps"] == 1 {
+            return Err(("refused", "down: too low".into()));
+        }
+        let (up, down) = (&request["up_bps"], &request["down_bps"]);
+        Ok(vec![
+            json!({"schema": "qos.rate/1", "up_bps": up, "down_bps": down, "advice": []}),
+        ])
+    };
+    let fake = Fake::start(&directory.socket(), 1, answer);
+    let socket = directory.socket();
+    let qos = socket.to_str().unwrap();
+    let path = "/api/line/rate";
+    let head = |server| {
+        let csrf = get(server, "/api/info").json()["csrf"].clone();
+        let csrf = csrf.as_str().unwrap_or_default().to_owned();
+        format!("Origin: http://localhost\r\nX-Headend-CSRF: {csrf}\r\n")
+    };
+    let server = start(&socket, &["--allow-changes", "--qos-socket", qos]);
+    let head_of = head(server);
+    let changed = post(server, path, &head_of, r#"{"up_bps":5000000}"#);
+    assert_eq!(changed.status, 200);
+    assert_eq!(changed.json()["rows"][0]["up_bps"], 5_000_000);
+    let refused = post(server, path, &head_of, r#"{"down_bps":1}"#);
+    assert_eq!(code(&refused), (400, "refused".into()));
+    assert_eq!(refused.json()["error"]["message"], "down: too low");
+    for wrong in [
+        "",
+        "7",
+        r#"{"up_bps":-1}"#,
+        r#"{"up_bps":1.5}"#,
+        r#"{"rate":1}"#,
+    ] {
+        let answer = post(server, path, &head_of, wrong);
+        assert_eq!(code(&answer), (400, "bad-request".into()), "{wrong}");
+    }
+    assert_eq!(
+        code(&post(server, path, "Origin: http://localhost\r\n", "{}")),
+        (403, "csrf".into())
+    );
+    assert_eq!(fake.asked("qos.rate"), 2);
+    let without = start(&socket, &["--allow-changes"]);
+    let answer = post(without, path, &head(without), r#"{"up_bps":5000000}"#);
+    assert_eq!(code(&answer), (404, "not-found".into()));
+}
