@@ -288,6 +288,18 @@ pub const TARGETS: &[Target] = &[
         len_max: 600,
         is_slow: false,
     },
+    Target {
+        name: "web_reply",
+        run: targets::web::target_reply,
+        len_max: 1000,
+        is_slow: false,
+    },
+    Target {
+        name: "web_request",
+        run: targets::web::target_request,
+        len_max: 1000,
+        is_slow: false,
+    },
 ];
 
 impl Target {

@@ -332,6 +332,7 @@ const ALLOWED: &[Row] = &[
             "ping",
             "bgp",
             "tool-import",
+            "tool-web",
         ],
         &[],
         "a fuzz target feeds decoders and cores, which do no I/O",

@@ -37,3 +37,4 @@ pub mod trace_analyzer;
 pub mod trace_capture;
 mod trace_checks;
 pub mod trace_thaw;
+pub mod web;

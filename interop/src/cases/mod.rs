@@ -173,6 +173,10 @@ pub(crate) const ALL: &[Case] = &[
         web::costs_little_with_many_subscribers,
     ),
     case(
+        "web_notices_a_vanished_viewer",
+        web::notices_a_vanished_viewer,
+    ),
+    case(
         "the_page_of_web_shows_the_queues_of_a_shaper",
         web::shows_queues,
     ),

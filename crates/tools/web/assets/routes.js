@@ -121,7 +121,8 @@ export function open(place, app) {
     new Chart({ id: "prefixes", title: "Prefixes in the table", format: count, axis: short, top: 4, read: read([["prefixes", "prefixes"]]) }),
   ];
   // Everything appears at once with the first rows, so that nothing moves when the peers arrive.
-  const wait = absent("Waiting for the peers."), parts = [h("div", { class: "card" }, h("h2", null, "Peers"), list.element),
+  const wait = absent("Waiting for the peers."), left = h("p", { class: "note", hidden: true });
+  const parts = [h("div", { class: "card" }, h("h2", null, "Peers"), list.element, left),
     h("div", { class: "charts" }, charts.map(chart => chart.element)), lookup(ended.signal), happened.element];
   place.append(wait);
   const stream = new Stream("/api/stream/routes", "the daemon", { rows: rows => {
@@ -131,7 +132,10 @@ export function open(place, app) {
       setText(about, `AS ${summary.asn}, router ${summary.router_id}, ${count(summary.established)} of ${count(summary.peers)} peers established; prefixes: ${families || "none"}`);
       setAttribute(about, "data-established", summary.established);
     }
-    list.show(rows.filter(row => row.schema === "bgp.neighbor/1"));
+    const shown = rows.filter(row => row.schema === "bgp.neighbor/1"), more = summary ? summary.peers - shown.length : 0;
+    list.show(shown);
+    left.hidden = more <= 0;
+    setText(left, `${count(more)} more peers are not shown. headend show bgp neighbors lists all.`);
     if (wait.isConnected) wait.replaceWith(...parts);
   } });
   return {

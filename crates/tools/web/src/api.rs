@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::Uri;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -22,7 +22,7 @@ use crate::feeds::{Feeds, Kind};
 use crate::guard::Guard;
 use crate::link::{Link, Rows};
 use crate::lookups::Lookups;
-use crate::{assets, changes, login, metrics};
+use crate::{assets, changes, login, metrics, parse};
 
 /// Rows of a lookup, if the client does not say.
 pub(crate) const ROWS: usize = 200;
@@ -41,6 +41,8 @@ pub(crate) struct App {
     pub(crate) shaper: Option<Lookups>,
     /// The shaper that changes go to.
     pub(crate) qos: Option<Arc<Link>>,
+    /// BGP peers that a scrape lists.
+    pub(crate) metrics_peers: usize,
     feeds: Arc<Feeds>,
 }
 
@@ -62,6 +64,7 @@ impl App {
             shaper: qos.as_ref().map(|qos| Lookups::new(qos.another())),
             feeds: Feeds::new(daemon, qos.clone()),
             qos,
+            metrics_peers: args.metrics_peers.min(metrics::ROWS_MAX),
             lookups,
         }))
     }
@@ -108,9 +111,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 
 /// The arguments of an address.
 pub(crate) fn arguments<T: DeserializeOwned>(uri: &Uri) -> Result<T, Fail> {
-    let read = Query::<T>::try_from_uri(uri);
-    read.map(|Query(arguments)| arguments)
-        .map_err(|error| Fail::bad(error.body_text()))
+    parse::arguments(uri).map_err(Fail::bad)
 }
 
 fn json_text(text: String) -> Response {

@@ -36,6 +36,9 @@ pub struct WebArgs {
     /// Let viewers disconnect subscribers, capture their packets and change the rate of the line
     #[arg(long)]
     pub(crate) allow_changes: bool,
+    /// BGP peers with metrics of their own; the sums cover all peers
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) metrics_peers: usize,
     /// A further host name by which browsers may reach a server without token and certificate, such as that of a proxy
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,

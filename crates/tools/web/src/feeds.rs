@@ -26,6 +26,8 @@ const KINDS_MAX: usize = 32;
 const ROWS_MAX: usize = 10_000;
 /// Sessions of one name: each is a large row, and the page shows fewer.
 const SESSIONS_MAX: usize = 100;
+/// Rows of the speaker and its peers.
+const PEERS_MAX: usize = 301;
 /// Hosts of one poll.
 const HOSTS: u64 = 20;
 /// Time from poll to poll.
@@ -64,6 +66,7 @@ impl Kind {
     fn rows_max(&self) -> usize {
         match self {
             Self::Subscriber(_) => SESSIONS_MAX,
+            Self::Routes => PEERS_MAX,
             _ => ROWS_MAX,
         }
     }

@@ -6,6 +6,7 @@
 //! | file | purpose |
 //! |---|---|
 //! | `args` | the command line, and which of it may listen where |
+//! | `parse` | parsers of what others send |
 //! | `serve` | listening, connections, their limits |
 //! | `service` | the socket and the notification of a service manager |
 //! | `tls` | certificates |
@@ -33,6 +34,7 @@ mod login;
 mod lookups;
 mod metrics;
 mod paced;
+pub mod parse;
 mod serve;
 mod service;
 #[cfg(test)]

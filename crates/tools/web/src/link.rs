@@ -12,15 +12,17 @@ use std::time::Duration;
 use axum::body::Bytes;
 
 use control::reply::{Code, Refusal, Reply};
+use control::request;
 use control::request::{CaptureStop, Do};
-use control::{VERSION, request, rows};
 use futures_util::future::{Either, select};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::{sleep, timeout};
+
+use crate::parse;
 
 /// The longest line accepted from a daemon.
 const LINE_MAX: usize = 1 << 20;
@@ -145,7 +147,7 @@ impl Link {
         // The first line is a row, or a refusal.
         limited(async {
             connection.read_line().await?;
-            let reply = parse(&connection.line)?;
+            let reply = reply_of(&connection.line)?;
             match reply.error {
                 Some(refusal) => Err(refused(refusal)),
                 None => Ok(Rows::default()),
@@ -227,7 +229,7 @@ impl Parts {
         let mut left = CAPTURE_MAX;
         loop {
             read_line(&mut self.input, &mut self.line).await?;
-            let reply = parse(&self.line)?;
+            let reply = reply_of(&self.line)?;
             if reply.id == capture && (reply.end || reply.ok.is_some()) {
                 return Ok(());
             }
@@ -303,7 +305,7 @@ impl Connection {
         let mut size = 0;
         loop {
             self.read_line().await?;
-            let reply = parse(&self.line)?;
+            let reply = reply_of(&self.line)?;
             if let (Some(false), Some(refusal)) = (reply.ok, reply.error) {
                 return Err(refused(refusal));
             }
@@ -312,7 +314,7 @@ impl Connection {
             }
             if let Some(row) = reply.row {
                 if found.rows.is_empty() {
-                    check_schema(row.get())?;
+                    parse::check_schema(row.get()).map_err(Fault::Version)?;
                 }
                 size += row.get().len();
                 if found.rows.len() == most || size > REPLY_MAX {
@@ -354,39 +356,8 @@ async fn read_line(input: &mut BufReader<OwnedReadHalf>, line: &mut Vec<u8>) -> 
     }
 }
 
-/// Refuses rows of a schema that only another version has.
-fn check_schema(row: &str) -> Result<(), Fault> {
-    #[derive(Deserialize)]
-    struct Head<'a> {
-        schema: Option<&'a str>,
-    }
-    let schema = serde_json::from_str::<Head<'_>>(row).ok();
-    match schema.and_then(|head| head.schema) {
-        Some(schema) if rows::row_type(schema).is_none() => Err(Fault::Version(format!(
-            "the daemon is of another version than this headend web {}, which has no rows of {schema}",
-            env!("CARGO_PKG_VERSION")
-        ))),
-        _ => Ok(()),
-    }
-}
-
-fn parse(line: &[u8]) -> Result<Reply<'_>, Fault> {
-    #[derive(Deserialize)]
-    struct Head {
-        v: u32,
-    }
-    let other = |what: String| {
-        Fault::Version(format!(
-            "{what}; this headend web {} speaks version {VERSION} of the control protocol: use the same version for both",
-            env!("CARGO_PKG_VERSION")
-        ))
-    };
-    let not_ours = |_| other("the daemon sent a line that is not of this protocol".into());
-    let head: Head = serde_json::from_slice(line).map_err(not_ours)?;
-    if head.v != VERSION {
-        return Err(other(format!("the daemon speaks version {}", head.v)));
-    }
-    serde_json::from_slice(line).map_err(not_ours)
+fn reply_of(line: &[u8]) -> Result<Reply<'_>, Fault> {
+    parse::reply(line).map_err(Fault::Version)
 }
 
 /// A refusal, unless it says that the daemon is of another version.

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// The least length of a token in bytes.
-const TOKEN_MIN: usize = 16;
+use crate::parse;
+
 /// The longest file read.
 const FILE_MAX: u64 = 4096;
 
@@ -29,12 +29,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     file.take(FILE_MAX)
         .read_to_end(&mut bytes)
         .with_context(|| format!("{place}: cannot read the token"))?;
-    let token = bytes.trim_ascii();
-    if token.len() < TOKEN_MIN || !token.iter().all(u8::is_ascii_graphic) {
+    let Some(token) = parse::token(&bytes) else {
         bail!(
-            "{place}: a token is one line of at least {TOKEN_MIN} ASCII characters without spaces"
+            "{place}: a token is one line of at least {} ASCII characters without spaces",
+            parse::TOKEN_MIN
         );
-    }
+    };
     Ok(token.to_vec())
 }
 

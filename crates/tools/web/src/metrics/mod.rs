@@ -23,19 +23,18 @@ use serde_json::{Value, json};
 
 use crate::api::{self, App};
 use crate::fail::Fail;
+use crate::link::Rows;
 use rows::Families;
 use text::Format;
 
 /// Rows of one verb in a scrape.
-const ROWS_MAX: usize = 10_000;
+pub(crate) const ROWS_MAX: usize = 10_000;
+
+/// The verb that lists BGP peers, of which a scrape takes a limited number.
+const PEERS: &str = "show.bgp.summary";
 
 /// What a scrape asks the daemon. Each costs it a number of rows that does not grow with the subscribers.
-const VERBS: [&str; 4] = [
-    "show.pools",
-    "show.radius",
-    "show.bgp.summary",
-    "show.event.cpu",
-];
+const VERBS: [&str; 4] = ["show.pools", "show.radius", PEERS, "show.event.cpu"];
 
 /// `GET /metrics`.
 pub(crate) async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
@@ -57,8 +56,18 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> 
         families.add_rows(&now);
         for verb in VERBS {
             // What the daemon refuses is not configured: it has no metrics.
-            if let Ok(found) = app.lookups.ask(&json!({"do": verb}), ROWS_MAX).await {
+            let is_peers = verb == PEERS;
+            // The first row is about the speaker, and each other one about a peer.
+            let most = if is_peers {
+                app.metrics_peers + 1
+            } else {
+                ROWS_MAX
+            };
+            if let Ok(found) = app.lookups.ask(&json!({"do": verb}), most).await {
                 families.add_rows(&found);
+                if is_peers {
+                    say_left_out(&mut families, &found);
+                }
             }
         }
     }
@@ -75,6 +84,25 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> 
         }
     }
     answer(&families, &headers)
+}
+
+/// Says how many peers have no metrics of their own.
+fn say_left_out(families: &mut Families, found: &Rows) {
+    #[derive(Deserialize)]
+    struct Summary {
+        peers: u64,
+    }
+    let summary = found.rows.first();
+    let Some(summary) = summary.and_then(|row| serde_json::from_str::<Summary>(row).ok()) else {
+        return;
+    };
+    let listed = found.rows.len() as u64 - 1;
+    families.gauge(
+        "headend_bgp_neighbors_left_out",
+        "BGP peers without metrics of their own: --metrics-peers bounds them.",
+        &[],
+        summary.peers.saturating_sub(listed),
+    );
 }
 
 #[derive(Deserialize)]

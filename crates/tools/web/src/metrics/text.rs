@@ -5,6 +5,8 @@
 
 use std::fmt::{self, Display, Write};
 
+use crate::parse;
+
 use super::rows::{Families, Family, Measure, Sample, Type};
 
 /// A text format.
@@ -19,30 +21,7 @@ pub(super) enum Format {
 impl Format {
     /// The format that an `Accept` header asks for: the better liked of those that it names, or Prometheus.
     pub(super) fn of(accept: &str) -> Self {
-        let mut open = 0.0;
-        let mut plain = 0.0;
-        for part in accept.split(',') {
-            let mut pieces = part.split(';').map(str::trim);
-            let kind = pieces.next().unwrap_or_default().to_ascii_lowercase();
-            let (mut quality, mut version) = (1.0, None);
-            for piece in pieces {
-                match piece.split_once('=') {
-                    Some(("q", text)) => quality = text.parse().unwrap_or(0.0),
-                    Some(("version", text)) => version = Some(text.trim_matches('"')),
-                    _ => {}
-                }
-            }
-            match (kind.as_str(), version) {
-                ("application/openmetrics-text", None | Some("1.0.0" | "0.0.1")) => {
-                    open = f64::max(open, quality);
-                }
-                ("text/plain" | "text/*" | "*/*", None | Some("0.0.4")) => {
-                    plain = f64::max(plain, quality);
-                }
-                _ => {}
-            }
-        }
-        if open > 0.0 && open >= plain {
+        if parse::prefers_open_metrics(accept) {
             Self::OpenMetrics
         } else {
             Self::Prometheus

@@ -233,3 +233,53 @@ fn a_viewer_that_reads_late_skips_rows_and_delays_nobody() {
     }
     assert!(seen.is_sorted() && seen.len() < 8, "{seen:?}");
 }
+
+#[test]
+fn ten_thousand_peers_make_no_ten_thousand_series() {
+    let directory = Directory::new("peers");
+    let answer = |request: &Value, _: u64| -> Reply {
+        let peer = |number: u32| {
+            json!({"schema": "bgp.neighbor/1", "address": format!("10.0.{}.{}", number >> 8, number & 255), "name": "",
+                "version": 4, "asn": 65_000, "messages_in": 1, "messages_out": 2, "since_s": 1.0, "state": "Established",
+                "state_or_prefixes": "3", "prefixes_in": 3, "prefixes_out": 4})
+        };
+        match request["do"].as_str().unwrap() {
+            "show.now" => Ok(vec![json!({"schema": "now/1", "uptime_s": 1.0,
+                "bgp": {"peers": 10_000, "established": 9_999, "prefixes": 7, "updates_in": 5, "updates_out": 6}})]),
+            "show.bgp.summary" => {
+                let summary = json!({"schema": "bgp.summary/1", "asn": 65_000, "peers": 10_000, "established": 9_999,
+                    "router_id": "10.0.0.1"});
+                Ok(std::iter::once(summary)
+                    .chain((0..10_000).map(peer))
+                    .collect())
+            }
+            verb => Err(("bad-request", format!("no answer for {verb}"))),
+        }
+    };
+    let _fake = Fake::start(&directory.socket(), 1, answer);
+    for (flags, series, left_out) in [
+        (&[][..], 1_000, 9_000),
+        (&["--metrics-peers", "3"], 3, 9_997),
+        (&["--metrics-peers", "0"], 0, 10_000),
+    ] {
+        let server = start(&directory.socket(), flags);
+        let text = get(server, "/metrics").body;
+        let has = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+        assert_eq!(
+            has("headend_bgp_neighbor_prefixes_in{"),
+            series,
+            "{flags:?}"
+        );
+        assert_eq!(
+            has(&format!("headend_bgp_neighbors_left_out {left_out}")),
+            1,
+            "{text}"
+        );
+        assert_eq!(has("headend_bgp_established 9999"), 1, "the sums have all");
+        assert!(
+            text.lines().count() < 200 + 10 * series,
+            "{}",
+            text.lines().count()
+        );
+    }
+}
