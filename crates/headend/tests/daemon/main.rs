@@ -2,6 +2,7 @@
 
 mod control;
 mod doctor;
+mod doctor_hosts;
 mod faults;
 mod goodbyes;
 mod lifecycle;

@@ -15,7 +15,7 @@ pub(crate) struct Host {
     /// The path of the running binary.
     pub(crate) binary: PathBuf,
     pub(crate) tun: Device,
-    /// Loaded kernel modules; built-in ones are not listed.
+    /// Loaded kernel modules, and drivers of devices in `/proc/misc`.
     pub(crate) modules: BTreeSet<String>,
     /// Settings below `/proc/sys`, by their dotted name.
     pub(crate) sysctls: BTreeMap<&'static str, String>,
@@ -32,6 +32,8 @@ pub(crate) struct Host {
     pub(crate) servers: Vec<ServerFact>,
     pub(crate) files: Vec<FileFact>,
     pub(crate) paths: Vec<PathFact>,
+    /// Hosts whose paths were not tried, because there are too many.
+    pub(crate) paths_left: usize,
     pub(crate) bgp: BgpFacts,
     /// The systemd unit that starts the daemon.
     pub(crate) unit: Option<Unit>,
@@ -214,10 +216,45 @@ impl Mode {
 #[derive(Debug)]
 pub(crate) struct PathFact {
     pub(crate) to: IpAddr,
-    /// Whether the peer is an L2TP peer rather than a RADIUS server.
-    pub(crate) is_tunnel: bool,
+    pub(crate) used: PathUse,
     /// The kernel's value in bytes: that of the interface, or smaller if a router reported less.
     pub(crate) mtu: io::Result<u32>,
+    /// What packets of several sizes gave; an error means that the host cannot be reached.
+    pub(crate) probed: io::Result<Probed>,
+}
+
+/// What a host at the end of a path is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PathUse {
+    /// An L2TP peer.
+    Tunnel,
+    /// A RADIUS server.
+    Radius,
+    /// A BGP neighbour.
+    Bgp,
+}
+
+/// What packets of several sizes gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probed {
+    /// The host answers none of the packets, so only the kernel's value is known.
+    Unanswered,
+    /// Packets of up to this many bytes arrive unfragmented.
+    Passes { passes: u32, limit: Limit },
+}
+
+/// What limits the size of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// The interface of this host.
+    Interface,
+    /// A link of a router that reports it.
+    Reported,
+    /// Something that reports nothing.
+    Silent {
+        /// Whether larger packets arrive if they may be fragmented.
+        is_fragmented: bool,
+    },
 }
 
 /// What the kernel offers BGP sessions.

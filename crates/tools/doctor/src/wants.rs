@@ -34,6 +34,7 @@ pub(crate) struct Wants {
     /// Whether the configuration file has a secret in it.
     pub(crate) has_secret: bool,
     pub(crate) path_mtu: u32,
+    pub(crate) neighbours: Vec<IpAddr>,
     /// L2TP peers given on the command line.
     pub(crate) peers: Vec<IpAddr>,
     pub(crate) bgp_signs: bool,
@@ -205,6 +206,7 @@ impl Wants {
         self.installs = bgp.install.is_some();
         self.bgp_signs = !bgp.signatures().is_empty();
         let speaker = &bgp.speaker;
+        self.neighbours = speaker.peers.iter().map(|peer| peer.remote).collect();
         self.sources = speaker.peers.iter().filter_map(|peer| peer.local).collect();
         let peers = speaker.peers.iter().map(|peer| &peer.settings);
         let mut all = peers.chain(speaker.dynamic.iter().map(|dynamic| &dynamic.settings));

@@ -49,7 +49,7 @@ fn read(fact: &FileFact, user: &User, findings: &mut Findings) {
     let Some(mode) = fact.file else {
         return findings.fault(
             format!("{what} {path} does not exist."),
-            format!("create {path}, or correct its name"),
+            format!("touch {path}  # then write it, or correct its name"),
         );
     };
     if !mode.allows(user, READ) {
@@ -87,7 +87,7 @@ fn made(fact: &FileFact, host: &Host, findings: &mut Findings) {
     if fact.is_read_only {
         return findings.fault(
             format!("The file system of {path} is mounted read-only."),
-            format!("mount -o remount,rw {directory}, or choose another directory"),
+            format!("mount -o remount,rw {directory}  # or choose another directory"),
         );
     }
     let writes = |mode: &Mode| fact.used == FileUse::Store && mode.allows(user, READ_AND_WRITE);

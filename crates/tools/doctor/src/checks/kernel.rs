@@ -21,7 +21,7 @@ pub(super) fn tun(wants: &Wants, host: &Host, findings: &mut Findings) {
     match &host.tun {
         Device::Opens => findings.ok("/dev/net/tun opens."),
         Device::Missing if host.modules.contains("tun") => findings.fault(
-            "/dev/net/tun does not exist, though the module tun is loaded.",
+            "/dev/net/tun does not exist, though the kernel has its driver.",
             "mkdir -p /dev/net && mknod /dev/net/tun c 10 200 && chmod 0666 /dev/net/tun",
         ),
         Device::Missing => findings.fault(
@@ -34,7 +34,7 @@ pub(super) fn tun(wants: &Wants, host: &Host, findings: &mut Findings) {
         ),
         Device::Refused(error) => findings.fault(
             format!("/dev/net/tun cannot be opened: {error}."),
-            "chmod 0666 /dev/net/tun, or allow the device in the container or unit",
+            "chmod 0666 /dev/net/tun  # or allow the device in the container or unit",
         ),
     }
     if host.interfaces.contains(name) && host.running.is_none() {
@@ -42,7 +42,7 @@ pub(super) fn tun(wants: &Wants, host: &Host, findings: &mut Findings) {
             format!(
                 "An interface {name} exists already, and no headend runs with this configuration."
             ),
-            format!("ip link delete {name}, or give tun.name another name"),
+            format!("ip link delete {name}  # or give tun.name another name"),
         );
     }
 }
@@ -180,14 +180,14 @@ pub(super) fn cores(wants: &Wants, host: &Host, findings: &mut Findings) {
     if wants.io_uring && host.number("kernel.io_uring_disabled").unwrap_or(0) > 0 {
         findings.fault(
             "event.poller is \"io_uring\", which kernel.io_uring_disabled forbids.",
-            "write poller = \"epoll\" into [event], or sysctl -w kernel.io_uring_disabled=0",
+            "sysctl -w kernel.io_uring_disabled=0  # or write poller = \"epoll\" into [event]",
         );
     }
 }
 
 pub(super) fn clock(_: &Wants, host: &Host, findings: &mut Findings) {
     let clock = &host.clock;
-    let synchronise = "timedatectl set-ntp true, or apt-get install chrony";
+    let synchronise = "timedatectl set-ntp true  # or apt-get install chrony";
     if clock.unix_s < RELEASED_UNIX_S {
         findings.fault(
             "The clock is before 2026, so RADIUS servers reject its time stamps.",
@@ -200,7 +200,7 @@ pub(super) fn clock(_: &Wants, host: &Host, findings: &mut Findings) {
                 "The clock is synchronised, but {:.1} s of correction are left.",
                 clock.offset.as_secs_f64()
             ),
-            "chronyc makestep, or systemctl restart systemd-timesyncd",
+            "chronyc makestep  # or systemctl restart systemd-timesyncd",
         ),
         Some(true) => findings.ok("The clock is synchronised."),
         Some(false) => findings.advice(

@@ -5,6 +5,7 @@
 mod files;
 mod kernel;
 mod network;
+mod path;
 mod privileges;
 mod servers;
 #[cfg(test)]
@@ -33,7 +34,7 @@ pub(crate) const ALL: [Check; 14] = [
     ("ports", network::ports),
     ("bgp", network::bgp),
     ("radius", servers::radius),
-    ("path", network::paths),
+    ("path", path::paths),
 ];
 
 /// The findings of all checks.

@@ -1,13 +1,10 @@
-//! Addresses, ports, BGP and paths.
+//! Addresses, ports and BGP.
 
 use std::net::IpAddr;
 
 use crate::finding::{Findings, State};
-use crate::host::{Bind, Host, PathFact, PortFact};
+use crate::host::{Bind, Host, PortFact};
 use crate::wants::Wants;
-
-/// The least MTU of an IPv6 path (RFC 8200, section 5): RADIUS replies up to this size pass unfragmented.
-const SMALL_MTU: u32 = 1_280;
 
 pub(super) fn ports(_: &Wants, host: &Host, findings: &mut Findings) {
     for port in &host.ports {
@@ -36,7 +33,7 @@ fn one_port(fact: &PortFact, host: &Host, findings: &mut Findings) {
                 "{protocol} {address} ({key}) is taken by {}, process {}.",
                 owner.name, owner.pid
             ),
-            format!("stop process {}, or change {key}", owner.pid),
+            format!("kill {}  # or change {key}", owner.pid),
         ),
         Bind::Taken(None) => {
             let flag = match protocol {
@@ -45,7 +42,7 @@ fn one_port(fact: &PortFact, host: &Host, findings: &mut Findings) {
             };
             findings.fault(
                 format!("{protocol} {address} ({key}) is taken by a process that this user cannot see."),
-                format!("ss -l{flag}np 'sport = :{}' as root, then stop that process or change {key}", address.port()),
+                format!("ss -l{flag}np 'sport = :{}'   # as root; then stop that process or change {key}", address.port()),
             );
         }
         Bind::NotHere if fact.is_optional => {
@@ -53,7 +50,7 @@ fn one_port(fact: &PortFact, host: &Host, findings: &mut Findings) {
         }
         Bind::NotHere => findings.fault(
             format!("No interface of this host has the address {ip} ({key})."),
-            format!("ip address add {ip}/{} dev INTERFACE, or change {key}", bits(ip)),
+            format!("ip address add {ip}/{} dev INTERFACE  # or change {key}", bits(ip)),
         ),
         // The check of capabilities knows whose fault that is and what mends it.
         Bind::Refused => findings.push(
@@ -68,7 +65,7 @@ fn one_port(fact: &PortFact, host: &Host, findings: &mut Findings) {
     }
 }
 
-fn bits(ip: IpAddr) -> u8 {
+pub(super) fn bits(ip: IpAddr) -> u8 {
     if ip.is_ipv4() { 32 } else { 128 }
 }
 
@@ -90,42 +87,5 @@ pub(super) fn bgp(wants: &Wants, host: &Host, findings: &mut Findings) {
                 "leave out ttl_security_hops",
             ),
         }
-    }
-}
-
-pub(super) fn paths(wants: &Wants, host: &Host, findings: &mut Findings) {
-    for fact in &host.paths {
-        one_path(fact, wants, findings);
-    }
-}
-
-fn one_path(fact: &PathFact, wants: &Wants, findings: &mut Findings) {
-    let PathFact { to, is_tunnel, mtu } = fact;
-    let wanted = if *is_tunnel {
-        wants.path_mtu
-    } else {
-        SMALL_MTU
-    };
-    let bytes = match *mtu {
-        Ok(bytes) => bytes,
-        Err(ref error) => {
-            return findings.fault(
-                format!("There is no route to {to}: {error}."),
-                format!("ip route add {to}/{} via GATEWAY", bits(*to)),
-            );
-        }
-    };
-    if bytes < wanted && *is_tunnel {
-        findings.advice(
-            format!("The path to {to} carries {bytes} bytes, but ppp.path_mtu is {wanted}; larger packets are fragmented."),
-            format!("write path_mtu = {bytes} into [ppp]"),
-        );
-    } else if bytes < wanted {
-        findings.advice(
-            format!("The path to {to} carries {bytes} bytes; longer RADIUS packets are fragmented."),
-            format!("ip route get {to} shows the interface; raise its MTU with ip link set dev INTERFACE mtu 1500"),
-        );
-    } else {
-        findings.ok(format!("The kernel's path MTU to {to} is {bytes} bytes."));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::finding::Findings;
 use crate::host::{Capability, Host};
-use crate::wants::Wants;
+use crate::wants::{Port, Wants};
 
 /// Ports below this one are privileged unless a setting says otherwise (ip(7)).
 const PRIVILEGED: u64 = 1024;
@@ -13,25 +13,35 @@ pub(super) fn capabilities(wants: &Wants, host: &Host, findings: &mut Findings) 
     raw(host, findings);
 }
 
-/// The command that gives the daemon these capabilities.
-fn grant(host: &Host, capability: Capability) -> String {
-    let name = capability.name();
+/// The command that gives the daemon all capabilities that the configuration needs: `setcap` takes away those that it
+/// does not name.
+fn grant(wants: &Wants, host: &Host) -> String {
+    let mut names = Vec::new();
+    if low_port(wants, host).is_some() {
+        names.push(Capability::BindService.name());
+    }
+    if !admin_purposes(wants).is_empty() {
+        names.push(Capability::Admin.name());
+    }
     match &host.unit {
         Some(unit) => {
-            let file = unit.path.file_name().unwrap_or_default().to_string_lossy();
-            format!(
-                "systemctl edit {file}: add AmbientCapabilities={name} and CapabilityBoundingSet={name} to [Service]"
-            )
+            let names = names.join(" ");
+            let lines = [
+                format!("AmbientCapabilities={names}"),
+                format!("CapabilityBoundingSet={names}"),
+            ];
+            super::unit::drop_in(unit, &lines)
         }
         None => {
             let file = host.binary.display();
-            let lower = name.to_lowercase();
-            format!("setcap {lower}+ep {file}, or start headend as root")
+            let names = names.join(",").to_lowercase();
+            format!("setcap {names}+ep {file}  # or start headend as root")
         }
     }
 }
 
-fn admin(wants: &Wants, host: &Host, findings: &mut Findings) {
+/// What needs CAP_NET_ADMIN.
+fn admin_purposes(wants: &Wants) -> Vec<&'static str> {
     let mut purposes = Vec::new();
     if wants.tun.is_some() {
         purposes.push("[tun]");
@@ -39,6 +49,21 @@ fn admin(wants: &Wants, host: &Host, findings: &mut Findings) {
     if wants.installs {
         purposes.push("bgp.install");
     }
+    purposes
+}
+
+/// A privileged port of the configuration.
+fn low_port<'a>(wants: &'a Wants, host: &Host) -> Option<&'a Port> {
+    let start = host.number("net.ipv4.ip_unprivileged_port_start");
+    let start = start.unwrap_or(PRIVILEGED);
+    wants.ports.iter().find(|port| {
+        let number = u64::from(port.address.port());
+        number != 0 && number < start
+    })
+}
+
+fn admin(wants: &Wants, host: &Host, findings: &mut Findings) {
+    let purposes = admin_purposes(wants);
     let user = &host.user.name;
     if purposes.is_empty() {
         findings.ok("The configuration needs no CAP_NET_ADMIN.");
@@ -49,19 +74,13 @@ fn admin(wants: &Wants, host: &Host, findings: &mut Findings) {
         let purposes = purposes.join(" and ");
         findings.fault(
             format!("{user} lacks CAP_NET_ADMIN, which {purposes} needs."),
-            grant(host, Capability::Admin),
+            grant(wants, host),
         );
     }
 }
 
 fn bind_service(wants: &Wants, host: &Host, findings: &mut Findings) {
-    let start = host.number("net.ipv4.ip_unprivileged_port_start");
-    let start = start.unwrap_or(PRIVILEGED);
-    let low = wants.ports.iter().find(|port| {
-        let number = u64::from(port.address.port());
-        number != 0 && number < start
-    });
-    let Some(port) = low else {
+    let Some(port) = low_port(wants, host) else {
         return;
     };
     let (user, number, key) = (&host.user.name, port.address.port(), port.key);
@@ -72,7 +91,7 @@ fn bind_service(wants: &Wants, host: &Host, findings: &mut Findings) {
     } else {
         findings.fault(
             format!("{user} lacks CAP_NET_BIND_SERVICE, which port {number} of {key} needs."),
-            grant(host, Capability::BindService),
+            grant(wants, host),
         );
     }
 }
@@ -113,11 +132,8 @@ pub(super) fn descriptors(wants: &Wants, host: &Host, findings: &mut Findings) {
     let (few, many) = wants.descriptors;
     let limit = host.descriptors;
     let mend = |wanted: u64| match &host.unit {
-        Some(unit) => {
-            let file = unit.path.file_name().unwrap_or_default().to_string_lossy();
-            format!("systemctl edit {file}: add LimitNOFILE={wanted} to [Service]")
-        }
-        None => format!("ulimit -Hn {wanted} in the shell that starts headend"),
+        Some(unit) => super::unit::drop_in(unit, &[format!("LimitNOFILE={wanted}")]),
+        None => format!("ulimit -Hn {wanted}  # in the shell that starts headend, as root"),
     };
     let shown = match limit {
         u64::MAX => "unlimited".to_owned(),
@@ -148,7 +164,7 @@ pub(super) fn descriptors(wants: &Wants, host: &Host, findings: &mut Findings) {
 fn raise(host: &Host, wanted: u64, mend: &dyn Fn(u64) -> String) -> String {
     match host.number("fs.nr_open") {
         Some(open) if open < wanted => {
-            format!("sysctl -w fs.nr_open={wanted}, then {}", mend(wanted))
+            format!("sysctl -w fs.nr_open={wanted} && {}", mend(wanted))
         }
         _ => mend(wanted),
     }

@@ -62,7 +62,7 @@ fn unreachable(who: &str, error: &io::Error, server: &ServerFact, findings: &mut
     match error.kind() {
         io::ErrorKind::ConnectionRefused => findings.fault(
             format!("{who} is not running: its host reports the port as closed."),
-            "start the server there, or correct the port".to_owned(),
+            format!("systemctl start freeradius  # on {ip}; or correct the port"),
         ),
         _ => findings.fault(
             format!("{who} cannot be reached: {error}."),

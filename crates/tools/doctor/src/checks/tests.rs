@@ -155,12 +155,12 @@ fn a_container_without_privileges_gets_the_commands_that_mend_it() {
                 "capabilities",
                 "headend lacks CAP_NET_ADMIN",
                 "[tun]",
-                "setcap cap_net_admin+ep /usr/bin/headend",
+                "setcap cap_net_bind_service,cap_net_admin+ep /usr/bin/headend  #",
             ],
             &[
                 "CAP_NET_BIND_SERVICE",
                 "port 179 of bgp.listen",
-                "setcap cap_net_bind_service+ep",
+                "setcap cap_net_bind_service,cap_net_admin+ep",
             ],
             &["descriptors", "is 64", "need 100", "ulimit -Hn 2000"],
             &["tun", "does not exist", "modprobe tun"],
@@ -236,7 +236,7 @@ fn a_busy_host_names_who_is_in_the_way_and_what_each_server_does() {
             &["clock is before 2026", "timedatectl set-ntp true"],
             &[
                 "UDP 0.0.0.0:1701 (lns.listen) is taken by xl2tpd, process 812",
-                "stop process 812",
+                "kill 812",
             ],
             &["No interface of this host has the address 0.0.0.0 (bgp.listen)"],
             &["TCP-MD5", "CONFIG_TCP_MD5SIG"],
@@ -311,12 +311,12 @@ fn a_hardened_host_names_the_file_or_the_line_of_the_unit() {
         &[
             &[
                 "CAP_NET_ADMIN",
-                "systemctl edit headend.service",
-                "AmbientCapabilities=CAP_NET_ADMIN",
+                "mkdir -p /etc/systemd/system/headend.service.d &&",
+                "AmbientCapabilities=CAP_NET_BIND_SERVICE CAP_NET_ADMIN",
             ],
             &[
                 "CAP_NET_BIND_SERVICE",
-                "AmbientCapabilities=CAP_NET_BIND_SERVICE",
+                "AmbientCapabilities=CAP_NET_BIND_SERVICE CAP_NET_ADMIN",
             ],
             &["headend.service hides /dev/net/tun", "PrivateDevices=no"],
             &["forbids AF_NETLINK", "RestrictAddressFamilies=AF_NETLINK"],
@@ -351,5 +351,95 @@ fn a_hardened_host_names_the_file_or_the_line_of_the_unit() {
         advice
             .iter()
             .any(|one| one.contains("chmod o= /etc/headend/open"))
+    );
+}
+
+/// A path that lets packets of `passes` bytes through.
+fn path(used: PathUse, passes: u32, limit: Limit) -> PathFact {
+    PathFact {
+        to: "192.0.2.40".parse().unwrap(),
+        used,
+        mtu: Ok(1_500),
+        probed: Ok(Probed::Passes { passes, limit }),
+    }
+}
+
+#[test]
+fn a_narrow_path_names_the_keys_and_a_black_hole_is_a_fault() {
+    let wants = wants();
+    let mut host = healthy();
+    let lost = Limit::Silent {
+        is_fragmented: false,
+    };
+    let split = Limit::Silent {
+        is_fragmented: true,
+    };
+    host.paths = vec![
+        path(PathUse::Tunnel, 1_500, Limit::Interface),
+        path(PathUse::Tunnel, 1_400, Limit::Reported),
+        path(PathUse::Tunnel, 1_404, lost),
+        path(PathUse::Tunnel, 1_404, split),
+        path(PathUse::Radius, 1_400, lost),
+        path(PathUse::Radius, 1_000, lost),
+        path(PathUse::Bgp, 1_400, Limit::Reported),
+        path(PathUse::Bgp, 1_400, split),
+    ];
+    host.paths_left = 3;
+    let keys = "write path_mtu = 1404 and mru = 1366 into [ppp]";
+    compare(
+        &of_state(&wants, &host, State::Fault),
+        &[
+            &[
+                "carries 1404 bytes (larger ones vanish",
+                "packets are lost",
+                keys,
+            ],
+            &[
+                "a BGP session stalls",
+                "sysctl -w net.ipv4.tcp_mtu_probing=1",
+            ],
+        ],
+    );
+    compare(
+        &of_state(&wants, &host, State::Advice),
+        &[
+            &[
+                "a router reports it",
+                "ppp.path_mtu is 1500; larger packets are fragmented",
+                "write path_mtu = 1400 and mru = 1362 into [ppp]",
+            ],
+            &["larger packets are fragmented", keys],
+            &["longer RADIUS packets are lost", "tracepath -n 192.0.2.40"],
+        ],
+    );
+    host.sysctls.insert("net.ipv4.tcp_mtu_probing", "1".into());
+    let faults = of_state(&wants, &host, State::Fault);
+    assert!(!faults.iter().any(|one| one.contains("BGP")), "{faults:#?}");
+    let fine = of_state(&wants, &host, State::Ok);
+    assert!(fine.iter().any(|one| one.contains("paths to 3 more hosts")));
+}
+
+#[test]
+fn a_host_that_answers_nothing_is_no_proof_of_a_path() {
+    let wants = wants();
+    let mut host = healthy();
+    let mut silent = path(PathUse::Tunnel, 0, Limit::Interface);
+    silent.probed = Ok(Probed::Unanswered);
+    let mut far = path(PathUse::Tunnel, 0, Limit::Interface);
+    far.probed = Err(io::ErrorKind::HostUnreachable.into());
+    let mut narrow = path(PathUse::Tunnel, 0, Limit::Interface);
+    narrow.probed = Ok(Probed::Unanswered);
+    narrow.mtu = Ok(1_280);
+    host.paths = vec![silent, far, narrow];
+    compare(
+        &of_state(&wants, &host, State::Advice),
+        &[
+            &[
+                "a smaller one further on would not be seen",
+                "ping -c 3 192.0.2.40  #",
+            ],
+            &["192.0.2.40 cannot be reached", "ip route get 192.0.2.40"],
+            &["write path_mtu = 1280 and mru = 1242 into [ppp]"],
+        ],
     );
 }

@@ -9,24 +9,26 @@ pub(super) fn unit(wants: &Wants, host: &Host, findings: &mut Findings) {
         return;
     };
     let name = unit.path.file_name().unwrap_or_default().to_string_lossy();
-    let edit = |line: String| format!("systemctl edit {name}: add {line} to [Service]");
     let mut is_good = true;
-    let mut fault = |text: String, line: String| {
+    let mut fault = |text: String, lines: &[String]| {
         is_good = false;
-        findings.fault(text, edit(line));
+        findings.fault(text, drop_in(unit, lines));
     };
     if wants.tun.is_some() && hides_tun(unit) {
         fault(
             format!(
                 "{name} hides /dev/net/tun (PrivateDevices or DevicePolicy), which [tun] needs."
             ),
-            "PrivateDevices=no and DeviceAllow=/dev/net/tun rw".into(),
+            &[
+                "PrivateDevices=no".into(),
+                "DeviceAllow=/dev/net/tun rw".into(),
+            ],
         );
     }
     if unit.is_on("PrivateNetwork") {
         fault(
             format!("{name} has PrivateNetwork=yes, so the daemon reaches no network."),
-            "PrivateNetwork=no".into(),
+            &["PrivateNetwork=no".into()],
         );
     }
     let families = unit.get("RestrictAddressFamilies");
@@ -45,20 +47,34 @@ pub(super) fn unit(wants: &Wants, host: &Host, findings: &mut Findings) {
             let missing = missing.join(" ");
             fault(
                 format!("RestrictAddressFamilies of {name} forbids {missing}."),
-                format!("RestrictAddressFamilies={missing}"),
+                // A list that names what is forbidden cannot be undone by a longer one.
+                &match is_deny {
+                    true => vec!["RestrictAddressFamilies=".into()],
+                    false => vec![format!("RestrictAddressFamilies={missing}")],
+                },
             );
         }
     }
     for path in unwritable(wants, unit) {
         fault(
             format!("ProtectSystem of {name} makes {path} read-only."),
-            format!("ReadWritePaths={path}"),
+            &[format!("ReadWritePaths={path}")],
         );
     }
     if is_good {
         let path = unit.path.display();
         findings.ok(format!("{path} allows what the configuration needs."));
     }
+}
+
+/// The command that adds lines to a unit, for the next start.
+pub(super) fn drop_in(unit: &Unit, lines: &[String]) -> String {
+    let name = unit.path.file_name().unwrap_or_default().to_string_lossy();
+    let directory = format!("/etc/systemd/system/{name}.d");
+    let lines = lines.join("\\n");
+    format!(
+        "mkdir -p {directory} && printf '[Service]\\n{lines}\\n' >> {directory}/doctor.conf && systemctl daemon-reload"
+    )
 }
 
 fn hides_tun(unit: &Unit) -> bool {

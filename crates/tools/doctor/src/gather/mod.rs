@@ -1,9 +1,10 @@
 //! Gathers the facts about this host, each once. Nothing is changed: configured ports are bound for a moment and never
-//! listened on, and the only packets are requests to the configured RADIUS servers.
+//! listened on. Packets go only to configured RADIUS servers and neighbours, and to peers of the command line.
 //!
-//! [`host`] calls all of it; servers are asked by threads, so that a silent one delays no other.
+//! [`host`] calls all of it; threads ask servers and try paths, so that a silent host delays no other.
 
 mod files;
+mod path;
 mod ports;
 mod radius;
 mod system;
@@ -14,7 +15,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::host::{BgpFacts, Clock, Host, PathFact};
+use crate::host::{BgpFacts, Clock, Host};
 use crate::wants::Wants;
 
 /// Where facts come from that the command line may name.
@@ -42,9 +43,13 @@ pub(crate) fn host(wants: &Wants, sources: Sources<'_>) -> anyhow::Result<Host> 
     let running = wants.control.as_deref().and_then(ports::daemon_behind);
     let files = wants.files.iter();
     let files = files.map(|(path, used)| files::fact(path, *used, wants, &user));
-    let (servers, paths) = match sources.is_offline {
-        true => (Vec::new(), Vec::new()),
-        false => (radius::ask_all(wants), paths(wants)),
+    let (servers, (paths, paths_left)) = match sources.is_offline {
+        true => (Vec::new(), (Vec::new(), 0)),
+        false => std::thread::scope(|scope| {
+            let paths = scope.spawn(|| path::facts(wants));
+            let servers = radius::ask_all(wants);
+            (servers, paths.join().unwrap_or_default())
+        }),
     };
     Ok(Host {
         binary: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("headend")),
@@ -60,6 +65,7 @@ pub(crate) fn host(wants: &Wants, sources: Sources<'_>) -> anyhow::Result<Host> 
         servers,
         files: files.collect(),
         paths,
+        paths_left,
         bgp: bgp(wants),
         user,
         unit,
@@ -95,19 +101,4 @@ fn bgp(wants: &Wants) -> BgpFacts {
         md5: error(wants.bgp_signs, &|| local()?.set_md5(peer, b"doctor")),
         gtsm: error(wants.bgp_gtsm, &|| local()?.set_options(options)),
     }
-}
-
-/// The path MTU to each RADIUS server and each given peer.
-fn paths(wants: &Wants) -> Vec<PathFact> {
-    let mut servers: Vec<IpAddr> = wants.servers.iter().map(|one| one.address.ip()).collect();
-    servers.sort_unstable();
-    servers.dedup();
-    let servers = servers.into_iter().map(|to| (to, false));
-    let peers = wants.peers.iter().map(|to| (*to, true));
-    let fact = |(to, is_tunnel)| PathFact {
-        to,
-        is_tunnel,
-        mtu: reactor::probe::path_mtu(to),
-    };
-    servers.chain(peers).map(fact).collect()
 }

@@ -12,11 +12,12 @@ use rustix::thread::CapabilitySet;
 use crate::host::{Capability, Device, Unit, User};
 
 /// The settings that checks read.
-const SYSCTLS: [&str; 13] = [
+const SYSCTLS: [&str; 14] = [
     "net.ipv4.ip_forward",
     "net.ipv6.conf.all.forwarding",
     "net.ipv4.conf.all.rp_filter",
     "net.ipv4.conf.default.rp_filter",
+    "net.ipv4.tcp_mtu_probing",
     "net.core.rmem_max",
     "net.core.wmem_max",
     "net.ipv4.ip_unprivileged_port_start",
@@ -54,9 +55,16 @@ pub(super) fn tun() -> Device {
     }
 }
 
-/// Names of loaded modules.
+/// Names of loaded modules, and of built-in drivers that have a device.
 pub(super) fn modules() -> BTreeSet<String> {
-    first_words(&fs::read_to_string("/proc/modules").unwrap_or_default())
+    let mut loaded = first_words(&fs::read_to_string("/proc/modules").unwrap_or_default());
+    // A driver that is built in is no module, but its device has a row.
+    let misc = fs::read_to_string("/proc/misc").unwrap_or_default();
+    loaded.extend(
+        misc.lines()
+            .filter_map(|line| line.split_whitespace().nth(1).map(str::to_owned)),
+    );
+    loaded
 }
 
 fn first_words(text: &str) -> BTreeSet<String> {
