@@ -453,10 +453,34 @@ pub struct SubscriberFilter {
     #[arg(long, value_name = "ID")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<u32>,
-    /// At most N subscribers
+    /// At most N subscribers; with --sort 1 to 1000
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
+    /// The first N subscribers of all in this order
+    #[arg(long, value_enum, value_name = "ORDER", requires = "limit")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort: Option<SubscriberOrder>,
+    /// Reverse the order
+    #[arg(long, requires = "sort")]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub reverse: bool,
+}
+
+/// An order of subscribers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum SubscriberOrder {
+    /// Names, by their bytes
+    Name,
+    /// The oldest session first
+    Age,
+    /// The most bytes per second first, both directions, since the last such request; at first since the session came up
+    Rate,
+    /// The most dropped packets first, both directions
+    Dropped,
+    /// The longest round trip of the last LCP echo first
+    RoundTrip,
 }
 
 /// Arguments of `show.worst`.

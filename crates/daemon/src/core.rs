@@ -17,6 +17,7 @@ use super::notices::Notices;
 use super::routes::BgpService;
 use super::running::Running;
 use super::shards::Shards;
+use super::show::Rates;
 use super::sockets::Sockets;
 use super::source::Source;
 use super::supervisor::{Facts, Supervisor};
@@ -119,6 +120,8 @@ pub(super) struct Core {
     pub(super) running: Running,
     /// What was recorded of the last day.
     pub(super) history: History,
+    /// What lists of subscribers by rate have read.
+    pub(super) rates: Rates,
     /// The service manager that started this process.
     pub(super) supervisor: Supervisor,
 }

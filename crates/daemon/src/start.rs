@@ -32,7 +32,7 @@ use super::routes::BgpService;
 use super::running::Running;
 use super::server::Server;
 use super::shards::{self, Shards};
-use super::show::past;
+use super::show::{Rates, past};
 use super::sockets::{End, Sockets};
 use super::source::Source;
 use super::supervisor::{self, Supervisor};
@@ -89,6 +89,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         timers: settings.l2tp.timers,
         running,
         history: History::none(),
+        rates: Rates::default(),
         supervisor: Supervisor::open(),
     };
     set_filters(settings, &mut core);

@@ -99,6 +99,7 @@ fn every_documented_verb_is_taken() {
         "show --socket /tmp/x.sock sessions",
         "show sessions --ended --json",
         "show subscribers --name @example.net --state up --tunnel 7 --json",
+        "show subscribers --sort rate --limit 20 --reverse",
         "show subscribers --ended",
         "show subscriber alice --history 3",
         "show subscriber --tunnel 7 --session 9 --version 2 --json",

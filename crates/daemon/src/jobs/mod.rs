@@ -14,7 +14,7 @@ use wire::l2tp::Version;
 use super::capture::Captures;
 use super::client::{self, Steps};
 use super::core::Core;
-use super::show::{HistoryShow, Show, What, Worst};
+use super::show::{HistoryShow, Show, Sorted, What, Worst};
 use super::source::Source;
 use super::waiting::Waiters;
 use control::reply::{self, Code, Refusal};
@@ -154,7 +154,10 @@ impl Context<'_> {
             Do::ShowPeers(_) => show(What::Peers),
             Do::ShowEndedTunnels(_) => show(What::EndedTunnels),
             Do::ShowEndedSessions(_) => show(What::EndedSessions),
-            Do::ShowSubscribers(filter) => show(What::Subscribers(filter)),
+            Do::ShowSubscribers(filter) => show(match Sorted::new(&filter)? {
+                Some(sorted) => What::Sorted(Box::new(sorted)),
+                None => What::Subscribers(filter),
+            }),
             Do::ShowWorst(wanted) => show(What::Worst(Worst::new(&wanted)?)),
             Do::ShowSubscriber(request) => show(self.subscriber(&request)?),
             Do::ShowEndedSubscribers(_) => show(What::EndedSubscribers {

@@ -10,6 +10,7 @@ pub(super) mod past;
 mod pools;
 mod radius;
 mod shards;
+mod sorted;
 mod subscribers;
 mod tables;
 mod worst;
@@ -24,6 +25,7 @@ use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
 pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
+pub(super) use sorted::{Rates, Sorted};
 pub(super) use worst::Worst;
 
 /// A `show` command in progress, with its position.
@@ -39,6 +41,8 @@ pub(super) enum What {
     Sessions,
     Peers,
     Subscribers(SubscriberFilter),
+    /// The first subscribers in an order.
+    Sorted(Box<Sorted>),
     /// The subscribers with the most of something.
     Worst(Worst),
     /// The subscribers `keys`, then the last `history` ended sessions of `name`.
@@ -133,6 +137,9 @@ impl What {
             out.push(&now::row(core));
             return Step::End;
         }
+        if let What::Sorted(sorted) = self {
+            return sorted.step(core, cursor, out);
+        }
         let core = &*core;
         let endpoint = core.edge.endpoint();
         match self {
@@ -205,7 +212,7 @@ impl What {
                 Step::End
             }
             // Handled above.
-            What::Bgp(_) | What::Now => Step::End,
+            What::Bgp(_) | What::Now | What::Sorted(_) => Step::End,
         }
     }
 }

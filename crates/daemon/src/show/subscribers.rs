@@ -31,7 +31,7 @@ pub(super) fn next(
     Step::From(next)
 }
 
-fn is_wanted(filter: &SubscriberFilter, view: &SubscriberView) -> bool {
+pub(super) fn is_wanted(filter: &SubscriberFilter, view: &SubscriberView) -> bool {
     let has = |text: &String| {
         let text = text.as_bytes();
         text.is_empty() || view.name.windows(text.len()).any(|part| part == text)

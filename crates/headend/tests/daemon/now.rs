@@ -343,6 +343,26 @@ fn the_longest_round_trips_are_listed_first_and_a_list_ends_at_its_limit() {
         let listed = ask(json!({"do": "show.subscribers", "limit": limit}));
         assert_eq!(listed.len(), rows, "{limit}");
     }
+    let sorted = |order: &str, reverse: bool, limit: u32| json!({"do": "show.subscribers", "sort": order, "reverse": reverse, "limit": limit});
+    let mut names = |order, reverse, limit| {
+        let rows = ask(sorted(order, reverse, limit));
+        let names = rows
+            .iter()
+            .map(|row| row["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names("name", false, 2), ["user1", "user2"]);
+    assert_eq!(names("name", true, 1), ["user3"]);
+    assert_eq!(names("age", false, 9), ["user1", "user2", "user3"]);
+    assert_eq!(names("age", true, 2), ["user3", "user2"]);
+    for order in ["rate", "dropped", "round-trip"] {
+        assert_eq!(names(order, false, 1_000).len(), 3, "{order}");
+    }
+    let longest = ask(sorted("round-trip", true, 3));
+    let trips = longest
+        .iter()
+        .map(|row| row["echo_rtt_us"].as_u64().unwrap());
+    assert!(trips.is_sorted(), "{longest:?}");
     let named = ask(json!({"do": "show.subscribers", "name": "user3", "limit": 1}));
     assert_eq!(
         named[0]["name"], "user3",
@@ -350,6 +370,21 @@ fn the_longest_round_trips_are_listed_first_and_a_list_ends_at_its_limit() {
     );
     let refused = client.ask(json!({"do": "show.worst", "count": 0}));
     assert_eq!(refused[0]["error"]["code"], "bad-request", "{refused:?}");
+    for (wrong, message) in [
+        (
+            json!({"sort": "rate"}),
+            "limit is missing; with sort it must be 1 to 1000",
+        ),
+        (json!({"sort": "rate", "limit": 1_001}), "limit is 1001;"),
+        (json!({"limit": 5, "reverse": true}), "reverse needs sort"),
+        (json!({"sort": "speed", "limit": 5}), "speed"),
+    ] {
+        let mut request = wrong;
+        request["do"] = json!("show.subscribers");
+        let refused = client.ask(request);
+        let text = refused[0]["error"]["message"].as_str().unwrap();
+        assert!(text.contains(message), "{refused:?}");
+    }
     let page = edge.cli("show now");
     let page = String::from_utf8(page.stdout).unwrap();
     assert!(page.contains("subscribers      3 up\n"), "{page}");

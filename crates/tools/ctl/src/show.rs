@@ -48,7 +48,7 @@ enum What {
         #[command(flatten)]
         filter: SubscriberFilter,
         /// List subscribers that have disconnected, with the reason, newest first
-        #[arg(long, conflicts_with_all = ["name", "state", "tunnel", "limit"])]
+        #[arg(long, conflicts_with_all = ["name", "state", "tunnel", "limit", "sort", "reverse"])]
         ended: bool,
     },
     /// The subscribers with the most dropped packets, or the longest round trips of LCP echoes
@@ -96,6 +96,7 @@ IN is from the subscriber, OUT to it. --json prints further fields, one object a
 Examples:
   headend show subscribers --state up
   headend show subscribers --name @example.net --tunnel 17
+  headend show subscribers --sort rate --limit 20
   headend show subscribers --ended";
 
 const WORST_HELP: &str = "\

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::view::View;
 
-/// Rows that a list of subscribers has at most. A daemon with more subscribers sends only these.
+/// Rows that a list of subscribers has at most. A daemon with more subscribers sends the first ones in the order.
 pub(crate) const LIST_MAX: u32 = 1_000;
 
 /// Something that a view shows.
@@ -40,8 +40,8 @@ pub(crate) struct Listing {
     pub(crate) state: Option<String>,
     /// Their tunnel.
     pub(crate) tunnel: Option<u32>,
-    /// The worst of all subscribers by this field, in place of the first ones.
-    pub(crate) worst: Option<&'static str>,
+    /// The order of which the list holds the first ones, and whether it is reversed.
+    pub(crate) sort: Option<(&'static str, bool)>,
 }
 
 /// A subscriber's tunnel and session: the name of a row while the subscriber is connected.

@@ -21,8 +21,8 @@ use crate::view::View;
 /// How long a reply may take. A daemon that takes longer counts as gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Rows of a reply that are read; the others are skipped.
-const ROWS_MAX: usize = 10_000;
+/// Rows of a reply that are read; the others are skipped. A speaker may have 10,000 neighbours and more.
+const ROWS_MAX: usize = 20_000;
 
 /// Ended sessions that a subscriber's page lists.
 const ENDED_MAX: u32 = 20;
@@ -54,7 +54,7 @@ enum Shaper {
     Show(Nothing),
 }
 
-/// The verbs that list subscribers, with a limit.
+/// The verb that lists subscribers, with a limit.
 #[derive(Serialize)]
 #[serde(tag = "do")]
 enum List<'a> {
@@ -67,9 +67,11 @@ enum List<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         tunnel: Option<u32>,
         limit: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sort: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reverse: Option<bool>,
     },
-    #[serde(rename = "show.worst")]
-    Worst { by: &'a str, count: u32 },
 }
 
 impl Source {
@@ -194,17 +196,13 @@ impl Place {
     }
 
     fn subscribers(&mut self, listing: &Listing) -> Result<Answer, Trouble> {
-        let request = match listing.worst {
-            Some(by) => List::Worst {
-                by,
-                count: LIST_MAX,
-            },
-            None => List::First {
-                name: listing.name.as_deref(),
-                state: listing.state.as_deref(),
-                tunnel: listing.tunnel,
-                limit: LIST_MAX,
-            },
+        let request = List::First {
+            name: listing.name.as_deref(),
+            state: listing.state.as_deref(),
+            tunnel: listing.tunnel,
+            limit: LIST_MAX,
+            sort: listing.sort.map(|(order, _)| order),
+            reverse: listing.sort.map(|(_, is_reversed)| is_reversed),
         };
         let mut found: Vec<Subscriber> = self.all(&request)?;
         found.truncate(LIST_MAX as usize);

@@ -46,7 +46,7 @@ impl Filter {
             name: (!self.name.is_empty()).then(|| self.name.clone()),
             state: self.state.clone(),
             tunnel: self.tunnel,
-            worst: None,
+            sort: None,
         }
     }
 }

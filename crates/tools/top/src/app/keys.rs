@@ -97,7 +97,11 @@ impl App {
             KeyCode::Char('s' | '>' | '.') => self.sort(true),
             KeyCode::Char('<' | ',') => self.sort(false),
             KeyCode::Char('r' | 'R') => match self.view {
-                View::Subscribers => self.subscribers.reverse(),
+                View::Subscribers => {
+                    self.subscribers.reverse();
+                    // Of a long list, the daemon sends the other end.
+                    self.refresh();
+                }
                 View::Peers => self.peers.reverse(),
                 _ => {}
             },

@@ -24,7 +24,7 @@ pub(crate) use self::queues::{Queues, Rates as QueueRates};
 pub(crate) use self::subscribers::{Order, Subscribers};
 
 use crate::pace::Pace;
-use crate::rows::{Answer, LIST_MAX, Listing, Outcome, Report, Want};
+use crate::rows::{Answer, LIST_MAX, Outcome, Report, Want};
 use crate::view::View;
 
 /// The longest pause between two readings that slow replies cause.
@@ -159,13 +159,12 @@ impl App {
         wants
     }
 
-    /// The list of subscribers. A daemon with more subscribers than a list holds looks through all of them to find those
-    /// of a filter, so it is asked for these less often.
+    /// The list of subscribers. A daemon with more subscribers than a list holds looks through all of them to find the
+    /// first ones, so it is asked for these less often.
     fn list(&mut self) -> Want {
         let total = self.total();
         let listing = self.subscribers.listing(total);
-        let is_search = total > u64::from(LIST_MAX) && listing != Listing::default();
-        self.next_list = if is_search {
+        self.next_list = if listing.sort.is_some() {
             self.now + SEARCH
         } else {
             Duration::ZERO

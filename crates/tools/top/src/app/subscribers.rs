@@ -40,6 +40,19 @@ impl Order {
     }
 }
 
+impl Order {
+    /// The name in requests.
+    fn verb(self) -> &'static str {
+        match self {
+            Order::Name => "name",
+            Order::Age => "age",
+            Order::RoundTrip => "round-trip",
+            Order::Drops => "dropped",
+            Order::Rate => "rate",
+        }
+    }
+}
+
 /// The neighbour of `now` among `all`, in a circle.
 pub(super) fn step<T: Copy + PartialEq>(all: &[T], now: T, is_next: bool) -> T {
     let at = all.iter().position(|one| *one == now).unwrap_or(0);
@@ -93,16 +106,12 @@ impl Subscribers {
         }
     }
 
-    /// What to ask a daemon with `total` subscribers for. A daemon that has more than a list holds knows the worst of all
-    /// by drops and by round trip; for other orders it sends the first ones that match.
+    /// What to ask a daemon with `total` subscribers for. If it has more than a list holds, it sends the first ones in the
+    /// order.
     pub(super) fn listing(&self, total: u64) -> Listing {
         let mut listing = self.filter.listing();
-        if total > u64::from(LIST_MAX) && listing == Listing::default() && !self.is_reversed {
-            listing.worst = match self.order {
-                Order::Drops => Some("dropped"),
-                Order::RoundTrip => Some("round-trip"),
-                Order::Name | Order::Age | Order::Rate => None,
-            };
+        if total > u64::from(LIST_MAX) {
+            listing.sort = Some((self.order.verb(), self.is_reversed));
         }
         listing
     }
@@ -146,10 +155,20 @@ impl Subscribers {
             .filter(|&i| self.filter.matches(&rows[i].row))
             .collect();
         let (order, is_reversed) = (self.order, self.is_reversed);
+        // The daemon also knows the rates of those that are new in this list.
+        let is_sorted = order == Order::Rate
+            && rows.len() >= LIST_MAX as usize
+            && self.listing.sort == Some(("rate", is_reversed));
+        let by_place = |a: usize, b: usize| match is_sorted {
+            true => a.cmp(&b),
+            false => Ordering::Equal,
+        };
         self.shown.sort_by(|&a, &b| {
             let by = compare(order, &rows[a], &rows[b]);
             let by = if is_reversed { by.reverse() } else { by };
-            by.then_with(|| rows[a].row.name.cmp(&rows[b].row.name))
+            by_place(a, b)
+                .then(by)
+                .then_with(|| rows[a].row.name.cmp(&rows[b].row.name))
                 .then_with(|| rows[a].row.key().cmp(&rows[b].row.key()))
         });
         self.keys = self.shown.iter().map(|&i| rows[i].row.key()).collect();
@@ -175,9 +194,9 @@ impl Subscribers {
         self.rows.len()
     }
 
-    /// By which field the rows are the worst of all subscribers, if they are.
-    pub(crate) fn worst(&self) -> Option<&'static str> {
-        self.listing.worst
+    /// Whether the rows are the first ones of all subscribers in this order.
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.listing.sort == Some((self.order.verb(), self.is_reversed))
     }
 
     /// The selected row.

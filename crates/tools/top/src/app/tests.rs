@@ -407,18 +407,38 @@ fn a_long_list_asks_for_a_part_and_for_the_worst() {
     };
     wanted(&mut app, 0);
     let first = wanted(&mut app, 1);
-    assert_eq!(first[1], Want::Subscribers(Listing::default()));
-    let screen = drawn(&app, 80, 24);
-    assert!(
-        screen.contains("1,000 of 9,894, by rate among these; / finds others by name"),
-        "{screen}"
-    );
-    press(&mut app, "<");
-    let Want::Subscribers(listing) = &wanted(&mut app, 2)[1] else {
-        panic!("a list");
+    let sorted = |order, is_reversed| Listing {
+        sort: Some((order, is_reversed)),
+        ..Listing::default()
     };
-    assert_eq!(listing.worst, Some("dropped"));
-    assert!(drawn(&app, 80, 24).contains("the worst 1,000 of 9,894, by drops"));
+    assert_eq!(first[1], Want::Subscribers(sorted("rate", false)));
+    let screen = drawn(&app, 80, 24);
+    let title = "the first 1,000 of 9,894, by rate";
+    assert!(screen.contains(title), "{screen}");
+    let keys = |app: &App| app.subscribers.keys().to_vec();
+    let place = keys(&app);
+    assert!(place.is_sorted(), "as the daemon sent them, without a rate");
+    for (key, order, title) in [
+        ("r", ("rate", true), "of 9,894, by rate, reversed"),
+        ("s", ("name", false), "of 9,894, by name"),
+        ("s", ("age", false), "of 9,894, by age"),
+        ("r", ("age", true), "of 9,894, by age, reversed"),
+        ("s", ("round-trip", false), "of 9,894, by round trip"),
+        ("s", ("dropped", false), "of 9,894, by drops"),
+    ] {
+        press(&mut app, key);
+        assert!(
+            drawn(&app, 80, 24).contains("among these"),
+            "before the list arrives"
+        );
+        let asked = wanted(&mut app, 2);
+        assert_eq!(asked[1], Want::Subscribers(sorted(order.0, order.1)));
+        let screen = drawn(&app, 80, 24);
+        assert!(
+            screen.contains(&format!("the first 1,000 {title}")),
+            "{screen}"
+        );
+    }
     // The daemon looks through all its subscribers for that, so it is not asked each second.
     assert_eq!(wanted(&mut app, 3), [Want::Now]);
     assert_eq!(wanted(&mut app, 6), [Want::Now]);

@@ -186,12 +186,11 @@ fn summary(app: &App) -> String {
                 let order = format!("by {}{}", list.order.title(), reversed(list.is_reversed));
                 let shown = count(list.shown().len() as u64);
                 let of = count(app.total());
-                match (list.worst(), app.is_cut()) {
-                    (Some(_), _) => format!("the worst {shown} of {of}, {order}"),
-                    (None, true) => {
-                        format!("{shown} of {of}, {order} among these; / finds others by name")
-                    }
-                    (None, false) => format!("{shown} of {of}, {order}"),
+                match (list.is_of_all(), app.is_cut()) {
+                    (true, true) => format!("the first {shown} of {of}, {order}"),
+                    // The list of the new order has not arrived yet.
+                    (false, true) => format!("{shown} of {of}, {order} among these"),
+                    (_, false) => format!("{shown} of {of}, {order}"),
                 }
             }
         },
