@@ -10,6 +10,7 @@
 //! | `host` | the facts as data | none |
 //! | `checks` | findings | none |
 //! | `finding` | one finding as text and as a row | none |
+//! | `secrets` | text without the secrets of a configuration and its files | yes |
 //! | `report` | what to send with a report of a fault, without secrets | yes |
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod finding;
 mod gather;
 mod host;
 mod report;
+mod secrets;
 mod wants;
 
 use std::io::Write;
@@ -28,6 +30,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use daemon::config;
 use finding::{Finding, Findings, State};
+use secrets::Secrets;
 use settings::Record;
 use wants::Wants;
 
@@ -70,20 +73,27 @@ pub struct DoctorArgs {
 pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let (findings, record) = examine(args)?;
     let mut out = std::io::stdout().lock();
+    let secrets = match chosen(args) {
+        Some(path) if args.report => Secrets::of(&path),
+        _ => Some(Secrets::default()),
+    };
     if args.report {
-        report::head(&record, &mut out)?;
+        report::head(&record, secrets.as_ref(), &mut out)?;
     }
     for finding in &findings {
-        match args.json {
-            true => writeln!(out, "{}", finding.row())?,
-            false => writeln!(out, "{finding}")?,
+        match (args.json, &secrets) {
+            (true, _) => writeln!(out, "{}", finding.row())?,
+            (false, Some(secrets)) if args.report => {
+                writeln!(out, "{}", secrets.without(&finding.to_string()))?;
+            }
+            (false, _) => writeln!(out, "{finding}")?,
         }
     }
     if !args.json {
         writeln!(out, "{}", summary(&findings))?;
     }
     if let Some(log) = &args.log {
-        report::log(log, &record, &mut out)?;
+        report::log(log, secrets.as_ref(), &mut out)?;
     }
     let has_fault = findings.iter().any(|one| one.state == State::Fault);
     Ok(ExitCode::from(u8::from(has_fault)))

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use cli::table::{Shown, show};
 use settings::Record;
 
+use crate::secrets::Secrets;
+
 /// Lines of the log, from its end.
 const LOG_LINES: usize = 100;
 /// Bytes of the log that are read, from its end.
@@ -18,7 +20,11 @@ const LOG_BYTES: u64 = 256 * 1024;
 ///
 /// # Errors
 /// `out` cannot be written.
-pub(crate) fn head(record: &Record, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn head(
+    record: &Record,
+    secrets: Option<&Secrets>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     writeln!(out, "== headend {}", env!("CARGO_PKG_VERSION"))?;
     let architecture = std::env::consts::ARCH;
@@ -40,6 +46,7 @@ pub(crate) fn head(record: &Record, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n== configuration, without secrets")?;
     for (key, value) in record.values() {
         let value = record.without_secrets(&value.to_string());
+        let value = secrets.map_or(value.clone(), |secrets| secrets.without(&value));
         writeln!(out, "{key} = {}", plain(&value))?;
     }
     writeln!(out, "\n== findings")
@@ -55,14 +62,21 @@ fn field(text: &str, name: &str, separator: char) -> String {
     )
 }
 
-/// Writes the last lines of a log.
+/// Writes the last lines of a log, or that they are left out, because nobody knows the secrets.
 ///
 /// # Errors
 /// The log cannot be read, or `out` not written.
-pub(crate) fn log(path: &Path, record: &Record, out: &mut impl Write) -> Result<()> {
+pub(crate) fn log(path: &Path, secrets: Option<&Secrets>, out: &mut impl Write) -> Result<()> {
     let bytes = tail(path).with_context(|| format!("cannot read {}", path.display()))?;
-    writeln!(out, "\n== the last lines of {}", path.display())?;
-    let text = record.without_secrets(&String::from_utf8_lossy(&bytes));
+    let shown = path.display();
+    let Some(secrets) = secrets else {
+        return Ok(writeln!(
+            out,
+            "\n== {shown} is left out: the configuration cannot be read, so its secrets are unknown"
+        )?);
+    };
+    writeln!(out, "\n== the last lines of {shown}")?;
+    let text = secrets.without(&String::from_utf8_lossy(&bytes));
     let lines: Vec<&str> = text.lines().collect();
     for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
         writeln!(out, "{}", plain(line))?;
@@ -76,6 +90,11 @@ fn tail(path: &Path) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES)))?;
     let mut bytes = Vec::new();
     file.take(LOG_BYTES).read_to_end(&mut bytes)?;
+    if length > LOG_BYTES {
+        // The first line lacks its start, and may have a part of a secret.
+        let line = bytes.iter().position(|byte| *byte == b'\n');
+        bytes.drain(..line.map_or(bytes.len(), |at| at + 1));
+    }
     Ok(bytes)
 }
 
