@@ -73,6 +73,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: true,
     },
     Target {
+        name: "import_l2tpns",
+        run: targets::import::target_l2tpns,
+        len_max: 4000,
+        is_slow: true,
+    },
+    Target {
         name: "import_xl2tpd",
         run: targets::import::target_xl2tpd,
         len_max: 2000,

@@ -27,6 +27,19 @@ pub fn target_xl2tpd(data: &[u8]) {
     }
 }
 
+/// Splits the data at bytes of 1 into the files that l2tpns reads.
+///
+/// # Panics
+/// If a line of startup-config is not in the report.
+pub fn target_l2tpns(data: &[u8]) {
+    let names = ["startup-config", "ip_pool", "users"];
+    let parts = data.split(|byte| *byte == 1);
+    let files: Vec<(&str, &[u8])> = names.into_iter().zip(parts).collect();
+    let import = tool_import::l2tpns::read(&mut Files::of(&files));
+    let main = files.first().map_or(&[][..], |(_, main)| main);
+    every_line_is_reported(main, &import, "startup-config", b"!#");
+}
+
 /// Reads the data as FRR's configuration.
 ///
 /// # Panics

@@ -478,7 +478,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/import",
         order: &[
             "report", "document", "files", "bgp", "output", "pattern", "bird", "frr", "gobgp",
-            "xl2tpd",
+            "l2tpns", "xl2tpd",
         ],
         besides: &[],
     },

@@ -13,6 +13,7 @@
 //! | `bird` | bird.conf |
 //! | `frr` | frr.conf |
 //! | `gobgp` | gobgpd.conf |
+//! | `l2tpns` | startup-config, ip_pool and users |
 //! | `xl2tpd` | xl2tpd.conf, pppd's options and secrets |
 //! | `document` | TOML with the origin of each key |
 //! | `report` | what became of each line |
@@ -25,6 +26,7 @@ mod document;
 mod files;
 pub mod frr;
 pub mod gobgp;
+pub mod l2tpns;
 mod output;
 mod pattern;
 mod report;
@@ -58,6 +60,8 @@ pub struct ImportArgs {
 enum SourceArgs {
     /// xl2tpd.conf, with pppd's options files, chap-secrets, pap-secrets and l2tp-secrets
     Xl2tpd(FileArgs),
+    /// l2tpns's startup-config, with ip_pool and users
+    L2tpns(FileArgs),
     /// The BGP parts of FRR's frr.conf or bgpd.conf
     Frr(FileArgs),
     /// The BGP parts of BIRD 2's bird.conf
@@ -95,6 +99,8 @@ pub struct Import {
     pub config: Document,
     /// `users.toml`, which is written if the configuration has `[users]`.
     pub users: Document,
+    /// The filters, which are written if the configuration has `[filter]`.
+    pub filters: String,
     /// Files with one secret each, which the configuration names.
     pub secrets: Vec<Output>,
     /// What became of each line.
@@ -163,6 +169,7 @@ type Reader = fn(&mut Files) -> Import;
 pub fn run(args: &ImportArgs) -> Result<ExitCode> {
     let (name, args, usual, read): (_, _, _, Reader) = match &args.source {
         SourceArgs::Xl2tpd(args) => ("xl2tpd", args, xl2tpd::USUAL, xl2tpd::read),
+        SourceArgs::L2tpns(args) => ("l2tpns", args, l2tpns::USUAL, l2tpns::read),
         SourceArgs::Bird(args) => ("bird", args, bird::USUAL, bird::read),
         SourceArgs::Gobgp(args) => ("gobgp", args, gobgp::USUAL, gobgp::read),
         SourceArgs::Frr(args) => ("frr", args, frr::USUAL, frr::read),

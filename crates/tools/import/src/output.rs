@@ -22,6 +22,9 @@ pub(crate) const CONFIG: &str = "headend.toml";
 /// Name of the users file.
 pub(crate) const USERS: &str = "users.toml";
 
+/// Name of the filters among the files.
+pub(crate) const FILTERS: &str = "filters.txt";
+
 /// Rounds of leaving out what the daemon refuses; each lists up to 100 faults.
 const ROUNDS_MAX: usize = 256;
 
@@ -66,6 +69,9 @@ pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
     for secret in &import.secrets {
         write(&stage.0, &secret.name, secret.text.reveal(), false)?;
     }
+    if import.config.has("filter") {
+        write(&stage.0, FILTERS, &import.filters, false)?;
+    }
     if import.config.has("users") {
         let path = stage.0.join(USERS);
         repair(
@@ -106,6 +112,12 @@ pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
         files.push(Output {
             name: USERS.to_owned(),
             text: Redacted::new(import.users.write("").0),
+        });
+    }
+    if import.config.has("filter") {
+        files.push(Output {
+            name: FILTERS.to_owned(),
+            text: Redacted::new(import.filters.clone()),
         });
     }
     let named = secret_files(&import.config);
