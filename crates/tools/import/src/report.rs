@@ -199,7 +199,7 @@ impl Report {
         let printable = |c: char| if c.is_control() { '?' } else { c };
         self.lines.push(Line {
             place: place.clone(),
-            option: option.chars().take(64).map(printable).collect(),
+            option: option.chars().take(128).map(printable).collect(),
             fate,
             keys,
             why: why.chars().map(printable).collect(),

@@ -1,10 +1,12 @@
-//! GoBGP: `gobgpd.conf` in TOML or YAML. Policies are not translated: where one applies, the direction is closed.
+//! GoBGP: `gobgpd.conf` in TOML or YAML. Where a policy applies that cannot be translated, the direction is closed.
 //!
 //! | file | contents |
 //! |---|---|
+//! | `policy` | sets and policies |
 //! | `rules` | every setting and what becomes of it |
 //! | `tree` | TOML and YAML as paths with values |
 
+mod policy;
 mod rules;
 mod tree;
 
@@ -23,6 +25,12 @@ pub const USUAL: &[&str] = &["/etc/gobgpd.conf", "/etc/gobgp/gobgpd.conf"];
 pub const RULES: &[Rule] = rules::ALL;
 
 const COMMENTS: &[u8] = b"#";
+
+/// The settings that list the policies of import and export.
+const LISTS: [&str; 2] = [
+    "global.apply-policy.config.import-policy-list",
+    "global.apply-policy.config.export-policy-list",
+];
 
 /// A neighbour, a group or a network of dynamic neighbours.
 #[derive(Clone, Debug)]
@@ -44,6 +52,7 @@ struct Work {
     asn: Option<Place>,
     port: Option<(i64, Place)>,
     addresses: Option<(Vec<String>, Place)>,
+    policies: policy::Policies,
 }
 
 /// Reads the first file.
@@ -59,6 +68,7 @@ pub fn read(files: &mut Files) -> Import {
         asn: None,
         port: None,
         addresses: None,
+        policies: policy::Policies::default(),
     };
     for file in &given {
         work.file(file);
@@ -132,6 +142,18 @@ impl Work {
             Part::Item(number) => Some(*number),
             Part::Key(_) => None,
         });
+        if list == "defined-sets" || list == "policy-definitions" {
+            return self.policies.keep(rule.name, setting, at);
+        }
+        if let Some(direction) = LISTS.iter().position(|list| *list == rule.name)
+            && let Scalar::Texts(names) = &setting.value
+        {
+            if names.is_empty() {
+                let why = "the list is empty";
+                return self.import.report.line(at, rule.name, Fate::Kept, why);
+            }
+            return self.policies.list(direction, names, at);
+        }
         if rule.fate != Fate::Key {
             let text = match &setting.value {
                 Scalar::Flag(flag) => flag.to_string(),
@@ -487,13 +509,16 @@ impl Work {
             }
             self.import.config.tables.push(peer.table);
         }
-        let Some(at) = self.asn.clone() else { return };
+        let Some(at) = self.asn.clone() else {
+            return self.unused_policies();
+        };
         for direction in ["import", "export"] {
             let table = self.import.config.table("bgp");
             if table.get(direction).is_none() {
                 table.set(direction, "accept", &[], "GoBGP's default");
             }
         }
+        self.finish_policies();
         self.listen();
         bgp::router_id(&mut self.import, &at, "global.config.as");
     }

@@ -2,9 +2,8 @@
 
 use crate::report::Rule;
 
-const POLICY: &str = "headend import does not translate GoBGP's policies; where one applies, the direction is `\"deny\"`";
-const CLOSED: &str =
-    "headend import does not translate GoBGP's policies; the direction is `\"deny\"`";
+const POLICY: &str = "headend's policies have no such set, condition or action; a direction that needs it is `\"deny\"`";
+const CLIENTS: &str = "GoBGP applies it to clients of a route server only, and headend is no route server; the direction is `\"deny\"`";
 const LONG: &str = "headend has graceful restart (RFC 4724) only";
 
 pub(super) const ALL: &[Rule] = &[
@@ -12,13 +11,86 @@ pub(super) const ALL: &[Rule] = &[
     Rule::none("collector", 0, "headend writes no collector's database"),
     Rule::lost("defined-sets", 0, POLICY),
     Rule::key(
+        "defined-sets.bgp-defined-sets.as-path-sets.as-path-list",
+        0,
+        "`as_path_contains`, `origin_as`, `neighbour_as`, `as_path` of a term",
+    ),
+    Rule::key(
+        "defined-sets.bgp-defined-sets.as-path-sets.as-path-set-name",
+        0,
+        "the set's name",
+    ),
+    Rule::key(
+        "defined-sets.bgp-defined-sets.community-sets.community-list",
+        0,
+        "`community` of a term",
+    ),
+    Rule::key(
+        "defined-sets.bgp-defined-sets.community-sets.community-set-name",
+        0,
+        "the set's name",
+    ),
+    Rule::key(
+        "defined-sets.bgp-defined-sets.ext-community-sets.ext-community-list",
+        0,
+        "`ext_community` of a term",
+    ),
+    Rule::key(
+        "defined-sets.bgp-defined-sets.ext-community-sets.ext-community-set-name",
+        0,
+        "the set's name",
+    ),
+    Rule::key(
+        "defined-sets.bgp-defined-sets.large-community-sets.large-community-list",
+        0,
+        "`large_community` of a term",
+    ),
+    Rule::key(
+        "defined-sets.bgp-defined-sets.large-community-sets.large-community-set-name",
+        0,
+        "the set's name",
+    ),
+    Rule::key(
+        "defined-sets.neighbor-sets.neighbor-info-list",
+        0,
+        "`neighbour` of a term, for import",
+    ),
+    Rule::key(
+        "defined-sets.neighbor-sets.neighbor-set-name",
+        0,
+        "the set's name",
+    ),
+    Rule::key(
+        "defined-sets.prefix-sets.prefix-list.ip-prefix",
+        0,
+        "`prefix` of a term",
+    ),
+    Rule::key(
+        "defined-sets.prefix-sets.prefix-list.masklength-range",
+        0,
+        "`prefix` of a term",
+    ),
+    Rule::key(
+        "defined-sets.prefix-sets.prefix-set-name",
+        0,
+        "the set's name",
+    ),
+    Rule::key(
         "dynamic-neighbors.config.peer-group",
         0,
         "the settings of the group",
     ),
     Rule::key("dynamic-neighbors.config.prefix", 0, "`bgp.dynamic.prefix`"),
-    Rule::lost("global.apply-policy.config.export-policy-list", 0, CLOSED),
-    Rule::lost("global.apply-policy.config.import-policy-list", 0, CLOSED),
+    Rule::key(
+        "global.apply-policy.config.export-policy-list",
+        0,
+        "`bgp.export`, a policy with the terms of all that are listed",
+    ),
+    Rule::key(
+        "global.apply-policy.config.import-policy-list",
+        0,
+        "`bgp.import`, a policy with the terms of all that are listed",
+    ),
     Rule::key(
         "global.apply-policy.config.default-export-policy",
         0,
@@ -89,12 +161,12 @@ pub(super) const ALL: &[Rule] = &[
     Rule::lost(
         "neighbors.apply-policy.config.export-policy-list",
         0,
-        CLOSED,
+        CLIENTS,
     ),
     Rule::lost(
         "neighbors.apply-policy.config.import-policy-list",
         0,
-        CLOSED,
+        CLIENTS,
     ),
     Rule::lost("neighbors.apply-policy", 0, "headend is no route server"),
     Rule::key(
@@ -248,6 +320,157 @@ pub(super) const ALL: &[Rule] = &[
     ),
     Rule::lost("neighbors", 0, "headend has no such setting"),
     Rule::lost("policy-definitions", 0, POLICY),
+    Rule::key("policy-definitions.name", 0, "the name that lists give"),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-as-path-prepend.as",
+        0,
+        "`prepend`: the own AS only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-as-path-prepend.repeat-n",
+        0,
+        "`prepend`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-community.options",
+        0,
+        "`add_community`, `remove_community` or `set_community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-community.set-community-method.communities-list",
+        0,
+        "`add_community`, `remove_community` or `set_community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-ext-community.options",
+        0,
+        "`add_ext_community`, `remove_ext_community` or `set_ext_community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-ext-community.set-ext-community-method.communities-list",
+        0,
+        "`add_ext_community`, `remove_ext_community` or `set_ext_community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-large-community.options",
+        0,
+        "`add_large_community`, `remove_large_community` or `set_large_community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-large-community.set-large-community-method.communities-list",
+        0,
+        "`add_large_community`, `remove_large_community` or `set_large_community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-local-pref",
+        0,
+        "`set_local_pref`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-med",
+        0,
+        "`set_med`: a number without a sign",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.bgp-actions.set-next-hop",
+        0,
+        "`set_next_hop`: an address",
+    ),
+    Rule::key(
+        "policy-definitions.statements.actions.route-disposition",
+        0,
+        "`then`; without it, `next`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.afi-safi-in-list",
+        0,
+        "`family`: one of the two",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.as-path-length.operator",
+        0,
+        "`as_path_length`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.as-path-length.value",
+        0,
+        "`as_path_length`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.match-as-path-set.as-path-set",
+        0,
+        "`as_path_contains`, `origin_as`, `neighbour_as`, `as_path`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.match-as-path-set.match-set-options",
+        0,
+        "`any` only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.match-community-set.community-set",
+        0,
+        "`community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.match-community-set.match-set-options",
+        0,
+        "`any` only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.match-ext-community-set.ext-community-set",
+        0,
+        "`ext_community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.match-ext-community-set.match-set-options",
+        0,
+        "`any` only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.match-large-community-set.large-community-set",
+        0,
+        "`large_community`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.match-large-community-set.match-set-options",
+        0,
+        "`any` only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.route-type",
+        0,
+        "`neighbour`: `local` only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.bgp-conditions.rpki-validation-result",
+        0,
+        "`rpki`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.match-neighbor-set.match-set-options",
+        0,
+        "`any` only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.match-neighbor-set.neighbor-set",
+        0,
+        "`neighbour`, for import only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.match-prefix-set.match-set-options",
+        0,
+        "`any` only",
+    ),
+    Rule::key(
+        "policy-definitions.statements.conditions.match-prefix-set.prefix-set",
+        0,
+        "`prefix`",
+    ),
+    Rule::key(
+        "policy-definitions.statements.name",
+        0,
+        "headend's terms have no names",
+    ),
     Rule::lost(
         "rpki-servers",
         0,
@@ -256,4 +479,33 @@ pub(super) const ALL: &[Rule] = &[
     Rule::lost("vrfs", 0, "headend has one routing table"),
     Rule::key("zebra.config.enabled", 0, "`bgp.install`"),
     Rule::none("zebra", 0, "headend installs routes itself"),
+];
+
+/// The keys of a term that a policy may become.
+pub(super) const TERM_KEYS: &[&str] = &[
+    "bgp.policy.term.prefix",
+    "bgp.policy.term.family",
+    "bgp.policy.term.as_path_contains",
+    "bgp.policy.term.origin_as",
+    "bgp.policy.term.neighbour_as",
+    "bgp.policy.term.as_path_length",
+    "bgp.policy.term.as_path",
+    "bgp.policy.term.community",
+    "bgp.policy.term.ext_community",
+    "bgp.policy.term.large_community",
+    "bgp.policy.term.neighbour",
+    "bgp.policy.term.rpki",
+    "bgp.policy.term.set_local_pref",
+    "bgp.policy.term.set_med",
+    "bgp.policy.term.set_next_hop",
+    "bgp.policy.term.prepend",
+    "bgp.policy.term.set_community",
+    "bgp.policy.term.add_community",
+    "bgp.policy.term.remove_community",
+    "bgp.policy.term.set_ext_community",
+    "bgp.policy.term.add_ext_community",
+    "bgp.policy.term.remove_ext_community",
+    "bgp.policy.term.set_large_community",
+    "bgp.policy.term.add_large_community",
+    "bgp.policy.term.remove_large_community",
 ];

@@ -228,7 +228,7 @@ pub(super) const COMMANDS: &[Rule] = &[
     Rule::kept(
         "load plugin sessionctl",
         0,
-        "`headend session close` ends a session",
+        "`headend session drop` ends a session",
     ),
     Rule::lost(
         "load plugin setrxspeed",
