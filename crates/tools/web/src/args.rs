@@ -45,7 +45,7 @@ pub struct WebArgs {
 }
 
 const HELP: &str = "\
-Another address than a loopback one needs --token-file or --client-ca, and --tls-cert or --insecure-http.
+An address other than a loopback address needs --token-file or --client-ca, and --tls-cert or --insecure-http.
 
 Examples:
   headend web
@@ -54,8 +54,9 @@ Examples:
   curl -H \"Authorization: Bearer $(cat token)\" https://edge1:8443/metrics";
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| "write an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned())
+    text.parse().map_err(|_| {
+        "write an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080".to_owned()
+    })
 }
 
 impl WebArgs {
@@ -112,7 +113,13 @@ mod tests {
 
     #[test]
     fn a_wrong_address_names_right_ones() {
-        for text in ["127.0.0.1", ":8080", "localhost:8080", "::1:8080", "127.0.0.1:99999"] {
+        for text in [
+            "127.0.0.1",
+            ":8080",
+            "localhost:8080",
+            "::1:8080",
+            "127.0.0.1:99999",
+        ] {
             let error = super::address(text).unwrap_err();
             assert!(error.contains("127.0.0.1:8080 or [::1]:8080"), "{text}");
         }

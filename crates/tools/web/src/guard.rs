@@ -263,7 +263,9 @@ fn host(request: &Request) -> Result<&str, Fail> {
 /// The token of an `Authorization` header. The case of the scheme's name does not matter (RFC 9110, 11.1).
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| rest.trim_ascii())
+    scheme
+        .eq_ignore_ascii_case(b"Bearer ")
+        .then(|| rest.trim_ascii())
 }
 
 fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {

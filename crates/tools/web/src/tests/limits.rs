@@ -19,11 +19,7 @@ fn the_page_is_served_and_nothing_else_of_the_disk() {
     let tag = page.header("etag").unwrap();
     let again = get_with(server, "/", &format!("If-None-Match: {tag}\r\n"));
     assert_eq!((again.status, again.body.as_str()), (304, ""));
-    for list in [
-        format!("\"other\", {tag}"),
-        format!("W/{tag}"),
-        "*".into(),
-    ] {
+    for list in [format!("\"other\", {tag}"), format!("W/{tag}"), "*".into()] {
         let again = get_with(server, "/", &format!("If-None-Match: {list}\r\n"));
         assert_eq!(again.status, 304, "{list}");
     }

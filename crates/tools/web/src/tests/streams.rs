@@ -201,7 +201,11 @@ fn a_wrong_question_says_what_would_be_right() {
         ("/api/subscribers?limit=0", 400, "1 to 1000"),
         ("/api/subscribers?nane=x", 400, "unknown field `nane`"),
         // A viewer's words do not make the daemon one of another version.
-        ("/api/routes?prefix=unknown%20variant", 400, "neither a prefix"),
+        (
+            "/api/routes?prefix=unknown%20variant",
+            400,
+            "neither a prefix",
+        ),
         ("/api/stream/queues", 404, "--qos-socket"),
         ("/api/pools", 400, "no answer for show.pools"),
         ("/api/none", 404, "nothing at this address"),
