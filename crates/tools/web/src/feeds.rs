@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::http::HeaderName;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -121,6 +122,8 @@ impl Feeds {
         let head = [
             (CONTENT_TYPE, "text/event-stream"),
             (CACHE_CONTROL, "no-store"),
+            // nginx passes each row on at once.
+            (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
         let body = Body::from_stream(stream::unfold(viewer, Viewer::next));
         Ok((head, body).into_response())

@@ -8,6 +8,7 @@
 //! | `args` | the command line, and which of it may listen where |
 //! | `parse` | parsers of what others send |
 //! | `serve` | listening, connections, their limits |
+//! | `sources` | the connections of each source address |
 //! | `service` | the socket and the notification of a service manager |
 //! | `tls` | certificates |
 //! | `guard`, `token`, `login` | who may ask: host names, the token, forged requests |
@@ -37,6 +38,7 @@ mod paced;
 pub mod parse;
 mod serve;
 mod service;
+mod sources;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -27,6 +27,7 @@ use crate::args::WebArgs;
 use crate::fail::Fail;
 use crate::guard::{self, Guard};
 use crate::paced::Paced;
+use crate::sources::{Counted, Sources};
 use crate::{service, tls};
 
 /// Connections at a time.
@@ -90,14 +91,18 @@ pub(crate) async fn serve(
     tokio::spawn(async move { app.look().await.is_ok() });
     let listener = TcpListener::from_std(listener)?;
     let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let sources = Arc::new(Sources::default());
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => match Arc::clone(&free).try_acquire_owned() {
-                Ok(permit) => {
-                    tokio::spawn(attend(stream, router.clone(), acceptor.clone(), permit));
+            Ok((stream, peer)) => {
+                let permit = Arc::clone(&free).try_acquire_owned().ok();
+                match permit.zip(sources.count(peer.ip())) {
+                    Some(place) => {
+                        tokio::spawn(attend(stream, router.clone(), acceptor.clone(), place));
+                    }
+                    None => turn_away(&stream),
                 }
-                Err(_) => turn_away(&stream),
-            },
+            }
             // No descriptor is free, or the peer has left again.
             Err(_) => sleep(SHORTAGE).await,
         }
@@ -115,7 +120,7 @@ async fn attend(
     stream: TcpStream,
     router: Router,
     acceptor: Option<TlsAcceptor>,
-    _permit: OwnedSemaphorePermit,
+    _place: (OwnedSemaphorePermit, Counted),
 ) {
     // Without these a vanished viewer is noticed later, and nothing else changes.
     let _ = stream.set_nodelay(true);
