@@ -41,6 +41,10 @@ const LEFT_OUT: &[(&str, &str)] = &[
 /// Fields with another name, by schema and path.
 const RENAMED: &[(&str, &str, &str)] = &[
     ("event.handler/1", "total_us", "busy_us"),
+    ("pool/1", "left_out", "excluded"),
+    ("pool/1", "taken", "leased"),
+    ("pool/1", "came_back", "reused"),
+    ("radius.server/1", "recorded", "accounting_responses"),
     ("now/1", "radius.round_trips", "round_trip"),
     ("now/1", "subscribers.by_state", ""),
     ("now/1", "tunnels.by_state", ""),
@@ -75,6 +79,9 @@ const STATES: &[(&str, &str)] = &[
     ("subscriber.detail/1", "state"),
 ];
 
+/// States whose text is more exact in another field, if the text there starts with the state: `Idle (stopped)`.
+const EXACT_STATES: &[(&str, &str, &str)] = &[("bgp.neighbor/1", "state", "state_or_prefixes")];
+
 /// Fields whose documentation is about the row and not about the metric, by schema and path.
 const HELPS: &[(&str, &str, &str)] = &[
     (
@@ -83,6 +90,28 @@ const HELPS: &[(&str, &str, &str)] = &[
         "Round trips of RADIUS requests.",
     ),
     ("now/1", "event_loop.lateness", "Lateness of timers."),
+    (
+        "now/1",
+        "tunnels.sessions",
+        "Established sessions of all tunnels.",
+    ),
+    (
+        "pool.outside/1",
+        "draining",
+        "Fixed addresses in use of ranges that were removed from their pool.",
+    ),
+    ("pool/1", "size", "Addresses of the pool."),
+    ("event.handler/1", "calls", "Calls of the handler."),
+    (
+        "event.handler/1",
+        "total_us",
+        "Time of all calls of the handler.",
+    ),
+    (
+        "event.handler/1",
+        "longest_us",
+        "Time of the longest call of the handler.",
+    ),
     (
         "now/1",
         "bgp.hold_margin_s",
@@ -102,6 +131,11 @@ pub(super) fn is_left_out(schema: &str, path: &str) -> bool {
 
 pub(super) fn has_state(schema: &str, path: &str) -> bool {
     STATES.contains(&(schema, path))
+}
+
+/// The field with a more exact text of a state.
+pub(super) fn exact_state_of(schema: &str, path: &str) -> Option<&'static str> {
+    lookup(EXACT_STATES, schema, path)
 }
 
 /// The name of a field in its metric.

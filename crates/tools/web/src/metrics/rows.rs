@@ -208,8 +208,11 @@ impl Families {
         let Some(state) = place.object.get(field.name).and_then(Value::as_str) else {
             return;
         };
+        let exact = names::exact_state_of(place.schema, &place.path_of(field));
+        let exact = exact.and_then(|name| place.object.get(name)?.as_str());
+        let exact = exact.filter(|text| text.starts_with(state));
         let mut labels = place.labels.clone();
-        labels.push(("state".to_owned(), state.to_owned()));
+        labels.push(("state".to_owned(), exact.unwrap_or(state).to_owned()));
         let family = self.family(place.name(field), Type::Gauge, None, place.help(field));
         family.add(labels, Measure::Number(1.into()));
     }

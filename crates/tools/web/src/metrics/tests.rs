@@ -53,7 +53,7 @@ headend_subscribers_refused_total{reason="a \"b\"\\\nc"} 2
 # HELP headend_tunnels Tunnels by state: `opening`, `established`, `closing`.
 # TYPE headend_tunnels gauge
 headend_tunnels{state="established"} 5
-# HELP headend_tunnels_sessions Sessions established in them.
+# HELP headend_tunnels_sessions Established sessions of all tunnels.
 # TYPE headend_tunnels_sessions gauge
 headend_tunnels_sessions 6
 # HELP headend_tunnels_retransmissions_total Control messages sent again.
@@ -122,7 +122,7 @@ fn ids_are_labels_and_units_are_base_units() {
         json!({"schema": "bgp.neighbor/1", "address": "192.0.2.7", "version": 4, "asn": 65001, "name": null,
             "state": "Established", "state_or_prefixes": "9", "since_s": 60, "prefixes_in": 9, "messages_in": 5}),
         json!({"schema": "bgp.neighbor/1", "address": "192.0.2.8", "version": 4, "asn": 65002, "name": "up\\2",
-            "state": "Idle", "state_or_prefixes": "Idle", "since_s": null, "prefixes_in": 0, "messages_in": 0}),
+            "state": "Idle", "state_or_prefixes": "Idle (stopped)", "since_s": null, "prefixes_in": 0, "messages_in": 0}),
         json!({"schema": "qos.run/1", "pid": 7, "up": {"rate_bps": 1_000_000, "bytes": 5, "backlog": 6, "lane": {"full": 2}},
             "lan": {"name": "eth0", "received": 3, "received_bytes": 4}}),
         json!({"schema": "qos.node/1", "way": "up", "kind": "fq_codel", "handle": "1:", "name": "games", "bytes": 8,
@@ -135,7 +135,7 @@ fn ids_are_labels_and_units_are_base_units() {
     let expected = [
         "headend_pool_size{pool=\"home\"} 10",
         "headend_pool_used{pool=\"home\"} 3",
-        "headend_pool_taken_total{pool=\"home\"} 12",
+        "headend_pool_leased_total{pool=\"home\"} 12",
         "headend_radius_server_state{server=\"r1\",purpose=\"authentication\",state=\"alive\"} 1",
         "headend_radius_server_rtt_seconds{server=\"r1\",purpose=\"authentication\"} 0.00025",
         "headend_radius_server_ignored_because_total{server=\"r1\",purpose=\"authentication\",reason=\"late\"} 1",
@@ -146,7 +146,7 @@ fn ids_are_labels_and_units_are_base_units() {
         "headend_bgp_neighbor_messages_in_total{address=\"192.0.2.8\",asn=\"65002\",peer=\"up\\\\2\"} 0",
         "headend_bgp_neighbor_since_seconds{address=\"192.0.2.7\",asn=\"65001\"} 60",
         "headend_bgp_neighbor_state{address=\"192.0.2.7\",asn=\"65001\",state=\"Established\"} 1",
-        "headend_bgp_neighbor_state{address=\"192.0.2.8\",asn=\"65002\",peer=\"up\\\\2\",state=\"Idle\"} 1",
+        "headend_bgp_neighbor_state{address=\"192.0.2.8\",asn=\"65002\",peer=\"up\\\\2\",state=\"Idle (stopped)\"} 1",
         "headend_bgp_neighbor_prefixes_in{address=\"192.0.2.7\",asn=\"65001\"} 9",
         "headend_bgp_neighbor_prefixes_in{address=\"192.0.2.8\",asn=\"65002\",peer=\"up\\\\2\"} 0",
         "headend_qos_up_rate_bits_per_second 1000000",
