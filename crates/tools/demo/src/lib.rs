@@ -241,14 +241,19 @@ impl<'a> Demo<'a> {
         let mut course = vec![(0.0, 0.0)];
         // At most about a hundred points, whatever the number of tunnels.
         let every = f64::from(self.args.tunnels) / 100.0;
+        let mut last_done = 0.0;
         let outcome = create::create(&mut self.lac.client, &wanted, |done| {
             bar.set_position(done.into());
             let done = f64::from(done);
+            last_done = done;
             if course.last().is_none_or(|(_, last)| done >= last + every) {
                 course.push((started.elapsed().as_secs_f64(), done));
             }
         });
         bar.finish_and_clear();
+        if course.last().is_none_or(|(_, shown)| *shown < last_done) {
+            course.push((started.elapsed().as_secs_f64(), last_done));
+        }
         Ok((outcome?, course))
     }
 

@@ -117,7 +117,7 @@ fn subscribers(size: &Size) -> Result<Part> {
     chart.series = vec![Series::from_points("sessions", course.iter().copied(), []).coloured(0)];
     let mut how = vec![format!(
         "Two daemons on this machine, LAC and LNS. Each subscriber authenticates with CHAP and gets an IPv4 address. \
-         The LNS used {:.0} us of processor time and {:.1} kB of memory per subscriber. headend demo repeats this.",
+         The LNS used {:.0} \u{b5}s of processor time and {:.1} kB of memory per subscriber. headend demo repeats this.",
         figures.lns_cpu_us,
         figures.lns_bytes / 1e3
     )];
@@ -194,7 +194,7 @@ fn hijack(size: &Size, until: Instant) -> Result<Part> {
         chart: Some(chart),
         how: vec![format!(
             "{routers} BGP routers, each a whole speaker, in one process and in virtual time: {} messages in {real_s:.1} s \
-             of real time. Nobody checks the origin of routes. headend emulate runs such scenarios from a file.",
+             of real time. No router checks the origin of routes. headend emulate runs such scenarios from a file.",
             grouped(results.messages as f64, 0)
         )],
         ..Part::default()
@@ -303,7 +303,7 @@ fn gateway_part([without, with]: [&rows::Result; 2], link: &Link) -> Result<Part
     Ok(Part {
         number: format!("{slow:.0} \u{2192} {fast:.0} ms"),
         words: "median ping beside three uploads: without a policy, and with headend's fair queues".into(),
-        lead: format!("Beside three uploads, a ping takes {slow:.0} ms; with fair queues, it takes {fast:.0} ms."),
+        lead: format!("Beside three uploads, the median ping takes {slow:.0} ms; with fair queues, it takes {fast:.0} ms."),
         chart: Some(chart),
         lines,
         how: vec![
