@@ -1,7 +1,7 @@
 //! A static binary for one target: the compilers, the build, and a first run.
 //!
 //! The build sets what would otherwise differ between two machines: paths in messages and in symbols
-//! (`--remap-path-prefix`, and `-ffile-prefix-map` for C), and the time (`SOURCE_DATE_EPOCH`, that of the commit).
+//! (`--remap-path-prefix`, and `-ffile-prefix-map` for C), and the time ([`WITHOUT_TIME`], and `SOURCE_DATE_EPOCH`).
 
 use super::symbols;
 use crate::cargo::{self, Metadata};
@@ -11,6 +11,10 @@ use std::process::Command;
 
 /// The target of `--check-reproducible` without `--target`.
 pub(crate) const DEFAULT: &str = "x86_64-unknown-linux-musl";
+
+/// Constants in place of the time in C code. `SOURCE_DATE_EPOCH` alone would not do: cargo does not compile C again when
+/// it changes, so that a build after a commit would keep the time of the commit before.
+const WITHOUT_TIME: &str = r#"-Wno-builtin-macro-redefined -D__DATE__="" -D__TIME__="""#;
 
 /// A target that releases are built for.
 struct Known {
@@ -90,6 +94,7 @@ fn command(root: &Path, known: &Known, compiler: &str) -> Command {
     let mut flags_c: Vec<String> = map_c.collect();
     // musl has no functions with checks of their own.
     flags_c.push("-U_FORTIFY_SOURCE -fno-stack-protector".to_owned());
+    flags_c.push(WITHOUT_TIME.to_owned());
     if known.arch == "aarch64" {
         // Otherwise atomics call a library that only a GNU toolchain links.
         flags_c.push("-mno-outline-atomics".to_owned());
