@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::path::Path;
+use std::time::Duration;
 
 const VIEWS: [&str; 6] = [
     "now",
@@ -27,10 +28,15 @@ const VIEWS: [&str; 6] = [
 /// The longest task of the page's thread, as processor time: other processes on the machine do not count.
 const TASK_MAX_MS: f64 = 50.0;
 
+/// The sum of layout shifts while a view fills. The web's own guidance calls a page below 0.1 stable.
+const SHIFT_MAX: f64 = 0.02;
+
 /// Counts what a page must not do: break its content policy, run a subscriber's name, or throw.
 const WATCH: &str = r#"(() => {
   window.faults = [];
   window.long = [];
+  window.shift = 0;
+  new PerformanceObserver(list => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value; }).observe({ type: "layout-shift", buffered: true });
   new PerformanceObserver(list => window.long.push(...list.getEntries().map(entry => Math.round(entry.duration)))).observe({ type: "longtask", buffered: true });
   addEventListener("securitypolicyviolation", event => window.faults.push(`policy: ${event.violatedDirective} ${event.blockedURI}`));
   addEventListener("error", event => window.faults.push(`error: ${event.message}`));
@@ -102,6 +108,21 @@ impl Site {
             .to_owned())
     }
 
+    /// While a view fills with rows, next to nothing moves.
+    fn stays_in_place(&mut self, view: &str) -> Result<()> {
+        self.browser.run("void (window.shift = 0)")?;
+        self.go(view)?;
+        for _ in 0..4 {
+            self.browser.rest()?;
+        }
+        std::thread::sleep(Duration::from_secs(2));
+        let shift = self.browser.run("window.shift")?;
+        let shift = shift.as_f64().context("a number")?;
+        println!("{view}: layout shift {shift:.4}");
+        ensure!(shift <= SHIFT_MAX, "{view} moves: {shift:.3}");
+        Ok(())
+    }
+
     /// Nothing on the page failed, and everything came from its own server.
     fn is_clean(&mut self) -> Result<()> {
         let faults = self.browser.run("window.faults")?;
@@ -129,6 +150,9 @@ pub(crate) fn shows_what_show_does(bench: &Bench<'_>) -> Result<()> {
     lac.dial(&tunnel, 2)?;
     let rows = lns.all_on_line(2)?;
     same_values(&mut site, &lns, &rows).context("values")?;
+    for view in ["routes", "now", "subscribers", "subscriber/user1"] {
+        site.stays_in_place(view)?;
+    }
     by_keyboard(&mut site).context("keyboard")?;
     has_names(&mut site).context("names")?;
     is_narrow(&mut site).context("390 pixels")?;
@@ -418,7 +442,7 @@ pub(crate) fn shows_queues(bench: &Bench<'_>) -> Result<()> {
     let opened = site.browser.run(fold)?;
     ensure!(opened == json!(["true", false]), "{opened}");
     site.wait_for_text(".way .lead", " of 20.0\u{202f}Mbit/s")?;
-    site.go("home")?;
+    site.stays_in_place("home")?;
     site.wait_for_text("[data-tile=wait-down]", "s")?;
     site.wait_for_text("[data-tile=wait-up]", "s")?;
     // The daemon is away, which does not concern the line.

@@ -67,7 +67,7 @@ async function loadInfo() {
     return;
   }
   setText(find("version"), app.info.version);
-  if (before && ["allow_changes", "has_qos", "has_bgp"].some(name => before[name] !== app.info[name])) wanted = "";
+  if (before && ["allow_changes", "has_qos", "has_bgp", "has_radius"].some(name => before[name] !== app.info[name])) wanted = "";
   show();
 }
 

@@ -19,6 +19,8 @@ function verdict(us) {
   return us <= 30000 ? ["good", "good"] : us <= 100000 ? ["noticeable", "warn"] : ["slow", "bad"];
 }
 
+const many = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
+
 /** One large figure with a word and a note. */
 function figure(title, id) {
   const value = h("p", { class: "value", "data-tile": id }, NONE), word = h("span", { class: "badge" }, "\u00a0"), note = h("p", { class: "note" }, "\u00a0");
@@ -45,7 +47,7 @@ function users(model, way) {
   // The fair queue of a class counts hosts and flows.
   const within = node => {
     const all = [node, ...node.below], sum = name => all.reduce((total, one) => total + (one.row.details?.[name] || 0), 0);
-    return all.some(one => one.row.details && "hosts" in one.row.details) ? [`${count(sum("hosts"))} hosts, ${count(sum("flows"))} flows`] : [];
+    return all.some(one => one.row.details && "hosts" in one.row.details) ? [`${many(sum("hosts"), "host")}, ${many(sum("flows"), "flow")}`] : [];
   };
   return {
     element: h("section", { class: "card" }, h("h2", null, `${NAMES[way]}: what uses the line`), list),
@@ -66,7 +68,8 @@ function users(model, way) {
         setAttribute(meter, "aria-valuenow", Math.round(part * 100));
         setAttribute(meter, "aria-valuetext", `${bits(rates?.bps)}, ${share(part)} of the line`);
         const wait = drainTime(row.backlog, rates?.bps);
-        setText(note, [...within(node), row.backlog ? `${bytes(row.backlog)} waiting${wait ? `, sent in ${micros(wait)}` : ""}` : "nothing waiting",
+        if (!row.backlog && !rates?.bps && !rates?.drops_ps) setText(note, "idle");
+        else setText(note, [...within(node), row.backlog ? `${bytes(row.backlog)} waiting${wait ? `, sent in ${micros(wait)}` : ""}` : "nothing waiting",
           rates?.drops_ps > 0 ? `${perSecond(rates.drops_ps)} dropped` : null].filter(Boolean).join(" · "));
       }
       const order = all.map(node => bars.get(node.key).element);

@@ -40,7 +40,7 @@ function leased(columns) {
   return [{ name: "all pools", values: all }, ...most.map(name => ({ name: visible(name), values: columns.get(`pools.${name}.used`) }))];
 }
 
-/** The charts of this view: each takes columns and answers its series. */
+/** The charts of this view: each takes columns and answers its series. `needs` names a part that a daemon may lack. */
 const CHARTS = [
   { id: "online", title: "Subscribers connected", format: count, axis: short, top: 4, series: columns => [
     { name: "connected", values: columns.get("subscribers.by_state.up") }, { name: "connecting", values: arriving(columns) }] },
@@ -55,17 +55,17 @@ const CHARTS = [
     { name: "down", values: columns.get("traffic.packets_out") }, { name: "up", values: columns.get("traffic.packets_in") }] },
   { id: "dropped", title: "Dropped packets/s by reason", format: perSecond, axis: short, stacked: true,
     empty: "no dropped packet in this time", series: columns => parts(columns, "traffic.dropped") },
-  { id: "radius", title: "RADIUS round trip", format: micros, empty: "no reply of a RADIUS server in this time", series: columns =>
+  { id: "radius", needs: "has_radius", title: "RADIUS round trip", format: micros, empty: "no reply of a RADIUS server in this time", series: columns =>
     ["p50", "p99"].map(name => ({ name, values: columns.get(`radius.round_trips.${name}`) })) },
-  { id: "outstanding", title: "RADIUS requests open", format: count, axis: short, top: 4, empty: "no RADIUS server is configured", series: columns => [
+  { id: "outstanding", needs: "has_radius", title: "RADIUS requests open", format: count, axis: short, top: 4, empty: "no RADIUS server is configured", series: columns => [
     { name: "sent, no reply yet", values: columns.get("radius.outstanding") }, { name: "waiting for a slot", values: columns.get("radius.waiting") }] },
+  { id: "late", title: "Timer lateness", format: micros, series: columns => [
+    { name: "p99", values: columns.get("event_loop.lateness.p99") }] },
+  { id: "margin", needs: "has_bgp", title: "Least BGP hold time margin", format: seconds, least: true, empty: "no BGP session in this time", series: columns => [
+    { name: "margin", values: columns.get("bgp.hold_margin_s") }] },
   { id: "busy", title: "Event loop busy by handler", format: share, stacked: true, top: 0.1,
     series: columns =>
     columns.below("event_loop.handlers_s.").map(name => ({ name: words(name), values: columns.get(`event_loop.handlers_s.${name}`) })) },
-  { id: "late", title: "Timer lateness", format: micros, series: columns => [
-    { name: "p99", values: columns.get("event_loop.lateness.p99") }] },
-  { id: "margin", title: "Least BGP hold time margin", format: seconds, least: true, empty: "no BGP session in this time", series: columns => [
-    { name: "margin", values: columns.get("bgp.hold_margin_s") }] },
 ];
 
 /** The largest entries of a prefix at the moment, as a text. */
@@ -167,7 +167,7 @@ export function open(place, app) {
     const columns = past[range], to = past.row ? past.row.at_s : Date.now() / 1000;
     return { columns, from: to - columns.step * columns.length, to };
   };
-  const charts = CHARTS.map(about => new Chart({ ...about, read: () => {
+  const wanted = CHARTS.filter(about => !about.needs || app.info[about.needs]), charts = wanted.map(about => new Chart({ ...about, read: () => {
     const { columns, from, to } = view();
     return { times: columns.times, from, to, series: about.series(columns).filter(one => one.values.length) };
   } }));
@@ -180,6 +180,10 @@ export function open(place, app) {
   const running = h("p", { class: "sub" }, "\u00a0");
   place.append(heading("Now", running, choose), top.element,
     h("div", { class: "charts many" }, charts.slice(0, 3).map(chart => chart.element), leases.element, charts.slice(3).map(chart => chart.element)));
+  // The last chart fills its row, in three columns and in two, where the pools take a row of their own.
+  const last = charts.at(-1).element, others = charts.length - 1;
+  last.style.setProperty("--of-three", 3 - (others + 1) % 3);
+  last.style.setProperty("--of-two", 2 - others % 2);
   let drawn = null;
   const show = () => {
     const { row, now } = past;

@@ -182,7 +182,9 @@ function history(rows) {
 /** Opens the page of the subscriber with this name or address. */
 export function open(place, app, who) {
   const sessions = new Map(), live = h("div", null, absent("…")), filters = new Map(), used = h("div", { class: "filters" }), past = h("div", null, absent("…")), ended = new AbortController();
-  place.append(heading(nameOf(who), h("p", { class: "sub" }, h("a", { href: "#/subscribers" }, "All subscribers"))), live, used, card("Earlier sessions", past));
+  place.append(heading(nameOf(who), h("p", { class: "sub" }, h("a", { href: "#/subscribers" }, "All subscribers"))), live);
+  // The parts below appear with the first rows, so that nothing moves when they arrive.
+  const below = [used, card("Earlier sessions", past)];
   const load = async () => {
     try {
       const { rows } = await getJson(path("/api/ended", { name: who }), ended.signal);
@@ -226,6 +228,7 @@ export function open(place, app, who) {
       else load();
     }
     known = shown;
+    if (!used.isConnected) place.append(...below);
   };
   const stream = new Stream(path("/api/stream/subscriber", { who }), "the daemon", { rows: take });
   return {

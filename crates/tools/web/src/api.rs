@@ -132,9 +132,12 @@ pub(crate) fn rows_text(rows: &Rows) -> Response {
 
 async fn info(State(app): Shared) -> Answer {
     let now = app.look().await;
-    let (daemon, has_bgp) = match &now {
-        Ok(rows) => (json!({"daemon": "up", "reason": null}), has_bgp(rows)),
-        Err(fail) => (json!({"daemon": "gone", "reason": fail.message()}), false),
+    let (daemon, parts) = match &now {
+        Ok(rows) => (json!({"daemon": "up", "reason": null}), parts_of(rows)),
+        Err(fail) => (
+            json!({"daemon": "gone", "reason": fail.message()}),
+            Parts::default(),
+        ),
     };
     Ok(json_text(
         json!({
@@ -143,21 +146,25 @@ async fn info(State(app): Shared) -> Answer {
             "allow_changes": app.guard.allow_changes(),
             "csrf": app.guard.csrf(),
             "has_qos": app.shaper.is_some(),
-            "has_bgp": has_bgp,
+            "has_bgp": parts.bgp.is_some(),
+            "has_radius": parts.radius.is_some(),
             "state": daemon,
         })
         .to_string(),
     ))
 }
 
-fn has_bgp(rows: &Rows) -> bool {
-    #[derive(Deserialize)]
-    struct Part {
-        bgp: Option<serde::de::IgnoredAny>,
-    }
+/// The parts of a daemon that its configuration may leave out.
+#[derive(Default, Deserialize)]
+struct Parts {
+    bgp: Option<serde::de::IgnoredAny>,
+    radius: Option<serde::de::IgnoredAny>,
+}
+
+fn parts_of(rows: &Rows) -> Parts {
     let row = rows.rows.first();
-    row.and_then(|row| serde_json::from_str::<Part>(row).ok())
-        .is_some_and(|part| part.bgp.is_some())
+    row.and_then(|row| serde_json::from_str(row).ok())
+        .unwrap_or_default()
 }
 
 async fn stream_now(State(app): Shared) -> Answer {
