@@ -12,6 +12,7 @@ mod bgp_tables;
 mod browser;
 mod carried;
 mod disconnect;
+mod doctor;
 mod golac;
 mod goldens;
 mod home_gateway;
@@ -160,6 +161,18 @@ pub(crate) const ALL: &[Case] = &[
     case("tshark_confirms_our_version_3_digests", version_3::decodes),
     case("top_shows_a_daemon_on_a_terminal", top::shows_a_daemon),
     case("top_gives_the_terminal_back", top::gives_the_terminal_back),
+    case(
+        "top_shows_ten_thousand_peers",
+        top::shows_ten_thousand_peers,
+    ),
+    case(
+        "doctor_asks_a_strict_freeradius",
+        doctor::asks_a_strict_freeradius,
+    ),
+    case(
+        "doctor_asks_an_open_freeradius",
+        doctor::asks_an_open_freeradius,
+    ),
     case(
         "a_page_zooms_toggles_and_reads_values",
         page::zooms_toggles_and_reads,

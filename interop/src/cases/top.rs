@@ -3,6 +3,9 @@
 mod fake;
 mod tmux;
 
+use crate::bgp::{Kind, Router, Setup};
+use crate::headend::Headend;
+use crate::net::LAC;
 use crate::process::until;
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
@@ -122,6 +125,62 @@ fn subscribers(pane: &Pane, daemon: &Fake) -> Result<()> {
     pane.press(&["Escape"])?;
     pane.sees("300 of 300")?;
     Ok(())
+}
+
+/// A real daemon with 10,000 neighbours, of which BIRD is one that is up.
+pub(crate) fn shows_ten_thousand_peers(bench: &Bench<'_>) -> Result<()> {
+    let bird = Router::start(bench, Kind::Bird, &Setup::default())?;
+    let mut others = String::new();
+    for n in 0..9_999_u32 {
+        let (high, low) = (n / 250, n % 250 + 1);
+        let name = format!("peer-{n:04}");
+        others += &format!(
+            "[[bgp.neighbor]]\naddress = \"10.77.{high}.{low}\"\nname = \"{name}\"\nremote_asn = 65002\npassive = true\n"
+        );
+    }
+    let us = Headend::speaker(bench, &super::bgp::settings("", "name = \"bird\"", &others))?;
+    us.established(LAC)?;
+    let pane = Pane::start(&bench.directory)?;
+    let command = format!(
+        "{} top --interval 0.5 --view peers --socket {}",
+        bench.headend.display(),
+        us.socket().display()
+    );
+    pane.run(&command)?;
+    let screen = pane.sees("10,000 of 10,000 peers, by address")?;
+    line(&screen, "1 of 10,000 established")?;
+    // BIRD announces three prefixes.
+    pane.becomes("BIRD's session and prefixes", |screen| {
+        let mut rows = screen.lines().filter(|row| row.starts_with("10.9.0.1 "));
+        rows.any(|row| {
+            let words: Vec<&str> = row.split_whitespace().collect();
+            words.get(1..3) == Some(&["65001", "Established"]) && words.contains(&"3")
+        })
+    })?;
+    pane.press(&["G"])?;
+    pane.sees("10.77.39.249")?;
+    pane.press(&["/", "b", "i", "r", "d"])?;
+    pane.sees("1 of 10,000 peers")?;
+    pane.press(&["Escape", "Escape", "Home", "s"])?;
+    // Sessions that are down come first.
+    let screen = pane.sees("by state")?;
+    ensure!(!screen.contains("10.9.0.1 "), "{screen}");
+    pane.press(&["r"])?;
+    pane.becomes("the session that is up first", |screen| {
+        screen
+            .lines()
+            .nth(5)
+            .is_some_and(|line| line.starts_with("10.9.0.1 "))
+            || screen
+                .lines()
+                .nth(4)
+                .is_some_and(|line| line.starts_with("10.9.0.1 "))
+    })?;
+    drop(bird);
+    pane.sees("0 of 10,000 established")?;
+    pane.press(&["q"])?;
+    pane.is_back()?;
+    us.stop()
 }
 
 /// The terminal is as before after a stop, a signal and the end; too small and dumb terminals are refused in words.

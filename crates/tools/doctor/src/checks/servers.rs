@@ -29,7 +29,7 @@ fn one(server: &ServerFact, findings: &mut Findings) {
             if !is_signed && server.requires_signature && !server.is_accounting {
                 findings.fault(
                     format!("{who} answers {to}, but without Message-Authenticator, so headend ignores its replies."),
-                    "in FreeRADIUS, put update reply { Message-Authenticator := 0x00 } into post-auth and Post-Auth-Type REJECT",
+                    "in FreeRADIUS, put update reply { Message-Authenticator := 0x00 } into post-auth and Post-Auth-Type REJECT, or write require_message_authenticator = false into [[radius.server]]",
                 );
             } else {
                 findings.ok(format!("{who} answers {to} in {ms:.1} ms, and the reply verifies."));
@@ -49,7 +49,8 @@ fn one(server: &ServerFact, findings: &mut Findings) {
         ),
         Answer::Silence => findings.fault(
             format!(
-                "{who} is silent: it is down, a filter drops packets, or the server does not know this client or its secret."
+                "{who} is silent: it is down, a filter drops packets, the server does not know this client, or the secrets differ \
+                 (a server that requires Message-Authenticator drops requests that it cannot verify)."
             ),
             format!("read the server's log while you run headend doctor; tcpdump -ni any udp port {} shows what arrives", address.port()),
         ),

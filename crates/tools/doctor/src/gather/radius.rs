@@ -1,7 +1,8 @@
 //! Asks the configured RADIUS servers and verifies their replies (RFC 2865, RFC 5997).
 //!
 //! 1. A Status-Server with Message-Authenticator, which every current server answers.
-//! 2. An Access-Request with a name that nobody has and with Message-Authenticator, for servers without Status-Server.
+//! 2. An Access-Request with a name that nobody has and with Message-Authenticator, for servers without Status-Server,
+//!    or whose reply to it has no Message-Authenticator.
 //! 3. The same without Message-Authenticator. A server drops a signed request that it cannot verify, so a wrong
 //!    secret looks like silence. This unsigned request gets a reply signed with the server's secret, which shows
 //!    that the secrets differ.
@@ -70,14 +71,29 @@ fn ask(server: &Server, nas_identifier: &[u8]) -> Answer {
         true => &[Kind::Status],
         false => &[Kind::Status, Kind::Access, Kind::Unsigned],
     };
+    let mut best = Answer::Silence;
     for &kind in kinds {
         match ask_once(server, nas_identifier, kind) {
             Ok(Answer::Silence) => {}
+            // What counts is whether replies to Access-Requests are signed; FreeRADIUS signs these apart.
+            Ok(answer) if is_unsigned(&answer) && kind == Kind::Status && !server.is_accounting => {
+                best = answer;
+            }
             Ok(answer) => return answer,
             Err(error) => return Answer::Unreachable(error),
         }
     }
-    Answer::Silence
+    best
+}
+
+fn is_unsigned(answer: &Answer) -> bool {
+    matches!(
+        answer,
+        Answer::Verified {
+            is_signed: false,
+            ..
+        }
+    )
 }
 
 fn ask_once(server: &Server, nas_identifier: &[u8], kind: Kind) -> io::Result<Answer> {

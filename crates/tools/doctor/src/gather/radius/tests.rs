@@ -100,6 +100,17 @@ fn a_server_with_status_server_is_verified_by_it() {
     assert_eq!(verified(&ask_one(GOOD)), Some(("Status-Server", true)));
 }
 
+/// FreeRADIUS may sign replies to Access-Requests only.
+#[test]
+fn an_unsigned_reply_to_status_server_does_not_decide() {
+    let manner = Manner {
+        signs: false,
+        ..GOOD
+    };
+    // Its replies to Access-Requests are unsigned too.
+    assert_eq!(verified(&ask_one(manner)), Some(("Access-Request", false)));
+}
+
 #[test]
 fn a_server_without_status_server_is_verified_by_an_access_request() {
     let manner = Manner {
