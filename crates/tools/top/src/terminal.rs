@@ -264,3 +264,55 @@ fn restore_on_panic() {
         report(info);
     }));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// With this variable, the test is the program that panics.
+    const CHILD: &str = "HEADEND_TOP_PANICS";
+    const NAME: &str = "terminal::tests::a_panic_gives_the_terminal_back";
+
+    #[test]
+    fn a_panic_gives_the_terminal_back() {
+        if std::env::var_os(CHILD).is_some() {
+            restore_on_panic();
+            let _screen = ManuallyDrop::new(enter().unwrap());
+            panic!("on purpose");
+        }
+        let own = std::env::current_exe().unwrap();
+        let line = format!(
+            "stty -a; {} --exact {NAME} --nocapture; stty -a",
+            own.display()
+        );
+        // It runs the line on a terminal of its own.
+        let mut script = Command::new("script");
+        script
+            .args(["-q", "-c", &line, "/dev/null"])
+            .env(CHILD, "1");
+        let output = script.stdin(Stdio::null()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let at = |part: &str| {
+            text.find(part)
+                .unwrap_or_else(|| panic!("{part:?}: {text}"))
+        };
+        assert!(at("\u{1b}[?1049h") < at("\u{1b}[?25l"), "{text}");
+        assert!(at("\u{1b}[?25l") < at("\u{1b}[?25h"), "{text}");
+        assert!(at("\u{1b}[?1049l") < at("on purpose"), "{text}");
+        // Echo, lines and signals as before.
+        let modes = |text: &str| -> Vec<String> {
+            let words = text
+                .split_whitespace()
+                .map(|word| word.trim_end_matches(';'));
+            let known = ["icanon", "echo", "isig", "opost", "icrnl"];
+            let is_known = |word: &&str| known.contains(&word.trim_start_matches('-'));
+            words.filter(is_known).map(str::to_owned).collect()
+        };
+        let before = modes(&text[..at("\u{1b}[?1049h")]);
+        let after = modes(&text[at("on purpose")..]);
+        assert_eq!(before.len(), 5, "{text}");
+        assert_eq!(after, before, "{text}");
+    }
+}
