@@ -27,12 +27,15 @@ pub(crate) fn inherited() -> Result<Option<TcpListener>> {
     }
     let wrong = "LISTEN_FDS: the socket that the service manager passed listens on no TCP port (ListenStream=ADDR:PORT)";
     let listener = passed.take_tcp_listener(0).context(wrong)?;
-    if let Some(listener) = &listener
-        && !rustix::net::sockopt::socket_acceptconn(listener)?
-    {
-        bail!(wrong);
+    match &listener {
+        Some(listener) if !listens(listener)? => bail!(wrong),
+        _ => Ok(listener),
     }
-    Ok(listener)
+}
+
+/// Whether connections can be accepted: a socket that is only bound has the same type.
+fn listens(listener: &TcpListener) -> io::Result<bool> {
+    Ok(rustix::net::sockopt::socket_acceptconn(listener)?)
 }
 
 /// Says that we serve, if a service manager wants to know. A manager that cannot be reached costs only this message: the
@@ -60,6 +63,16 @@ fn notify(place: &OsStr, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::tests::Directory;
+
+    #[test]
+    fn a_socket_that_is_only_bound_does_not_listen() {
+        use rustix::net::{AddressFamily, SocketType, bind, socket};
+        let bound = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+        bind(&bound, &any).unwrap();
+        assert!(!listens(&TcpListener::from(bound)).unwrap());
+        assert!(listens(&TcpListener::bind(any).unwrap()).unwrap());
+    }
 
     #[test]
     fn a_service_manager_hears_that_we_serve() {
