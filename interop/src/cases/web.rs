@@ -9,7 +9,7 @@ use super::qos_run::Gateway;
 use crate::headend::Headend;
 use crate::process::{Process, until};
 use crate::runner::Bench;
-use crate::subscribers::{client_settings, lns_settings, private_file, users};
+use crate::subscribers::{OWN, client_settings, lns_settings, private_file, users};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -135,14 +135,18 @@ impl Site {
     }
 }
 
+/// The filter of all subscribers.
+const FILTERS: &str = "filter residential\nin\n    deny tcp from any to any port smtp\n    accept ip from any to any\n";
+
 /// An LNS of ours with two subscribers.
 pub(crate) fn shows_what_show_does(bench: &Bench<'_>) -> Result<()> {
     private_file(bench, "users.toml", &users(2))?;
     let settings = lns_settings(
         "echo_interval_s = 1",
         "",
-        "[users]\nfile = \"users.toml\"\n",
+        "[users]\nfile = \"users.toml\"\n[filter]\nfile = \"filters\"\ndefault = \"residential\"\n",
     );
+    private_file(bench, "filters", FILTERS)?;
     let lns = Headend::lns(bench, &settings)?;
     let lac = Headend::lac(bench, &client_settings())?;
     let mut site = Site::open(bench, lns.socket(), &["--allow-changes".as_ref()])?;
@@ -150,6 +154,7 @@ pub(crate) fn shows_what_show_does(bench: &Bench<'_>) -> Result<()> {
     lac.dial(&tunnel, 2)?;
     let rows = lns.all_on_line(2)?;
     same_values(&mut site, &lns, &rows).context("values")?;
+    counts_hits(&mut site, &lns, bench).context("filter hits")?;
     for view in ["routes", "now", "subscribers", "subscriber/user1"] {
         site.stays_in_place(view)?;
     }
@@ -190,6 +195,27 @@ fn same_values(site: &mut Site, lns: &Headend, rows: &[Value]) -> Result<()> {
         Ok(differ.is_empty().then_some(()))
     })?;
     same.with_context(|| format!("the page differs from show: {differ:?}"))
+}
+
+/// The page of a subscriber lists its filter, which is the default one, with the hits that `show filter` has.
+fn counts_hits(site: &mut Site, lns: &Headend, bench: &Bench<'_>) -> Result<()> {
+    let row = lns.show(&["subscriber", "user1"])?.remove(0);
+    ensure!(row["filter"] == "residential", "{row}");
+    // Whether an answer comes back does not matter: the filter counts what arrives.
+    let address = row["ipv4"]["address"].as_str().context("an address")?;
+    let mut ping = bench.wire.lac.command("ping");
+    ping.args(["-c", "4", "-i", "0.2", "-W", "1", "-I", address, OWN])
+        .output()?;
+    let same = until(SOON, || {
+        let rows = lns.show(&["filter", "residential"])?;
+        let cells = site.browser.run(
+            "[...document.querySelectorAll('.filter tbody tr')].map(row => row.children[3].textContent.replaceAll(',', ''))",
+        )?;
+        let hits: Vec<_> = rows.iter().map(|row| row["hits"].to_string()).collect();
+        let has_hits = rows.iter().any(|row| row["hits"].as_u64() >= Some(3));
+        Ok((has_hits && cells == json!(hits)).then_some(()))
+    })?;
+    same.context("the hits differ")
 }
 
 /// The fields of a row that the page shows with another value, or not at all. Ages differ between two readings.

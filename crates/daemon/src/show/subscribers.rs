@@ -67,6 +67,12 @@ fn texts(prefixes: &[aaa::Prefix]) -> Vec<String> {
     prefixes.iter().map(ToString::to_string).collect()
 }
 
+/// The filter that is in force for a subscriber, be it the default one.
+fn filter_name<'a>(core: &'a Core, view: &SubscriberView) -> Option<&'a str> {
+    let set = core.edge.filters().set();
+    Some(set.get(view.filter?)?.name())
+}
+
 pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
     let tunnel = tunnel_of(&core.edge, view);
     out.push(&rows::Subscriber {
@@ -78,7 +84,7 @@ pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
         tunnel: view.place.tunnel_id,
         session: view.place.session_id,
         peer: tunnel.map(|tunnel| tunnel.route.peer),
-        filter: view.profile.and_then(|profile| profile.filter.as_deref()),
+        filter: filter_name(core, view),
         age_s: seconds(core.now.since(view.created)),
         up_s: view.up.map(|up| seconds(core.now.since(up))),
         echo_rtt_us: view.link.echo_rtt_us(),
@@ -113,7 +119,7 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
         mtu: view.mtu,
         routes: texts(profile.map_or(&[], |profile| &profile.routes)),
         routes_missing: texts(&core.edge.missing_routes(key)),
-        filter: profile.and_then(|profile| profile.filter.as_deref()),
+        filter: filter_name(core, &view),
         account: core.authority.account(view.account),
         times: times(core, &view),
         echo_rtt_us: view.link.echo_rtt_us(),

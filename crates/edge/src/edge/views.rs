@@ -5,6 +5,7 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use aaa::Profile;
 use base::{Duration, Instant};
+use filter::FilterId;
 use ppp::Link;
 
 use crate::access::{Access, Numbers, Served};
@@ -68,6 +69,8 @@ pub struct SubscriberView<'a, A: Access = Served> {
     pub mtu: u16,
     /// Its profile, if it is not the default one.
     pub profile: Option<&'a Profile>,
+    /// The filter that its packets pass: that of its profile, or the configuration's.
+    pub filter: Option<FilterId>,
     /// Its account's number.
     pub account: u64,
     /// Calling and called numbers.
@@ -135,6 +138,7 @@ impl<A: Access> Subscriber<A> {
             ipv6: self.ipv6,
             mtu: self.mtu,
             profile: self.profile.as_deref(),
+            filter: self.filter,
             account: self.account,
             numbers: self.numbers.as_deref(),
             created: self.created,
