@@ -51,7 +51,7 @@ row! {
     /// One direction.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     QosWay is part {
-        /// The policy's rate in bits per second, if this direction is shaped.
+        /// The rate in force, if this direction is shaped.
         rate_bps: Option<u64> = [gauge PerSecond],
         /// The rate in the policy's file, which `qos.rate` leaves as it is, if this direction is shaped.
         #[serde(default)]

@@ -279,7 +279,8 @@ impl Place<'_> {
             Unit::Millis => (&["_ms"], "seconds", 1e-3),
             Unit::Micros => (&["_us"], "seconds", 1e-6),
             Unit::Bytes => (&["_bytes"], "bytes", 1.0),
-            Unit::PerSecond if name.ends_with("bps") => (&["_bps"], "bits_per_second", 1.0),
+            // Prometheus has bytes as its base unit.
+            Unit::PerSecond if name.ends_with("bps") => (&["_bps"], "bytes_per_second", 0.125),
             Unit::PerSecond => (&["_per_s", "_ps"], "per_second", 1.0),
             Unit::Ratio | Unit::Share => (&["_ratio"], "ratio", 1.0),
         };

@@ -149,7 +149,7 @@ fn ids_are_labels_and_units_are_base_units() {
         "headend_bgp_neighbor_state{address=\"192.0.2.8\",asn=\"65002\",peer=\"up\\\\2\",state=\"Idle (stopped)\"} 1",
         "headend_bgp_neighbor_prefixes_in{address=\"192.0.2.7\",asn=\"65001\"} 9",
         "headend_bgp_neighbor_prefixes_in{address=\"192.0.2.8\",asn=\"65002\",peer=\"up\\\\2\"} 0",
-        "headend_qos_up_rate_bits_per_second 1000000",
+        "headend_qos_up_rate_bytes_per_second 125000.0",
         "headend_qos_up_bytes_total 5",
         "headend_qos_up_backlog_bytes 6",
         "headend_qos_up_lane_full_total 2",
