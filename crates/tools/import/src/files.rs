@@ -168,6 +168,100 @@ impl Files {
     }
 }
 
+impl Files {
+    /// The files that `path` names, in order; its last part may have the wildcards `*` and `?`. A path that is relative
+    /// starts in the folder of the first file.
+    ///
+    /// # Errors
+    /// Why they cannot be had. Wildcards that match nothing are no error.
+    pub(crate) fn find_all(&mut self, path: &str, comments: &[u8]) -> Result<Vec<Source>, String> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if folder.contains(['*', '?', '[']) || name.contains('[') {
+            return Err(
+                "headend import follows the wildcards * and ? in the last part only".into(),
+            );
+        }
+        if !name.contains(['*', '?']) {
+            let beside = self.folder.as_ref().map(|own| own.join(path));
+            let beside = beside.filter(|file| !path.starts_with('/') && file.is_file());
+            return match beside {
+                Some(file) => Ok(vec![self.read(&file, comments)?]),
+                None => Ok(vec![self.find(path, comments)?]),
+            };
+        }
+        let matches = |file: &Path| {
+            let own = file.file_name().unwrap_or_default().to_string_lossy();
+            is_match(name.as_bytes(), own.as_bytes())
+        };
+        let given = self.given.iter().skip(1).filter(|(file, _)| matches(file));
+        let given =
+            given.map(|(file, bytes)| Source::new(&file.to_string_lossy(), bytes, comments));
+        let given: Vec<Source> = given.collect();
+        // Also files in memory count: files that include many others could be read very often.
+        self.read += given.len();
+        if self.read > FILES_MAX {
+            return Err(format!("more than {FILES_MAX} files are included"));
+        }
+        if !given.is_empty() {
+            return Ok(given);
+        }
+        let folder = match (folder.strip_prefix('/'), &self.root, &self.folder) {
+            (Some(below), Some(root), _) => root.join(below),
+            (None, _, Some(own)) if !path.starts_with('/') => own.join(folder),
+            _ => return Err("the files were not found; give them on the command line".into()),
+        };
+        let entries = std::fs::read_dir(&folder)
+            .map_err(|error| format!("{}: cannot be read: {error}", folder.display()))?;
+        let mut files: Vec<PathBuf> = entries
+            .take(4 * FILES_MAX)
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|file| matches(file) && file.is_file())
+            .collect();
+        files.sort();
+        files.iter().map(|file| self.read(file, comments)).collect()
+    }
+
+    /// Reads one more file.
+    fn read(&mut self, file: &Path, comments: &[u8]) -> Result<Source, String> {
+        if self.read >= FILES_MAX {
+            return Err(format!("more than {FILES_MAX} files are included"));
+        }
+        self.read += 1;
+        Ok(Source::new(
+            &file.to_string_lossy(),
+            &content(file)?,
+            comments,
+        ))
+    }
+}
+
+/// Whether the name matches a pattern with `*` for any text and `?` for any byte.
+fn is_match(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut in_name) = (0, 0);
+    // Where the last star was, and how much of the name it stands for so far.
+    let mut star: Option<(usize, usize)> = None;
+    while in_name < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, in_name));
+                at += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == name[in_name] => {
+                at += 1;
+                in_name += 1;
+            }
+            _ => match &mut star {
+                Some((after, from)) => {
+                    *from += 1;
+                    (at, in_name) = (*after + 1, *from);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
+}
+
 /// What stands for `/` if `first` is the file that is usually `usual`.
 fn root_of(first: &Path, usual: &str) -> Option<PathBuf> {
     let text = first.to_str()?;
@@ -189,4 +283,27 @@ fn content(path: &Path) -> Result<Vec<u8>, String> {
         ));
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_match;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name, right) in [
+            ("*.conf", "a.conf", true),
+            ("*.conf", "a.conf.old", false),
+            ("p*-?.c*", "peer-1.conf", true),
+            ("*a*b", "xaxbxab", true),
+            ("?", "", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(
+                is_match(pattern.as_bytes(), name.as_bytes()),
+                right,
+                "{pattern} {name}"
+            );
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! From sections to files: the daemon's own reader judges them first, and what it refuses is left out and reported.
 //! This module does I/O.
 
+use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -103,6 +104,12 @@ pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
         &head,
         || config::load(&path).err(),
     )?;
+    let known = keys(import);
+    import.report.verify(|key| {
+        // Readers say neighbor of every peer.
+        let dynamic = key.replacen("bgp.neighbor", "bgp.dynamic", 1);
+        known.contains(key) || known.contains(&dynamic)
+    });
     import.report.sort();
     let mut files = vec![Output {
         name: CONFIG.to_owned(),
@@ -124,6 +131,16 @@ pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
     let secrets = import.secrets.drain(..);
     files.extend(secrets.filter(|secret| named.contains(&secret.name)));
     Ok(files)
+}
+
+/// The names of every section and key of the result.
+fn keys(import: &Import) -> BTreeSet<String> {
+    let tables = import.config.tables.iter().chain(&import.users.tables);
+    let names = tables.flat_map(|table| {
+        let entries = table.entries.iter().map(|entry| table.name_of(entry));
+        entries.chain([table.path.clone()])
+    });
+    names.collect()
 }
 
 /// The files that the configuration names as holding a secret.

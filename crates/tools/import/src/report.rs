@@ -218,6 +218,21 @@ impl Report {
         }
     }
 
+    /// Takes back every key that `is_there` does not know: another line set it, or its section was left out.
+    pub(crate) fn verify(&mut self, is_there: impl Fn(&str) -> bool) {
+        for line in &mut self.lines {
+            if line.fate != Fate::Key {
+                continue;
+            }
+            line.keys.retain(|key| is_there(key));
+            if line.keys.is_empty() {
+                line.fate = Fate::NotSupported;
+                let why = "its key is not in the result: another line sets it, or its section is left out";
+                why.clone_into(&mut line.why);
+            }
+        }
+    }
+
     /// Sorts by place, and leaves out repetitions: a line may be used several times.
     pub fn sort(&mut self) {
         let order = |line: &Line| {

@@ -137,6 +137,74 @@ const WORDS: &[&str] = &[
     "\n",
 ];
 
+#[test]
+fn included_files_are_read_in_place_and_cycles_are_named() {
+    let main = b"router id 192.0.2.1;\ninclude \"peers/*.conf\";\ninclude \"none.conf\";\ninclude \"peers/[ab].conf\";\n";
+    let filter =
+        b"filter own { if net ~ [ 10.0.0.0/8 ] then accept; reject; }\ninclude \"bird.bird\";\n";
+    let peer = b"protocol bgp x {\n local as 64500;\n neighbor 192.0.2.7 as 64501;\n ipv4 { import filter own; export none; };\n}\n";
+    let files = [
+        ("bird.bird", &main[..]),
+        ("a.conf", &filter[..]),
+        ("b.conf", &peer[..]),
+    ];
+    let (outputs, import) = common::import(&mut Files::of(&files), bird::read);
+    let (text, report) = (outputs[0].text.reveal(), import.report.to_string());
+    assert!(
+        text.contains("remote_asn = 64501") && text.contains("# a.conf:1"),
+        "{text}"
+    );
+    // Each file is read once, although it is on the command line too.
+    assert_eq!(text.matches("[[bgp.neighbor]]").count(), 1, "{text}");
+    for line in [
+        "bird.bird:2: include: kept: the statements of a.conf, b.conf",
+        "bird.bird:3: include: not supported: the file was not found; give it on the command line",
+        "bird.bird:4: include: not supported: headend import follows the wildcards * and ? in the last part only",
+        "a.conf:2: include: not supported: the files include each other: bird.bird, a.conf, bird.bird",
+    ] {
+        assert!(
+            report.lines().any(|other| other == line),
+            "{line}\n{report}"
+        );
+    }
+}
+
+#[test]
+fn included_files_are_found_below_the_folder_of_the_first_one() {
+    let folder = std::env::temp_dir().join(format!("headend-import-bird-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("conf.d")).unwrap();
+    let main = folder.join("main.conf");
+    std::fs::write(&main, "router id 192.0.2.1;\ninclude \"conf.d/*.conf\";\n").unwrap();
+    for (name, asn) in [("2.conf", 64502), ("1.conf", 64501), ("3.old", 64503)] {
+        let text = format!(
+            "protocol bgp p{asn} {{ local as 64500; neighbor 192.0.2.{} as {asn}; ipv4; }}\n",
+            asn - 64500
+        );
+        std::fs::write(folder.join("conf.d").join(name), text).unwrap();
+    }
+    let mut files = Files::open(&[main], bird::USUAL).unwrap();
+    let (outputs, _) = common::import(&mut files, bird::read);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let numbers: Vec<&str> = outputs[0]
+        .text
+        .reveal()
+        .lines()
+        .filter_map(|line| line.strip_prefix("remote_asn = "))
+        .map(|rest| rest.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(numbers, ["64501", "64502"]);
+}
+
+#[test]
+fn a_list_of_debug_words_needs_no_semicolon() {
+    let text = "router id 192.0.2.1;\nprotocol bgp x { debug { states, events }; local as 64500; neighbor 192.0.2.7 as 64501; ipv4; }\n";
+    let (_, import) = common::import(
+        &mut Files::of(&[("bird.conf", text.as_bytes())]),
+        bird::read,
+    );
+    assert_eq!(import.report.lost_count(), 0, "{}", import.report);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]

@@ -72,9 +72,8 @@ fn terms(config: &str) -> Vec<String> {
     all.map(|term| term.trim().replace('\n', "; ")).collect()
 }
 
-#[test]
-fn statements_become_terms() {
-    let sets = r#"
+/// A set of each kind.
+const SETS: &str = r#"
 [[defined-sets.prefix-sets]]
 prefix-set-name = "ps"
 [[defined-sets.prefix-sets.prefix-list]]
@@ -92,7 +91,9 @@ community-list = ["65100:10", "^65101:20$", "^65102:.*$"]
 as-path-set-name = "as"
 as-path-list = ["_65100_", "_65101_"]
 "#;
-    let statements = r#"
+
+/// Three statements with all kinds of conditions and actions.
+const STATEMENTS: &str = r#"
 [[policy-definitions.statements]]
 name = "one"
 [policy-definitions.statements.conditions.match-prefix-set]
@@ -129,7 +130,10 @@ options = "remove"
 [policy-definitions.statements.actions.bgp-actions.set-large-community.set-large-community-method]
 communities-list = ["65100:1:2"]
 "#;
-    let (config, report) = with_policy("import", sets, statements);
+
+#[test]
+fn statements_become_terms() {
+    let (config, report) = with_policy("import", SETS, STATEMENTS);
     assert_eq!(
         terms(&config),
         [

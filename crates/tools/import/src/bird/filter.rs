@@ -101,7 +101,7 @@ struct Reading {
     lines: Vec<(Place, Vec<String>)>,
 }
 
-impl Work {
+impl Work<'_> {
     /// `all`, `none`, `filter NAME`, `filter { ... }` or `where CONDITION`.
     pub(super) fn policy(&mut self, rest: &[&str], statement: &Statement, at: &Place) -> Policy {
         if let ["filter", name] = rest {
@@ -200,6 +200,7 @@ impl Work {
                             Statement {
                                 words: rest.iter().map(|&word| word.to_owned()).collect(),
                                 line: statement.line,
+                                file: statement.file.clone(),
                                 block: statement
                                     .block
                                     .clone()
@@ -222,6 +223,7 @@ impl Work {
                     let single = Statement {
                         words: after.iter().map(|&word| word.to_owned()).collect(),
                         line: statement.line,
+                        file: statement.file.clone(),
                         block: None,
                     };
                     let actions = match &statement.block {
@@ -282,10 +284,14 @@ impl Work {
                 ["print", ..] => reading.lines.push((at, Vec::new())),
                 _ => {
                     let (key, value) = self.action(&words)?;
-                    if term.get(key).is_some() {
-                        return None;
+                    match (value, key.starts_with("set_"), term.get(key)) {
+                        (value, _, None) => term.set(key, value, std::slice::from_ref(&at), ""),
+                        // Further communities of the same action.
+                        (Value::Texts(texts), false, Some(_)) => {
+                            texts.iter().for_each(|text| term.add(key, text, &at));
+                        }
+                        _ => return None,
                     }
-                    term.set(key, value, std::slice::from_ref(&at), "");
                     reading
                         .lines
                         .push((at, vec![format!("bgp.policy.term.{key}")]));
@@ -312,7 +318,7 @@ impl Work {
             ["bgp_origin", "=", "ORIGIN_EGP"] => Some(("set_origin", "egp".into())),
             ["bgp_origin", "=", "ORIGIN_INCOMPLETE"] => Some(("set_origin", "incomplete".into())),
             ["bgp_path.prepend", "(", asn, ")"] => {
-                (asn.parse().ok() == self.asn).then_some(("prepend", Value::Number(1)))
+                (asn.parse().ok() == self.prepends).then_some(("prepend", Value::Number(1)))
             }
             [method, "(", tuple @ .., ")"] => {
                 let key = match *method {

@@ -13,9 +13,10 @@ mod session;
 mod syntax;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::document::Table;
-use crate::files::{Files, Source};
+use crate::files::{DEPTH_MAX, Files, Source};
 use crate::pattern;
 use crate::report::{Fate, Place};
 use crate::{Import, Rule, bgp};
@@ -30,15 +31,22 @@ pub const RULES: [&[Rule]; 3] = [rules::TOP, rules::BGP, rules::CHANNEL];
 const COMMENTS: &[u8] = b"#";
 
 /// The import while it is made.
-struct Work {
+struct Work<'f> {
     import: Import,
+    files: &'f mut Files,
     file: Source,
+    /// The files that include the present one, and it.
+    open: Vec<Arc<str>>,
+    /// The files that were included.
+    included: BTreeSet<Arc<str>>,
     defines: BTreeMap<String, Vec<String>>,
     filters: BTreeMap<String, Vec<Statement>>,
     /// The filters that a channel names.
     used: BTreeSet<String>,
     templates: BTreeMap<String, session::Session>,
     asn: Option<i64>,
+    /// The AS that a filter of the present session may prepend.
+    prepends: Option<i64>,
     first_bgp: Option<Place>,
 }
 
@@ -54,32 +62,92 @@ pub fn read(files: &mut Files) -> Import {
     };
     let mut work = Work {
         import: Import::new("bird", &name),
+        files,
         file: first,
+        open: Vec::new(),
+        included: BTreeSet::new(),
         defines: BTreeMap::new(),
         filters: BTreeMap::new(),
         used: BTreeSet::new(),
         templates: BTreeMap::new(),
         asn: None,
+        prepends: None,
         first_bgp: None,
     };
     for file in given {
-        file.report_bad_lines(&mut work.import.report);
-        let (statements, faults) = syntax::statements(&file.text);
-        for (line, why) in faults {
-            work.import.report.unknown(&file.at(line), "", why);
-        }
-        work.file = file;
-        for statement in &statements {
-            work.top(statement);
+        if !work.included.contains(&file.name) {
+            work.whole(file);
         }
     }
     work.finish();
     work.import
 }
 
-impl Work {
+impl Work<'_> {
+    /// Reads a file and those that it includes.
+    fn whole(&mut self, file: Source) {
+        file.report_bad_lines(&mut self.import.report);
+        let (mut statements, faults) = syntax::statements(&file.text);
+        for (line, why) in faults {
+            self.import.report.unknown(&file.at(line), "", why);
+        }
+        syntax::stamp(&mut statements, &file.name);
+        self.open.push(Arc::clone(&file.name));
+        let before = std::mem::replace(&mut self.file, file);
+        for statement in &statements {
+            self.top(statement);
+        }
+        self.file = before;
+        self.open.pop();
+    }
+
+    fn include(&mut self, words: &[&str], at: &Place) {
+        let option = "include";
+        let &[path] = words else {
+            return self
+                .import
+                .report
+                .unknown(at, option, "write include \"FILE\";");
+        };
+        if self.open.len() >= DEPTH_MAX {
+            let why = "files are included more than 8 levels deep";
+            return self.import.report.lost(at, option, why);
+        }
+        let files = match self.files.find_all(path, COMMENTS) {
+            Ok(files) => files,
+            Err(why) => return self.import.report.lost(at, option, &why),
+        };
+        let cycle = files.iter().find(|file| self.open.contains(&file.name));
+        if let Some(file) = cycle {
+            let chain: Vec<&str> = self.open.iter().map(|name| &**name).collect();
+            let why = format!(
+                "the files include each other: {}, {}",
+                chain.join(", "),
+                file.name
+            );
+            return self.import.report.lost(at, option, &why);
+        }
+        let names: Vec<&str> = files.iter().map(|file| &*file.name).collect();
+        let why = match names.len() {
+            0 => "no file matches".to_owned(),
+            1..=4 => format!("the statements of {}", names.join(", ")),
+            many => format!("the statements of {many} files"),
+        };
+        self.import.report.line(at, option, Fate::Kept, &why);
+        for file in files {
+            self.included.insert(Arc::clone(&file.name));
+            self.whole(file);
+        }
+    }
+
     fn at(&self, statement: &Statement) -> Place {
-        self.file.at(statement.line)
+        match &statement.file {
+            Some(file) => Place {
+                file: Arc::clone(file),
+                line: statement.line,
+            },
+            None => self.file.at(statement.line),
+        }
     }
 
     fn top(&mut self, statement: &Statement) {
@@ -92,6 +160,7 @@ impl Work {
             return self.inside(statement, fate, why);
         };
         match found.rule.name {
+            "include" => self.include(found.rest, &at),
             "router id" => {
                 let value = self.value(found.rest.first().copied().unwrap_or_default());
                 self.import.config.set("bgp", "router_id", value, &at);
@@ -260,7 +329,11 @@ impl Work {
         let at = self.at(inner);
         match inner.words().as_slice() {
             ["export", "all"] => {
-                self.import.config.set("bgp", "install", true, &at);
+                let bgp = self.import.config.table("bgp");
+                match bgp.entries.iter_mut().find(|entry| entry.key == "install") {
+                    Some(install) => install.from.push(at.clone()),
+                    None => bgp.set("install", true, std::slice::from_ref(&at), ""),
+                }
                 self.import.report.key(&at, "export", &["bgp.install"], "");
             }
             ["export", "none"] => {

@@ -20,7 +20,11 @@ pub(super) const TOP: &[Rule] = &[
     ),
     Rule::lost("function", 0, "headend's policies have no functions"),
     Rule::lost("graceful restart", 0, "see `bgp.restarted`"),
-    Rule::lost("include", 0, "give the included file on the command line"),
+    Rule::key(
+        "include",
+        0,
+        "the statements of the files; outside of blocks only",
+    ),
     Rule::kept("ipv4 table master4", 0, SINGLE),
     Rule::lost("ipv4 table", 0, SINGLE),
     Rule::kept("ipv6 table master6", 0, SINGLE),

@@ -21,7 +21,7 @@ pub(super) struct Session {
     filters: Vec<(&'static str, &'static str, filter::Policy, Place)>,
 }
 
-impl Work {
+impl Work<'_> {
     pub(super) fn session(
         &mut self,
         option: &str,
@@ -85,11 +85,9 @@ impl Work {
             .collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let Some(found) = pattern::settle(rules::BGP, &words, &at, &mut self.import.report) else {
-            return self.inside(
-                inner,
-                Fate::NotSupported,
-                "in a block that is not carried over",
-            );
+            let why = "in a block that is not carried over";
+            let known = pattern::find(rules::BGP, &words).map(|found| found.rule.fate);
+            return self.inside(inner, known.unwrap_or(Fate::NotSupported), why);
         };
         match found.rule.name {
             "ipv4" => self.channel(session, inner, "ipv4", &at),
@@ -328,6 +326,8 @@ impl Work {
                 } else {
                     "export"
                 };
+                // The own AS, which is known from a statement before.
+                self.prepends = session.asn.as_ref().map(|(asn, _)| *asn).or(self.asn);
                 let policy = self.policy(found.rest, inner, &at);
                 session
                     .filters
@@ -444,7 +444,7 @@ impl Work {
         let families: Vec<&'static str> =
             session.families.iter().map(|(family, _)| *family).collect();
         let places: Vec<Place> = session.families.iter().map(|(_, at)| at.clone()).collect();
-        if !families.is_empty() && families != ["ipv4"] {
+        if !families.is_empty() {
             session
                 .table
                 .set("families", Value::texts(&families), &places, "");

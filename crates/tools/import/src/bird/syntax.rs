@@ -1,17 +1,29 @@
 //! BIRD's statements: words up to a semicolon or a block in braces. Total on any text.
 
+use std::sync::Arc;
+
 /// A statement, and the block behind it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Statement {
     pub words: Vec<String>,
     /// The line of the first word, or of the block.
     pub line: usize,
+    /// The name of its file.
+    pub file: Option<Arc<str>>,
     pub block: Option<Vec<Statement>>,
 }
 
 impl Statement {
     pub(super) fn words(&self) -> Vec<&str> {
         self.words.iter().map(String::as_str).collect()
+    }
+}
+
+/// Names the file of the statements and of those inside.
+pub(super) fn stamp(statements: &mut [Statement], file: &Arc<str>) {
+    for statement in statements {
+        statement.file = Some(Arc::clone(file));
+        stamp(statement.block.as_deref_mut().unwrap_or_default(), file);
     }
 }
 
@@ -35,7 +47,7 @@ pub(super) fn statements(text: &str) -> (Vec<Statement>, Vec<Fault>) {
     let mut rest = words.as_slice();
     let mut all = Vec::new();
     while !rest.is_empty() {
-        all.extend(block(&mut rest, 0, &mut faults));
+        all.extend(block(&mut rest, 0, false, &mut faults));
         // A brace that closes nothing.
         if let Some((brace, after)) = rest.split_first() {
             faults.push((brace.line, "a brace closes nothing"));
@@ -45,8 +57,13 @@ pub(super) fn statements(text: &str) -> (Vec<Statement>, Vec<Fault>) {
     (all, faults)
 }
 
-/// Statements up to a closing brace, which stays.
-fn block(rest: &mut &[Word], depth: usize, faults: &mut Vec<Fault>) -> Vec<Statement> {
+/// Statements up to a closing brace, which stays; or a list of words such as `debug { states, events }`.
+fn block(
+    rest: &mut &[Word],
+    depth: usize,
+    is_list: bool,
+    faults: &mut Vec<Fault>,
+) -> Vec<Statement> {
     let mut all = Vec::new();
     let mut now = Statement::default();
     let mut brackets = 0_usize;
@@ -71,7 +88,12 @@ fn block(rest: &mut &[Word], depth: usize, faults: &mut Vec<Fault>) -> Vec<State
                     faults.push((word.line, "blocks are more than 16 deep"));
                     continue;
                 }
-                now.block = Some(block(rest, depth + 1, faults));
+                let before = now.words.last().map(String::as_str);
+                let is_list = matches!(
+                    before,
+                    Some("debug" | "mrtdump" | "syslog" | "stderr" | "log")
+                );
+                now.block = Some(block(rest, depth + 1, is_list, faults));
                 match rest.split_first() {
                     Some((_, after)) => *rest = after,
                     None => faults.push((word.line, "the block is not closed")),
@@ -88,7 +110,9 @@ fn block(rest: &mut &[Word], depth: usize, faults: &mut Vec<Fault>) -> Vec<State
         *rest = after;
     }
     if !now.words.is_empty() {
-        faults.push((now.line, "the statement has no semicolon at its end"));
+        if !is_list {
+            faults.push((now.line, "the statement has no semicolon at its end"));
+        }
         all.push(now);
     }
     all

@@ -497,7 +497,7 @@ impl Work {
             }
             return;
         }
-        if on != [IPV4] {
+        if on != [IPV4] || !places.is_empty() {
             let note = if places.is_empty() {
                 "FRR's default"
             } else {

@@ -373,6 +373,10 @@ impl Work {
                     .report
                     .key(at, option, &["bgp.neighbor.add_path_receive"], "");
             }
+            (_, Scalar::Number(0)) if short.ends_with("add-paths.config.send-max") => {
+                let why = "0 sends no further paths, as without it";
+                import.report.line(at, option, Fate::Kept, why);
+            }
             (_, Scalar::Number(most)) if short.ends_with("add-paths.config.send-max") => {
                 peer.adds_paths[1] = Some(at.clone());
                 peer.table.set("add_path_count", *most, from, "");
@@ -472,6 +476,9 @@ impl Work {
             };
             if let Some((_, group)) = peers.iter().find(is_group) {
                 peer.table.inherit(&group.table);
+                for (own, of_group) in peer.adds_paths.iter_mut().zip(&group.adds_paths) {
+                    *own = own.take().or_else(|| of_group.clone());
+                }
                 if peer.families.is_empty() && !peer.has_others {
                     peer.families.clone_from(&group.families);
                     peer.places.clone_from(&group.places);
@@ -490,7 +497,7 @@ impl Work {
             } else {
                 peer.families.clone()
             };
-            if families != ["ipv4"] {
+            if !peer.families.is_empty() {
                 peer.table
                     .set("families", Value::texts(&families), &peer.places, "");
             }

@@ -516,7 +516,7 @@ impl Policies {
     }
 
     /// Marks every setting that a list of policies reaches, and was not translated for the direction.
-    fn lose(&mut self, names: &[String], fault: &Fault) {
+    fn lose(&mut self, names: &[String], fault: &Fault, before: &[Becomes]) {
         let line = match fault.0 {
             Some(number) => {
                 self.mark(number, Becomes::Lost(fault.1.to_owned()));
@@ -527,6 +527,11 @@ impl Policies {
             }
             None => fault.1.to_owned(),
         };
+        for (raw, before) in self.all.iter_mut().zip(before) {
+            if raw.becomes != *before && !matches!(raw.becomes, Becomes::Lost(_)) {
+                raw.becomes = Becomes::Lost(line.clone()).max(before.clone());
+            }
+        }
         let policies: Vec<usize> = self
             .names
             .iter()
@@ -589,6 +594,7 @@ impl Work {
             let option = super::LISTS[number];
             let key = format!("bgp.{direction}");
             let from = std::slice::from_ref(&place);
+            let before: Vec<Becomes> = policies.all.iter().map(|raw| raw.becomes.clone()).collect();
             match policies.terms(&names, number == 0, asn) {
                 Ok(mut terms) => {
                     let table = self.import.config.table("bgp");
@@ -604,7 +610,7 @@ impl Work {
                     self.import.report.key(&place, option, &[&key], "");
                 }
                 Err(fault) => {
-                    policies.lose(&names, &fault);
+                    policies.lose(&names, &fault, &before);
                     let table = self.import.config.table("bgp");
                     let old = table.entries.iter().find(|entry| entry.key == direction);
                     let places = old.map(|old| old.from.clone()).unwrap_or_default();
