@@ -52,11 +52,17 @@ impl Headend {
         Headend::run(bench, &bench.wire.lns, "speaker", sections)
     }
 
-    /// A daemon in the bench's LAC namespace with the configuration that `headend import SOURCE FILE` makes.
+    /// A daemon in the bench's LAC namespace with the configuration that `headend import SOURCE FILE` makes; `bgp` are
+    /// further lines of its `[bgp]`.
     ///
     /// # Errors
     /// The import fails, or the daemon does not start.
-    pub(crate) fn imported(bench: &Bench<'_>, source: &str, file: &Path) -> Result<Headend> {
+    pub(crate) fn imported(
+        bench: &Bench<'_>,
+        source: &str,
+        file: &Path,
+        bgp: &str,
+    ) -> Result<Headend> {
         let folder = bench.directory.join("imported");
         let output = Command::new(bench.headend)
             .args(["import", source])
@@ -73,6 +79,7 @@ impl Headend {
         // Files with secrets are beside the configuration.
         let beside = format!("secret_file = \"{}/", folder.display());
         let sections = sections.replace("secret_file = \"", &beside);
+        let sections = sections.replacen("[bgp]\n", &format!("[bgp]\n{bgp}"), 1);
         Headend::run(bench, &bench.wire.lac, "imported", &sections)
     }
 

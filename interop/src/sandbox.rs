@@ -27,6 +27,11 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// The files of /etc/l2tpns as the package has them.
+    pub(crate) fn l2tpns_package(&self) -> PathBuf {
+        self.directory.join("package/etc/l2tpns")
+    }
+
     /// The built LAC of `interop/golac`.
     pub(crate) fn golac(&self) -> PathBuf {
         self.directory.join("golac")
@@ -137,6 +142,12 @@ fn ready_mounts(directory: &Path, work: &Work) -> Result<()> {
     rustix::fs::chmod(&pppd, rustix::fs::Mode::from_raw_mode(0o755))?;
     bind(&pppd, PPPD)?;
 
+    // The files that the package has there, before others cover them; a missing package fails its own tests.
+    let package = work.l2tpns_package();
+    std::fs::create_dir_all(&package)?;
+    for name in ["startup-config", "users", "ip_pool"] {
+        let _ = std::fs::copy(Path::new("/etc/l2tpns").join(name), package.join(name));
+    }
     let l2tpns = work.directory.join("etc-l2tpns");
     std::fs::create_dir_all(&l2tpns)?;
     std::fs::write(l2tpns.join("users"), "")?;

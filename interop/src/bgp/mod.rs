@@ -79,7 +79,12 @@ impl<'a> Router<'a> {
         until(START_MAX, || Ok(router.ask(probe).ok()))?
             .with_context(|| format!("{} does not answer", kind.name()))?;
         if kind == Kind::Gobgp {
-            for route in setup::GOBGP_ROUTES {
+            let routes = if setup.is_plain {
+                setup::GOBGP_PLAIN
+            } else {
+                setup::GOBGP_ROUTES
+            };
+            for route in routes {
                 router.ask(route)?;
             }
         }

@@ -22,6 +22,13 @@ pub(super) const GOBGP_ROUTES: &[&str] = &[
      large-community 65001:4:5",
 ];
 
+/// The same routes without further attributes.
+pub(super) const GOBGP_PLAIN: &[&str] = &[
+    "global rib add 192.0.2.128/25 origin igp",
+    "global rib add 198.51.100.0/24 origin igp",
+    "global rib add -a ipv6 2001:db8:1::/48 nexthop fd09::1 origin igp",
+];
+
 /// One session with us, at [`LNS`].
 pub(crate) struct Setup<'s> {
     /// Its own address.
@@ -40,6 +47,10 @@ pub(crate) struct Setup<'s> {
     pub(crate) file: &'s str,
     /// It logs only errors.
     pub(crate) is_quiet: bool,
+    /// Its routes have only the attributes that every route has.
+    pub(crate) is_plain: bool,
+    /// BIRD's statement for export, if the routes are plain.
+    pub(crate) export: &'s str,
 }
 
 impl Default for Setup<'_> {
@@ -53,6 +64,8 @@ impl Default for Setup<'_> {
             global: "",
             file: "",
             is_quiet: false,
+            is_plain: false,
+            export: "export all;",
         }
     }
 }
@@ -95,6 +108,12 @@ impl Setup<'_> {
                 .collect()
         };
         let (session, family) = (lines(session), lines(family));
+        let own = if self.is_plain { "" } else { " route-map own" };
+        let six = if self.is_plain {
+            String::new()
+        } else {
+            format!("  neighbor {LNS} route-map six out\n")
+        };
         let debug = if self.is_quiet {
             ""
         } else {
@@ -106,9 +125,9 @@ impl Setup<'_> {
              neighbor {LNS} remote-as {OUR_ASN}\n{passive} neighbor {LNS} timers 1 3\n neighbor {LNS} timers connect 1\n \
              neighbor {LNS} advertisement-interval 0\n neighbor {LNS} update-source {address}\n \
              neighbor {LNS} disable-connected-check\n{session} \
-             address-family ipv4 unicast\n  network 198.51.100.0/24 route-map own\n  network 192.0.2.128/25\n  neighbor {LNS} activate\n{family} exit-address-family\n \
-             address-family ipv6 unicast\n  network 2001:db8:1::/48 route-map own\n  neighbor {LNS} activate\n  \
-             neighbor {LNS} route-map six out\n{family} exit-address-family\n\
+             address-family ipv4 unicast\n  network 198.51.100.0/24{own}\n  network 192.0.2.128/25\n  neighbor {LNS} activate\n{family} exit-address-family\n \
+             address-family ipv6 unicast\n  network 2001:db8:1::/48{own}\n  neighbor {LNS} activate\n\
+             {six}{family} exit-address-family\n\
              route-map own permit 10\n set community 65001:1 65001:2\n set extcommunity rt 65001:3\n \
              set large-community 65001:4:5\n set metric 77\n set as-path prepend 4200000001\n\
              route-map six permit 10\n set ipv6 next-hop global fd09::1\n"
@@ -125,12 +144,20 @@ impl Setup<'_> {
             file,
             ..
         } = self;
-        let own = "blackhole { bgp_path.prepend(4200000001); bgp_community.add((65001,1)); \
+        let own = if self.is_plain {
+            "blackhole;"
+        } else {
+            "blackhole { bgp_path.prepend(4200000001); bgp_community.add((65001,1)); \
                    bgp_community.add((65001,2)); bgp_ext_community.add((rt,65001,3)); \
-                   bgp_large_community.add((65001,4,5)); };";
+                   bgp_large_community.add((65001,4,5)); };"
+        };
         let passive = if self.is_passive { "passive; " } else { "" };
         // To external peers it sends only a metric that is set here.
-        let export = "export filter { if source = RTS_STATIC then bgp_med = 77; accept; };";
+        let export = if self.is_plain {
+            self.export
+        } else {
+            "export filter { if source = RTS_STATIC then bgp_med = 77; accept; };"
+        };
         let mut text = format!(
             "log stderr all;\nrouter id {address};\nprotocol device {{ }}\n{global}\n{file}\n\
              protocol static own4 {{ ipv4; route 198.51.100.0/24 {own} route 192.0.2.128/25 blackhole; }}\n\

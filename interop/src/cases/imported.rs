@@ -1,5 +1,5 @@
 //! A daemon with its own configuration, then headend with what `headend import` makes of that: a third router, which has a
-//! session with each in turn, sees the same neighbour and the same prefixes.
+//! session with each in turn, sees the same neighbour, the same prefixes and the same attributes.
 
 use super::bgp::SOON;
 use crate::bgp::{Kind, OUR_ASN, Router, Setup, THEIR_ASN};
@@ -8,26 +8,115 @@ use crate::net::LAC;
 use crate::process::until;
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
-use std::collections::BTreeSet;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
-/// FRR's.
+/// What a path carries; the rest of a row is the observer's own decision.
+const ATTRIBUTES: [&str; 8] = [
+    "next_hop",
+    "as_path",
+    "origin",
+    "med",
+    "local_pref",
+    "communities",
+    "ext_communities",
+    "large_communities",
+];
+
+/// The prefix whose attributes a policy for export sets, in each of the three configurations.
+const TAGGED: &str = "198.51.100.0/24";
+
+/// FRR's: a prefix list for import, a route-map for export.
 pub(crate) fn from_frr(bench: &Bench<'_>) -> Result<()> {
     let setup = Setup {
         is_passive: false,
-        family: "prefix-list few in",
-        file: "ip prefix-list few permit 203.0.113.0/24\n",
+        is_plain: true,
+        family: "prefix-list few in\nroute-map tag out",
+        file: "ip prefix-list few permit 203.0.113.0/24\nip prefix-list own permit 198.51.100.0/24\n\
+               route-map tag permit 10\n match ip address prefix-list own\n set metric 77\n set community 65001:1 65001:2\n \
+               set extcommunity rt 65001:3\n set large-community 65001:4:5\n set as-path prepend 65001\n\
+               route-map tag permit 20\n set ipv6 next-hop global fd09::1\n",
         ..Setup::default()
     };
-    compare(bench, Kind::Frr, &setup)
+    compare(bench, Kind::Frr, &setup, "")
 }
 
-/// BIRD's.
+/// BIRD's: a filter for export.
 pub(crate) fn from_bird(bench: &Bench<'_>) -> Result<()> {
     let setup = Setup {
         is_passive: false,
+        is_plain: true,
+        file: "filter marked {\n if net ~ [ 198.51.100.0/24 ] then {\n bgp_med = 77;\n bgp_community.add((65001,1));\n \
+               bgp_community.add((65001,2));\n bgp_large_community.add((65001,4,5));\n bgp_path.prepend(65001);\n accept;\n }\n accept;\n}\n",
+        export: "export filter marked;",
         ..Setup::default()
     };
-    compare(bench, Kind::Bird, &setup)
+    compare(bench, Kind::Bird, &setup, "")
+}
+
+/// GoBGP's: a policy for import, another for export.
+pub(crate) fn from_gobgp(bench: &Bench<'_>) -> Result<()> {
+    let setup = Setup {
+        is_passive: false,
+        is_plain: true,
+        file: r#"
+[global.apply-policy.config]
+import-policy-list = ["few"]
+export-policy-list = ["tag"]
+[[defined-sets.prefix-sets]]
+prefix-set-name = "own"
+[[defined-sets.prefix-sets.prefix-list]]
+ip-prefix = "198.51.100.0/24"
+masklength-range = "24..32"
+[[defined-sets.prefix-sets]]
+prefix-set-name = "other"
+[[defined-sets.prefix-sets.prefix-list]]
+ip-prefix = "192.0.2.0/25"
+[[policy-definitions]]
+name = "few"
+[[policy-definitions.statements]]
+name = "few-1"
+[policy-definitions.statements.conditions.match-prefix-set]
+prefix-set = "other"
+[policy-definitions.statements.actions]
+route-disposition = "reject-route"
+[[policy-definitions]]
+name = "tag"
+[[policy-definitions.statements]]
+name = "tag-1"
+[policy-definitions.statements.conditions.match-prefix-set]
+prefix-set = "own"
+[policy-definitions.statements.actions.bgp-actions]
+set-med = 77
+[policy-definitions.statements.actions.bgp-actions.set-community]
+options = "add"
+[policy-definitions.statements.actions.bgp-actions.set-community.set-community-method]
+communities-list = ["65001:1", "65001:2"]
+[[policy-definitions.statements]]
+name = "tag-2"
+[policy-definitions.statements.conditions.match-prefix-set]
+prefix-set = "own"
+[policy-definitions.statements.actions]
+route-disposition = "accept-route"
+[policy-definitions.statements.actions.bgp-actions.set-large-community]
+options = "add"
+[policy-definitions.statements.actions.bgp-actions.set-large-community.set-large-community-method]
+communities-list = ["65001:4:5"]
+[policy-definitions.statements.actions.bgp-actions.set-as-path-prepend]
+as = "65001"
+repeat-n = 1
+[[policy-definitions.statements]]
+name = "tag-3"
+[policy-definitions.statements.conditions.bgp-conditions]
+afi-safi-in-list = ["ipv6-unicast"]
+[policy-definitions.statements.actions.bgp-actions]
+set-next-hop = "fd09::1"
+"#,
+        ..Setup::default()
+    };
+    // The daemon has these from its command line.
+    let networks = "networks = [\"198.51.100.0/24\", \"192.0.2.128/25\", \"2001:db8:1::/48\"]\n";
+    compare(bench, Kind::Gobgp, &setup, networks)
 }
 
 /// What the observer sees of a neighbour.
@@ -35,10 +124,12 @@ pub(crate) fn from_bird(bench: &Bench<'_>) -> Result<()> {
 struct Seen {
     asn: u64,
     hold_time_s: u64,
-    prefixes: BTreeSet<String>,
+    /// The attributes of each prefix.
+    paths: BTreeMap<String, BTreeMap<&'static str, Value>>,
 }
 
-fn compare(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<()> {
+/// `more` are lines for `[bgp]` of the imported configuration.
+fn compare(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>, more: &str) -> Result<()> {
     let observer = Headend::speaker(
         bench,
         &format!(
@@ -52,9 +143,20 @@ fn compare(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<()> {
     router.process.stop()?;
     observer.neighbor_is(LAC, SOON, |row| row["state"] != "Established")?;
     let file = bench.directory.join(format!("{}.conf", kind.name()));
-    let imported = Headend::imported(bench, kind.name(), &file)?;
+    let imported = Headend::imported(bench, kind.name(), &file, more)?;
     let ours = seen(&observer)?;
-    ensure!(theirs == ours, "the daemon: {theirs:?}; headend: {ours:?}");
+    ensure!(
+        theirs == ours,
+        "the daemon: {theirs:#?}; headend: {ours:#?}"
+    );
+    let tagged = &ours.paths[TAGGED];
+    ensure!(
+        tagged["med"] == 77
+            && tagged["communities"]
+                .as_array()
+                .is_some_and(|all| all.len() == 2),
+        "no policy for export has acted: {tagged:?}"
+    );
     imported.stop()?;
     observer.stop()
 }
@@ -62,19 +164,28 @@ fn compare(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>) -> Result<()> {
 /// Waits for the session and for three prefixes, and returns what the neighbour is like.
 fn seen(observer: &Headend) -> Result<Seen> {
     let row = observer.established(LAC)?;
-    let mut prefixes = BTreeSet::new();
+    let mut paths = BTreeMap::new();
     let found = until(SOON, || {
         let rows = observer.show(&["bgp", "route", "--received", LAC])?;
-        prefixes = rows
-            .iter()
-            .filter_map(|row| row["prefix"].as_str().map(str::to_owned))
-            .collect();
-        Ok((prefixes.len() == 3).then_some(()))
+        paths.clear();
+        for prefix in rows.iter().filter_map(|row| row["prefix"].as_str()) {
+            let rows = observer.show(&["bgp", "route", prefix])?;
+            let Some(path) = rows.iter().find(|row| row["peer"] == LAC) else {
+                return Ok(None);
+            };
+            let mut attributes = BTreeMap::from(ATTRIBUTES.map(|name| (name, path[name].clone())));
+            // FRR gives its own networks a MED of 0, which the page of the import says.
+            if attributes["med"] == 0 {
+                attributes.insert("med", Value::Null);
+            }
+            paths.insert(prefix.to_owned(), attributes);
+        }
+        Ok((paths.len() == 3).then_some(()))
     })?;
-    found.with_context(|| format!("not three prefixes: {prefixes:?}; {row}"))?;
+    found.with_context(|| format!("not three prefixes: {paths:?}; {row}"))?;
     Ok(Seen {
         asn: row["asn"].as_u64().context("an AS")?,
         hold_time_s: row["hold_time_s"].as_u64().context("a hold time")?,
-        prefixes,
+        paths,
     })
 }

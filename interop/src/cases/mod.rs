@@ -18,6 +18,7 @@ mod goldens;
 mod home_gateway;
 mod hostile;
 mod imported;
+mod imported_examples;
 mod kernel_classifier;
 mod kernel_graph;
 mod kernel_ping;
@@ -129,6 +130,15 @@ pub(crate) const ALL: &[Case] = &[
     case("bgp_ends_with_gobgp", bgp_ends::with_gobgp),
     case("imported_from_frr", imported::from_frr),
     case("imported_from_bird", imported::from_bird),
+    case("imported_from_gobgp", imported::from_gobgp),
+    case(
+        "imported_examples_of_packages",
+        imported_examples::of_packages,
+    ),
+    case(
+        "imported_examples_of_gobgp_pages",
+        imported_examples::of_gobgp_pages,
+    ),
     case("bgp_sessions_with_frr", bgp_sessions::with_frr),
     case("bgp_sessions_with_bird", bgp_sessions::with_bird),
     case("bgp_sessions_with_gobgp", bgp_sessions::with_gobgp),
