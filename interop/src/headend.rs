@@ -52,13 +52,14 @@ impl Headend {
         Headend::run(bench, &bench.wire.lns, "speaker", sections)
     }
 
-    /// A daemon in the bench's LAC namespace with the configuration that `headend import SOURCE FILE` makes; `bgp` are
-    /// further lines of its `[bgp]`.
+    /// A daemon in a namespace with the configuration that `headend import SOURCE FILE` makes; `bgp` are further lines
+    /// of its `[bgp]`.
     ///
     /// # Errors
     /// The import fails, or the daemon does not start.
     pub(crate) fn imported(
         bench: &Bench<'_>,
+        namespace: &Namespace,
         source: &str,
         file: &Path,
         bgp: &str,
@@ -80,7 +81,7 @@ impl Headend {
         let beside = format!("secret_file = \"{}/", folder.display());
         let sections = sections.replace("secret_file = \"", &beside);
         let sections = sections.replacen("[bgp]\n", &format!("[bgp]\n{bgp}"), 1);
-        Headend::run(bench, &bench.wire.lac, "imported", &sections)
+        Headend::run(bench, namespace, "imported", &sections)
     }
 
     fn start(bench: &Bench<'_>, namespace: &Namespace, role: &str, keys: &str) -> Result<Headend> {

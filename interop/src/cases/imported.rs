@@ -3,10 +3,11 @@
 
 use super::bgp::SOON;
 use crate::bgp::{Kind, OUR_ASN, Router, Setup, THEIR_ASN};
-use crate::headend::Headend;
-use crate::net::LAC;
+use crate::headend::{Headend, secret_key};
+use crate::net::{LAC, LNS};
 use crate::process::until;
 use crate::runner::Bench;
+use crate::xl2tpd::{self, VERBOSE, Xl2tpd, lns_section};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -119,6 +120,56 @@ set-next-hop = "fd09::1"
     compare(bench, Kind::Gobgp, &setup, networks)
 }
 
+/// xl2tpd's LNS: our LAC has a tunnel and a session with each in turn, and both refuse a LAC with another secret. There
+/// is no PPP in the kernel, so xl2tpd's sessions carry nothing.
+pub(crate) fn from_xl2tpd(bench: &Bench<'_>) -> Result<()> {
+    let setup = xl2tpd::Setup {
+        name: "xl2tpd",
+        address: LNS,
+        secret: Some("lantern"),
+        global: VERBOSE,
+        sections: format!("{}tunnel rws = 8\n", lns_section(true)),
+    };
+    let namespace = &bench.wire.lns;
+    let lac = Headend::lac(bench, &secret_key(Some("lantern")))?;
+    let daemon = Xl2tpd::start(namespace, &bench.directory, &setup)?;
+    let theirs = called(&lac)?;
+    daemon.process.stop()?;
+    let file = bench.directory.join("xl2tpd.conf");
+    let imported = Headend::imported(bench, namespace, "xl2tpd", &file, "")?;
+    let ours = called(&lac)?;
+    ensure!(
+        theirs == ours,
+        "the daemon: {theirs:#?}; headend: {ours:#?}"
+    );
+    ensure!(
+        ours["host_name"] == "xl2tpd.test" && ours["window"] == 8,
+        "{ours:?}"
+    );
+    lac.stop()?;
+    let other = Headend::lac(bench, &secret_key(Some("candle")))?;
+    let refused = other.verb(&CALL);
+    ensure!(refused.is_err(), "a LAC with another secret has a tunnel");
+    other.stop()?;
+    imported.stop()
+}
+
+/// Opens a tunnel.
+const CALL: [&str; 6] = ["tunnel", "create", "--peer", "10.9.0.2", "--version", "2"];
+
+/// Opens a tunnel and a session, ends them, and returns what the LAC knew about the LNS.
+fn called(lac: &Headend) -> Result<BTreeMap<&'static str, Value>> {
+    lac.verb(&CALL)?;
+    let tunnel = lac.wait_for("tunnels", "established", 1, SOON)?.remove(0);
+    let id = tunnel["id"].to_string();
+    lac.verb(&["session", "create", "--tunnel", &id])?;
+    lac.wait_for("sessions", "established", 1, SOON)?;
+    lac.verb(&["tunnel", "delete", &id])?;
+    lac.wait_for("tunnels", "established", 0, SOON)?;
+    let known = ["host_name", "version", "peer", "window"];
+    Ok(known.map(|name| (name, tunnel[name].clone())).into())
+}
+
 /// What the observer sees of a neighbour.
 #[derive(Debug, PartialEq)]
 struct Seen {
@@ -143,7 +194,7 @@ fn compare(bench: &Bench<'_>, kind: Kind, setup: &Setup<'_>, more: &str) -> Resu
     router.process.stop()?;
     observer.neighbor_is(LAC, SOON, |row| row["state"] != "Established")?;
     let file = bench.directory.join(format!("{}.conf", kind.name()));
-    let imported = Headend::imported(bench, kind.name(), &file, more)?;
+    let imported = Headend::imported(bench, &bench.wire.lac, kind.name(), &file, more)?;
     let ours = seen(&observer)?;
     ensure!(
         theirs == ours,

@@ -130,6 +130,7 @@ pub(crate) const ALL: &[Case] = &[
     case("bgp_ends_with_gobgp", bgp_ends::with_gobgp),
     case("imported_from_frr", imported::from_frr),
     case("imported_from_bird", imported::from_bird),
+    case("imported_from_xl2tpd", imported::from_xl2tpd),
     case("imported_from_gobgp", imported::from_gobgp),
     case(
         "imported_examples_of_packages",
