@@ -42,7 +42,7 @@ fn export(root: &Path, tree: &Path) -> Result<String, Vec<String>> {
         std::fs::remove_dir_all(tree).map_err(fault)?;
     }
     std::fs::create_dir_all(tree).map_err(fault)?;
-    // A clone keeps the commit's time, which the build reads.
+    // A clone keeps the commit's time, which the archive of a release has.
     let status = Command::new("git")
         .args(["clone", "--quiet", "--local"])
         .args([root, tree])

@@ -1,7 +1,7 @@
 //! A static binary for one target: the compilers, the build, and a first run.
 //!
 //! The build sets what would otherwise differ between two machines: paths in messages and in symbols
-//! (`--remap-path-prefix`, and `-ffile-prefix-map` for C), and the time ([`WITHOUT_TIME`], and `SOURCE_DATE_EPOCH`).
+//! (`--remap-path-prefix`, and `-ffile-prefix-map` for C), and the time ([`WITHOUT_TIME`]).
 
 use super::symbols;
 use crate::cargo::{self, Metadata};
@@ -12,8 +12,8 @@ use std::process::Command;
 /// The target of `--check-reproducible` without `--target`.
 pub(crate) const DEFAULT: &str = "x86_64-unknown-linux-musl";
 
-/// Constants in place of the time in C code. `SOURCE_DATE_EPOCH` alone would not do: cargo does not compile C again when
-/// it changes, so that a build after a commit would keep the time of the commit before.
+/// Constants in place of the time in C code. The time of the commit in `SOURCE_DATE_EPOCH` would be constant for a release
+/// too, but cargo compiles C and all that depends on it again when that changes, so each commit would cost a whole build.
 const WITHOUT_TIME: &str = r#"-Wno-builtin-macro-redefined -D__DATE__="" -D__TIME__="""#;
 
 /// A target that releases are built for.
@@ -115,7 +115,7 @@ fn command(root: &Path, known: &Known, compiler: &str) -> Command {
         .env(format!("CC_{underscored}"), compiler)
         .env(format!("CFLAGS_{underscored}"), flags_c.join(" "))
         .env("CARGO_INCREMENTAL", "0")
-        .env("SOURCE_DATE_EPOCH", commit_time(root));
+        .env("SOURCE_DATE_EPOCH", "0");
     command
 }
 
