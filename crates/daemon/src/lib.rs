@@ -65,6 +65,7 @@ mod loader;
 mod log;
 mod mend;
 mod notices;
+mod rates;
 mod reload;
 mod rest;
 mod routes;

@@ -401,6 +401,7 @@ pub(super) const TABLES: &[Inside] = &[
             "running",
             "supervisor",
             "history",
+            "rates",
             "core",
             "capture",
             "input",

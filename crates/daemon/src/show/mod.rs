@@ -25,7 +25,7 @@ use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
 pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
-pub(super) use sorted::{Rates, Sorted};
+pub(super) use sorted::Sorted;
 pub(super) use worst::Worst;
 
 /// A `show` command in progress, with its position.

@@ -166,11 +166,6 @@ fn a_host_with_small_limits_and_no_forwarding_is_mended_by_what_is_printed() {
     let many =
         format!("[control]\nsocket = {socket:?}\n{SUBSCRIBERS}[tun]\nname = \"inside\"\n{bgp}");
     let many = directory.write("many.toml", &many);
-    // Without [tun], nothing gives the daemon CAP_NET_ADMIN, which would allow any buffer.
-    let plain = directory.write(
-        "plain.toml",
-        &format!("[control]\nsocket = {socket:?}\n{SUBSCRIBERS}"),
-    );
     let Some(host) = Host::new(&format!(
         "mount -t tmpfs none /etc/sysctl.d; sysctl -qw net.ipv4.ip_forward=0; sysctl -qw net.ipv6.conf.all.forwarding=0; \
          sysctl -qw net.ipv4.conf.all.rp_filter=1; sysctl -qw net.ipv4.ping_group_range='0 100000'; \
@@ -220,8 +215,15 @@ fn a_host_with_small_limits_and_no_forwarding_is_mended_by_what_is_printed() {
         kept,
         "net.ipv4.ip_forward=1\nnet.ipv6.conf.all.forwarding=1\n"
     );
+    without_the_capability_buffers_are_small(&directory, &host);
+}
 
-    let config = plain.display();
+/// Without `[tun]`, nothing gives the daemon CAP_NET_ADMIN, which would allow any buffer.
+fn without_the_capability_buffers_are_small(directory: &Directory, host: &Host) {
+    let socket = directory.path("lns.sock");
+    let config = format!("[control]\nsocket = {socket:?}\n{SUBSCRIBERS}");
+    let config = directory.write("plain.toml", &config);
+    let config = config.display();
     let unprivileged =
         format!("capsh --drop=cap_net_admin -- -c '{HEADEND} doctor --json --config {config}'");
     let found = host.findings(&unprivileged);

@@ -343,6 +343,22 @@ fn the_longest_round_trips_are_listed_first_and_a_list_ends_at_its_limit() {
         let listed = ask(json!({"do": "show.subscribers", "limit": limit}));
         assert_eq!(listed.len(), rows, "{limit}");
     }
+    orders_are_over_all_subscribers(&mut ask);
+    let named = ask(json!({"do": "show.subscribers", "name": "user3", "limit": 1}));
+    assert_eq!(
+        named[0]["name"], "user3",
+        "the limit counts rows, not visits"
+    );
+    let refused = client.ask(json!({"do": "show.worst", "count": 0}));
+    assert_eq!(refused[0]["error"]["code"], "bad-request", "{refused:?}");
+    wrong_orders_are_refused(&mut client);
+    let page = edge.cli("show now");
+    let page = String::from_utf8(page.stdout).unwrap();
+    assert!(page.contains("subscribers      3 up\n"), "{page}");
+}
+
+/// Three subscribers, `user1` the oldest.
+fn orders_are_over_all_subscribers(ask: &mut impl FnMut(Value) -> Vec<Value>) {
     let sorted = |order: &str, reverse: bool, limit: u32| json!({"do": "show.subscribers", "sort": order, "reverse": reverse, "limit": limit});
     let mut names = |order, reverse, limit| {
         let rows = ask(sorted(order, reverse, limit));
@@ -363,13 +379,9 @@ fn the_longest_round_trips_are_listed_first_and_a_list_ends_at_its_limit() {
         .iter()
         .map(|row| row["echo_rtt_us"].as_u64().unwrap());
     assert!(trips.is_sorted(), "{longest:?}");
-    let named = ask(json!({"do": "show.subscribers", "name": "user3", "limit": 1}));
-    assert_eq!(
-        named[0]["name"], "user3",
-        "the limit counts rows, not visits"
-    );
-    let refused = client.ask(json!({"do": "show.worst", "count": 0}));
-    assert_eq!(refused[0]["error"]["code"], "bad-request", "{refused:?}");
+}
+
+fn wrong_orders_are_refused(client: &mut Client) {
     for (wrong, message) in [
         (
             json!({"sort": "rate"}),
@@ -385,7 +397,4 @@ fn the_longest_round_trips_are_listed_first_and_a_list_ends_at_its_limit() {
         let text = refused[0]["error"]["message"].as_str().unwrap();
         assert!(text.contains(message), "{refused:?}");
     }
-    let page = edge.cli("show now");
-    let page = String::from_utf8(page.stdout).unwrap();
-    assert!(page.contains("subscribers      3 up\n"), "{page}");
 }

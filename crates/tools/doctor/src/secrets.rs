@@ -17,6 +17,9 @@ const CODED_MIN: usize = 4;
 /// What stands in place of a secret.
 const SHOWN: &str = "(secret)";
 
+/// Reads a byte in some notation at a place of a text, and returns it with its end.
+type ReadByte = fn(&[u8], usize) -> Option<(u8, usize)>;
+
 /// Everything that a report must not repeat.
 #[derive(Default)]
 pub(crate) struct Secrets {
@@ -82,7 +85,7 @@ impl Secrets {
         let of = |first: u8| self.by_first.get(usize::from(first)).into_iter().flatten();
         let secrets = firsts.into_iter().flat_map(of);
         let ends = secrets.filter_map(|secret| {
-            let as_coded = |one: fn(&[u8], usize) -> Option<(u8, usize)>| match secret.len() {
+            let as_coded = |one: ReadByte| match secret.len() {
                 CODED_MIN.. => coded_end(text, at, secret, one),
                 _ => None,
             };
@@ -264,12 +267,7 @@ fn decimal(text: &[u8], at: usize) -> Option<(u8, usize)> {
 }
 
 /// The end of `secret` as bytes that `one` reads, with or without separators.
-fn coded_end(
-    text: &[u8],
-    at: usize,
-    secret: &[u8],
-    one: fn(&[u8], usize) -> Option<(u8, usize)>,
-) -> Option<usize> {
+fn coded_end(text: &[u8], at: usize, secret: &[u8], one: ReadByte) -> Option<usize> {
     let mut at = at;
     for (i, expected) in secret.iter().enumerate() {
         if i > 0 {

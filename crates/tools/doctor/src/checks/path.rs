@@ -129,7 +129,7 @@ fn radius(fact: &PathFact, found: (u32, Limit), findings: &mut Findings) {
     );
 }
 
-/// TCP learns reported values. It finds out silent ones only if the kernel is told to.
+/// TCP learns reported values. It finds out silent ones only if a setting of the kernel says so.
 fn bgp(fact: &PathFact, found: (u32, Limit), host: &Host, findings: &mut Findings) {
     let (to, (passes, limit)) = (fact.to, found);
     let probes = host.number("net.ipv4.tcp_mtu_probing").unwrap_or(0) != 0;

@@ -609,3 +609,16 @@ fn tab_turns_through_the_views() {
     assert_eq!(app.key(control('z')), Some(Effect::Suspend));
     assert_eq!(app.key(control('l')), Some(Effect::Redraw));
 }
+
+#[test]
+fn a_long_reason_is_folded_so_that_its_remedy_is_read() {
+    let mut app = app(View::Queues);
+    let reason = "no shaper at /run/headend-qos.sock: No such file or directory (os error 2); start one with \"headend qos run\", \
+                  or name its socket with --qos-socket PATH";
+    answer(&mut app, 0, |_| Outcome::Gone(reason.into()));
+    let screen = drawn(&app, 80, 24);
+    let lines: Vec<&str> = screen.lines().skip(1).take(3).map(str::trim_end).collect();
+    assert_eq!(lines.join(" "), format!("no connection: {reason}"));
+    assert!(lines.iter().all(|line| line.len() <= 80), "{screen}");
+    assert_eq!(screen.trim_end().lines().count(), 24);
+}

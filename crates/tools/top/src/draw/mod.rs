@@ -92,8 +92,13 @@ pub(crate) fn screen(app: &App, buffer: &mut Buffer, frame: Frame) {
         return too_small(buffer, area);
     }
     tabs(app, buffer, theme);
-    put(buffer, 1, &status(app, theme));
-    let body = Rect::new(0, 2, area.width, area.height - 3);
+    // What is wrong may take more than a line.
+    let lines = folded(&status(app, theme), area.width);
+    for (y, line) in (1..).zip(&lines) {
+        put(buffer, y, line);
+    }
+    let top = 1 + lines.len() as u16;
+    let body = Rect::new(0, top, area.width, area.height - 1 - top);
     if app.is_help {
         help::draw(buffer, body, theme);
     } else {
@@ -155,6 +160,35 @@ fn tabs(app: &App, buffer: &mut Buffer, theme: Theme) {
     if usize::from(left) > tabs.width() {
         buffer.set_stringn(left, 0, &right, width.into(), theme.dim());
     }
+}
+
+/// A line of one style as at most three that fit, broken at spaces where there are any.
+fn folded<'a>(line: &Line<'a>, width: u16) -> Vec<Line<'a>> {
+    const LINES_MAX: usize = 3;
+    let width = usize::from(width);
+    let text: String = line
+        .spans
+        .iter()
+        .map(|span| span.content.as_ref())
+        .collect();
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is one line at least");
+        let together = last.chars().count() + 1 + word.chars().count();
+        if last.is_empty() {
+            word.clone_into(last);
+        } else if together <= width {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines.truncate(LINES_MAX);
+    lines
+        .into_iter()
+        .map(|text| Line::styled(text, line.style))
+        .collect()
 }
 
 /// What is wrong, or what the view lists.
