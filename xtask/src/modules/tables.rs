@@ -484,6 +484,18 @@ pub(super) const TABLES: &[Inside] = &[
         besides: &[],
     },
     Inside {
+        krate: "tools/web",
+        order: &[
+            "parse", "link", "fail", "args", "assets", "feeds", "lookups", "paced", "service",
+            "sources", "tls", "token", "guard", "changes", "login", "api", "metrics", "serve",
+        ],
+        besides: &[
+            ("changes", "api", "a handler receives the router's state"),
+            ("login", "api", "a handler receives the router's state"),
+            ("api", "metrics", "the router names its handlers"),
+        ],
+    },
+    Inside {
         krate: "xtask",
         order: &[
             "sources",

@@ -15,7 +15,7 @@ use crate::event::Discard;
 use crate::ipcp;
 use crate::layer::Context;
 
-/// The longest frame that is kept. Requests of IPCP and IPv6CP with all options that anybody sends are shorter.
+/// The longest frame that is kept. Requests of IPCP and IPv6CP with all options in use are shorter.
 const FRAME_MAX: usize = 128;
 
 /// The latest early request of IPCP and of IPv6CP, as it came.
