@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use base::{Duration, Redacted};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use wire::bgp::{Families, PORT, Prefix, Role};
 
 use crate::policy::{Policy, Roas};
@@ -88,15 +88,13 @@ impl SpeakerConfig {
         if self.router_id.is_unspecified() {
             return fault(Place::Speaker, "router_id", "must not be 0 (RFC 6286)");
         }
+        let mut remotes = HashSet::new();
         for (peer, at) in self.peers.iter().zip(0..) {
             peer.settings.check(Place::Peer(at))?;
             if peer.remote_asn == RemoteAsn::Exactly(0) {
                 return fault(Place::Peer(at), "remote_asn", "must not be 0 (RFC 7607)");
             }
-            if self.peers[..at]
-                .iter()
-                .any(|other| other.remote == peer.remote)
-            {
+            if !remotes.insert(peer.remote) {
                 return fault(Place::Peer(at), "remote", "is there twice");
             }
         }

@@ -3,7 +3,7 @@
 //! A reload compares the [`Record`]s of two readings, key by key. A secret is compared but never printed. If a key
 //! names a file, the content of that file is compared too. Start reading at [`Record::differences`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
 
@@ -190,16 +190,17 @@ impl Record {
 
 /// The names of the sections of a list: each has that of its key `name`, or else its address, or else its number.
 pub(crate) fn labels(list: &DeArray<'_>) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for (number, item) in (1..).zip(list.iter()) {
+    let mut known = HashSet::new();
+    let labels = (1..).zip(list.iter()).map(|(number, item)| {
         let given = item.get_ref().as_table().and_then(own_name);
-        let label = given.map_or_else(|| number.to_string(), str::to_owned);
-        labels.push(match labels.contains(&label) {
-            true => format!("{label}#{number}"),
-            false => label,
-        });
-    }
-    labels
+        let mut label = given.map_or_else(|| number.to_string(), str::to_owned);
+        if !known.insert(label.clone()) {
+            label = format!("{label}#{number}");
+            known.insert(label.clone());
+        }
+        label
+    });
+    labels.collect()
 }
 
 fn own_name<'t>(table: &'t DeTable<'_>) -> Option<&'t str> {

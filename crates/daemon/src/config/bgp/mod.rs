@@ -4,6 +4,7 @@ mod neighbor;
 mod policy;
 mod speaker;
 
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -169,14 +170,16 @@ fn neighbors(
     files: &speaker::Context<'_>,
     notes: &Notes<'_>,
 ) -> Vec<PeerConfig> {
-    let mut peers: Vec<At<PeerConfig>> = Vec::new();
+    let mut peers = Vec::new();
+    let mut places: HashMap<IpAddr, usize> = HashMap::new();
     for mut section in Section::each(table, "neighbor", "bgp.neighbor", notes) {
         let at = section.at();
         let peer = neighbor::neighbor(&mut section, defaults, files);
         if let Some(peer) = &peer
-            && let Some(other) = peers.iter().find(|other| other.value.remote == peer.remote)
+            && let other = *places.entry(peer.remote).or_insert(at)
+            && other != at
         {
-            let line = section.line(other.at);
+            let line = section.line(other);
             let message = format!(
                 "{} is a neighbour already, in line {line}; give it once",
                 peer.remote
@@ -184,9 +187,9 @@ fn neighbors(
             section.fault(at, "address", message);
         }
         section.finish();
-        peers.extend(peer.map(|value| At { value, at }));
+        peers.extend(peer);
     }
-    peers.into_iter().map(|peer| peer.value).collect()
+    peers
 }
 
 fn own_asn(section: &mut Section) -> Option<u32> {
@@ -266,10 +269,11 @@ fn announce(section: &mut Section) -> Announce {
 }
 
 fn prefixes(section: &mut Section, key: &'static str) -> Vec<Prefix> {
-    let mut prefixes: Vec<Prefix> = Vec::new();
+    let mut prefixes = Vec::new();
+    let mut known = HashSet::new();
     for text in section.strings_or_none(key) {
         match prefix(&text.value) {
-            Ok(prefix) if prefixes.contains(&prefix) => {
+            Ok(prefix) if !known.insert(prefix) => {
                 section.fault(
                     text.at,
                     key,
