@@ -16,6 +16,57 @@ pub(super) fn empty_header() -> libc::mmsghdr {
     unsafe { mem::zeroed() }
 }
 
+/// recvmmsg(2) without waiting for more messages than are there.
+///
+/// This and [`sendmmsg`] are the system calls themselves, because musl's `sendmmsg` calls sendmsg(2) for each message:
+/// its `msghdr` has 32-bit lengths with padding beside them, where the kernel has 64-bit lengths. That padding is 0 in
+/// headers made by [`empty_header`].
+///
+/// # Safety
+/// The headers are made by [`empty_header`]. They point to buffers of the lengths they say, and nothing else refers to
+/// these during the call.
+pub(super) unsafe fn recvmmsg(
+    socket: &OwnedFd,
+    headers: &mut [libc::mmsghdr],
+    flags: libc::c_int,
+) -> io::Result<usize> {
+    let no_limit: *mut libc::timespec = ptr::null_mut();
+    // SAFETY: the caller promises what the pointers lead to; the kernel writes at most `headers.len()` headers.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_recvmmsg,
+            socket.as_raw_fd(),
+            headers.as_mut_ptr(),
+            headers.len() as libc::c_uint,
+            libc::MSG_DONTWAIT | flags,
+            no_limit,
+        )
+    };
+    check(result as libc::c_int)
+}
+
+/// sendmmsg(2): all `headers` in one system call.
+///
+/// # Safety
+/// As for [`recvmmsg`]; the kernel only reads the buffers.
+pub(super) unsafe fn sendmmsg(
+    socket: &OwnedFd,
+    headers: &mut [libc::mmsghdr],
+    flags: libc::c_int,
+) -> io::Result<usize> {
+    // SAFETY: as in `recvmmsg`.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_sendmmsg,
+            socket.as_raw_fd(),
+            headers.as_mut_ptr(),
+            headers.len() as libc::c_uint,
+            libc::MSG_DONTWAIT | flags,
+        )
+    };
+    check(result as libc::c_int)
+}
+
 /// Buffers for a batch of received messages, allocated once.
 pub(super) struct Incoming<const N: usize> {
     // The headers point into the other vectors, which never grow.
@@ -77,16 +128,7 @@ impl<const N: usize> Incoming<N> {
         enter(Call::Recvmmsg)?;
         // SAFETY: the headers point to buffers of the lengths they say, which this
         // struct owns and nothing else refers to during the call.
-        let result = unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                self.headers.len() as libc::c_uint,
-                (libc::MSG_DONTWAIT | flags) as _,
-                ptr::null_mut(),
-            )
-        };
-        self.used = check(result)?;
+        self.used = unsafe { recvmmsg(socket, &mut self.headers, flags) }?;
         Ok(self.used)
     }
 
@@ -178,14 +220,7 @@ impl<const N: usize> Headers<N> {
         enter(Call::Sendmmsg)?;
         // SAFETY: the headers point to the messages' bytes, which live for `'a` and are only read, and to this
         // struct's buffers, with the lengths they say.
-        check(unsafe {
-            libc::sendmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                count as libc::c_uint,
-                (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as _,
-            )
-        })
+        unsafe { sendmmsg(socket, &mut self.headers[..count], libc::MSG_NOSIGNAL) }
     }
 
     fn fill<'a>(&mut self, index: usize, message: &impl Outgoing<'a>) {

@@ -9,7 +9,7 @@ use std::ptr;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::sys::batch::empty_header;
+use crate::sys::batch::{empty_header, recvmmsg, sendmmsg};
 use crate::sys::check;
 use crate::sys::socket::set_number;
 use crate::syscalls::{Call, enter};
@@ -211,16 +211,7 @@ impl RecvSlots {
         enter(Call::Recvmmsg)?;
         // SAFETY: the headers point to this struct's buffers and to parts of `octets`, with the lengths they say, and
         // nothing else refers to them during the call.
-        let result = unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                count as libc::c_uint,
-                libc::MSG_DONTWAIT as _,
-                ptr::null_mut(),
-            )
-        };
-        self.used = check(result)?;
+        self.used = unsafe { recvmmsg(socket, &mut self.headers[..count], 0) }?;
         Ok(self.used)
     }
 
@@ -256,16 +247,7 @@ impl RecvSlots {
         enter(Call::Recvmmsg)?;
         // SAFETY: the header points to this struct's buffers, with the lengths it says, and nothing else refers to
         // them during the call.
-        let result = unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                &raw mut self.headers[index],
-                1,
-                libc::MSG_DONTWAIT as _,
-                ptr::null_mut(),
-            )
-        };
-        check(result)?;
+        unsafe { recvmmsg(socket, &mut self.headers[index..=index], 0) }?;
         Ok(self.arrival(index))
     }
 
@@ -368,13 +350,6 @@ impl SendSlots {
         enter(Call::Sendmmsg)?;
         // SAFETY: the headers point to the frames, which live for `'a` and are only read, and to this struct's buffers,
         // with the lengths they say.
-        check(unsafe {
-            libc::sendmmsg(
-                socket.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                count as libc::c_uint,
-                libc::MSG_DONTWAIT as _,
-            )
-        })
+        unsafe { sendmmsg(socket, &mut self.headers[..count], 0) }
     }
 }
