@@ -132,7 +132,10 @@ fn chosen(args: &DoctorArgs) -> Option<PathBuf> {
 
 /// What the file at `path` asks for, and its keys. If it has faults, the host is checked for an LNS.
 fn wants_of(path: &Path, findings: &mut Findings) -> (Wants, Record) {
-    let mend = format!("headend check {}", path.display());
+    let mend = match path.exists() {
+        true => format!("headend check {}", path.display()),
+        false => "create the file, or name another one with --config".to_owned(),
+    };
     match config::load(path) {
         Ok(settings) => {
             for advice in settings.advice.iter() {

@@ -65,8 +65,8 @@ pub struct TopArgs {
 }
 
 const HELP: &str = "\
-Keys: 1 to 5 or Tab select a view, / filters, < and > select the column to sort by, Enter opens a subscriber, space
-pauses, h lists all keys, q quits. NO_COLOR=1 switches colours off.
+Keys: 1 to 5 or Tab select a view, / filters, < and > select the column to sort by, Enter opens a subscriber, h lists
+all keys, q quits. NO_COLOR=1 switches colours off.
 
 Examples:
   headend top
