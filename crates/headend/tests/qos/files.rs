@@ -8,7 +8,7 @@ use crate::support::{HEADEND, Home};
 
 /// Whether a command contacts or starts a shaper: such commands are tested elsewhere, with a running shaper.
 pub(crate) fn is_of_a_running_one(words: &[&str]) -> bool {
-    matches!(words[0], "run" | "show" | "reload")
+    matches!(words[0], "run" | "show" | "reload" | "rate" | "hosts")
         || words.contains(&"--live")
         || words.contains(&"--socket")
 }
