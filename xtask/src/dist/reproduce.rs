@@ -8,12 +8,20 @@ use crate::run::Report;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds twice and compares.
+/// Builds the last commit twice and compares.
 pub(super) fn check(report: &mut Report, metadata: &Metadata, name: &str) -> bool {
     let below = metadata.target.join("reproduce");
+    // Read once: somebody may commit while the first build runs.
+    let Some(commit) = head(&metadata.root) else {
+        return report.check("the last commit", || {
+            Err(vec!["git rev-parse HEAD found none".to_owned()])
+        });
+    };
     let trees = [below.join("first"), below.join("another-place/of/the-tree")];
     for tree in &trees {
-        let exported = report.check("export the commit", || export(&metadata.root, tree));
+        let exported = report.check("export the commit", || {
+            export(&metadata.root, &commit, tree)
+        });
         if !exported {
             return false;
         }
@@ -36,22 +44,35 @@ fn binary(tree: &Path, name: &str) -> PathBuf {
 }
 
 /// Writes the files of the commit to a new directory. What is not committed is left out.
-fn export(root: &Path, tree: &Path) -> Result<String, Vec<String>> {
+fn export(root: &Path, commit: &str, tree: &Path) -> Result<String, Vec<String>> {
     let fault = |error: std::io::Error| vec![format!("{}: {error}", tree.display())];
     if tree.exists() {
         std::fs::remove_dir_all(tree).map_err(fault)?;
     }
     std::fs::create_dir_all(tree).map_err(fault)?;
     // A clone keeps the commit's time, which the archive of a release has.
-    let status = Command::new("git")
-        .args(["clone", "--quiet", "--local"])
-        .args([root, tree])
-        .status()
-        .map_err(fault)?;
-    match status.success() {
-        true => Ok(tree.display().to_string()),
-        false => Err(vec![format!("git clone to {}: {status}", tree.display())]),
+    let mut clone = Command::new("git");
+    clone.args(["clone", "--quiet", "--local", "--no-checkout"]);
+    clone.args([root, tree]);
+    let mut checkout = Command::new("git");
+    checkout.args(["checkout", "--quiet", "--detach", commit]);
+    checkout.current_dir(tree);
+    for mut command in [clone, checkout] {
+        let status = command.status().map_err(fault)?;
+        if !status.success() {
+            return Err(vec![format!("git, for {}: {status}", tree.display())]);
+        }
     }
+    Ok(format!("{commit} in {}", tree.display()))
+}
+
+/// The name of the last commit.
+fn head(root: &Path) -> Option<String> {
+    let mut command = Command::new("git");
+    command.args(["rev-parse", "HEAD"]).current_dir(root);
+    let output = command.output().ok()?;
+    let name = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !name.trim().is_empty()).then(|| name.trim().to_owned())
 }
 
 /// Compares two files byte by byte.
