@@ -50,6 +50,10 @@ struct Site {
     address: String,
 }
 
+/// What a page shows, and its requests with their times, for a wait that was in vain.
+const PAGE: &str = "JSON.stringify({ state: document.readyState, text: document.body?.innerText, requests: \
+    performance.getEntriesByType('resource').map(one => [one.name, one.startTime | 0, one.duration | 0]) })";
+
 impl Site {
     /// `more` are further arguments of the server.
     fn open(bench: &Bench<'_>, socket: &Path, more: &[&OsStr]) -> Result<Self> {
@@ -88,7 +92,11 @@ impl Site {
             let is_true = last != false && !last.is_null() && last != "";
             Ok(is_true.then_some(()))
         })?;
-        found.with_context(|| format!("{what} is {last}"))
+        if found.is_none() {
+            let page = self.browser.run(PAGE)?;
+            bail!("{what} is {last}; the page: {page}");
+        }
+        Ok(())
     }
 
     /// Waits until the element that a selector finds has a text.
