@@ -184,6 +184,12 @@ document.querySelector(".skip").addEventListener("click", event => {
 });
 addEventListener("hashchange", show);
 setInterval(banner, 1000);
+try {
+  // All scripts are here: theme.js counts from 0 again.
+  sessionStorage.removeItem("headend.reloads");
+} catch {
+  // Without storage nothing was counted.
+}
 theme();
 start();
 loadInfo();
