@@ -11,7 +11,7 @@
 //!
 //! Beside the loop: [`timed`] sockets, whose packets the kernel timestamps; a [`port::Port`], which receives all
 //! frames of an interface; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
-//! threads that must wake up on time; [`disk`] files, whose calls tests let fail; notifications to the service
+//! threads that must wake up on time; eBPF programs ([`bpf`]); [`disk`] files, whose calls tests let fail; notifications to the service
 //! [`manager`].
 //!
 //! Left out: several queues of one interface, and kernel bypass.
@@ -19,6 +19,7 @@
 
 mod apart;
 pub mod bare;
+pub mod bpf;
 mod buffers;
 mod capabilities;
 pub mod clock;

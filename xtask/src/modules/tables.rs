@@ -168,6 +168,7 @@ pub(super) const TABLES: &[Inside] = &[
             "tun",
             "apart",
             "bare",
+            "bpf",
             "events",
             "manager",
             "namespace",

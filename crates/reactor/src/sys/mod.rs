@@ -3,6 +3,7 @@
 mod address;
 pub(crate) mod bare;
 mod batch;
+pub(crate) mod bpf;
 pub(crate) mod clock;
 mod control;
 pub(crate) mod epoll;

@@ -1,0 +1,227 @@
+//! eBPF programs in the kernel: loads them, runs them on given frames, and unloads them on drop.
+//!
+//! bpf(2), the kernel's Documentation/bpf. The instructions come from the caller, 8 bytes each; this module knows
+//! nothing of them. Left out: maps, BTF, pinned programs, and attaching a program, which is `netlink`'s work.
+
+use core::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::sys;
+
+/// How much of the verifier's text is kept.
+const LOG_BYTES: usize = 1 << 20;
+/// How many of its last lines an error carries.
+const LOG_LINES: usize = 6;
+
+/// Where a program can be attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProgramKind {
+    /// A traffic-control classifier or action; the packet begins with its link-layer header.
+    Classifier,
+    /// A lightweight tunnel's transmit hook; the packet begins with its IP header.
+    IpOutput,
+}
+
+/// A loaded program. The kernel frees it when this and every attachment are gone.
+#[derive(Debug)]
+pub struct Program {
+    fd: OwnedFd,
+}
+
+/// Why the kernel refused a program.
+#[derive(Debug)]
+pub struct LoadError {
+    /// The kernel's error.
+    pub error: io::Error,
+    /// The last lines of the verifier's text; empty if the verifier did not run.
+    pub log: Vec<String>,
+}
+
+/// What a program finds and leaves beside a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Context {
+    /// The packet's mark.
+    pub mark: u32,
+    /// The packet's priority.
+    pub priority: u32,
+}
+
+/// What a run of a program did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// The value that the program returned.
+    pub value: u32,
+    /// Mark and priority afterwards.
+    pub context: Context,
+    /// Mean time of a run in nanoseconds, as the kernel measured it.
+    pub run_ns: u32,
+}
+
+impl Program {
+    /// Loads a program. `name` appears in `bpftool prog`; the kernel keeps 15 letters, digits, `_` and `.` of it.
+    ///
+    /// # Errors
+    /// See [`LoadError`].
+    pub fn load(kind: ProgramKind, name: &str, instructions: &[u64]) -> Result<Self, LoadError> {
+        let kind = match kind {
+            ProgramKind::Classifier => 3,
+            ProgramKind::IpOutput => 12,
+        };
+        let name = name_of(name);
+        let first = match sys::bpf::load(kind, instructions, &name, &mut []) {
+            Ok(fd) => return Ok(Self { fd }),
+            Err(error) => error,
+        };
+        // The verifier's text takes time and memory, so only a refused program asks for it.
+        let mut log = vec![0; LOG_BYTES];
+        match sys::bpf::load(kind, instructions, &name, &mut log) {
+            Ok(fd) => Ok(Self { fd }),
+            Err(_) => Err(LoadError {
+                error: first,
+                log: last_lines(&log),
+            }),
+        }
+    }
+
+    /// Runs the program `repeat` times, at least once, on a frame with an Ethernet header. [`ProgramKind::IpOutput`] sees
+    /// the frame without this header.
+    ///
+    /// # Errors
+    /// The frame is shorter than 14 bytes or longer than about a page, or the kernel cannot run programs.
+    pub fn run(&self, frame: &[u8], context: Context, repeat: u32) -> io::Result<Outcome> {
+        let mut buffer = [0u8; SK_BUFF];
+        put(&mut buffer, MARK, context.mark);
+        put(&mut buffer, PRIORITY, context.priority);
+        let (value, run_ns) =
+            sys::bpf::test_run(self.fd.as_fd(), frame, &mut buffer, repeat.max(1))?;
+        let context = Context {
+            mark: get(&buffer, MARK),
+            priority: get(&buffer, PRIORITY),
+        };
+        Ok(Outcome {
+            value,
+            context,
+            run_ns,
+        })
+    }
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl LoadError {
+    /// Whether the calling thread lacks the privilege (CAP_BPF and CAP_NET_ADMIN, or root).
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        self.error.kind() == io::ErrorKind::PermissionDenied && self.log.is_empty()
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_forbidden() {
+            return write!(
+                f,
+                "the kernel loads eBPF programs only for root or with CAP_BPF and CAP_NET_ADMIN"
+            );
+        }
+        write!(f, "the kernel refused the eBPF program: {}", self.error)?;
+        for line in &self.log {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for LoadError {}
+
+/// More bytes than `struct __sk_buff` has, which grows with the kernel (192 in Linux 6.18), and fields of it.
+const SK_BUFF: usize = 256;
+const MARK: usize = 8;
+const PRIORITY: usize = 32;
+
+fn put(buffer: &mut [u8; SK_BUFF], at: usize, value: u32) {
+    buffer[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+}
+
+fn get(buffer: &[u8; SK_BUFF], at: usize) -> u32 {
+    u32::from_ne_bytes([buffer[at], buffer[at + 1], buffer[at + 2], buffer[at + 3]])
+}
+
+/// A name as the kernel accepts it: at most 15 of its characters, and a 0.
+fn name_of(name: &str) -> [u8; 16] {
+    let mut octets = [0; 16];
+    let allowed = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'_' | b'.');
+    for (place, octet) in octets[..15].iter_mut().zip(name.bytes().filter(allowed)) {
+        *place = octet;
+    }
+    octets
+}
+
+fn last_lines(log: &[u8]) -> Vec<String> {
+    let end = log.iter().position(|&octet| octet == 0);
+    let text = String::from_utf8_lossy(&log[..end.unwrap_or(log.len())]);
+    let mut lines: Vec<String> = text
+        .lines()
+        .rev()
+        .take(LOG_LINES)
+        .map(str::to_owned)
+        .collect();
+    lines.reverse();
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `r0 = 7; exit`.
+    const SEVEN: [u64; 2] = [0x0000_0007_0000_00b7, 0x95];
+
+    /// `None` without the privilege, which a test reports.
+    fn load(instructions: &[u64]) -> Option<Result<Program, LoadError>> {
+        let loaded = Program::load(ProgramKind::Classifier, "head-end test.1", instructions);
+        if loaded.as_ref().is_err_and(LoadError::is_forbidden) {
+            assert!(
+                !rustix::process::geteuid().is_root(),
+                "root may load programs"
+            );
+            eprintln!("skipped: {}", loaded.expect_err("forbidden"));
+            return None;
+        }
+        Some(loaded)
+    }
+
+    #[test]
+    fn a_program_runs_and_returns_its_value() {
+        let Some(program) = load(&SEVEN) else { return };
+        let program = program.expect("a valid program");
+        let context = Context {
+            mark: 3,
+            priority: 9,
+        };
+        let outcome = program.run(&[0; 60], context, 1).expect("a run");
+        assert_eq!((outcome.value, outcome.context), (7, context));
+        assert!(program.run(&[0; 3], context, 1).is_err());
+    }
+
+    #[test]
+    fn a_refused_program_carries_the_verifiers_last_lines() {
+        // `exit` without a value in r0.
+        let Some(refused) = load(&[0x95]) else { return };
+        let error = refused.expect_err("an invalid program");
+        assert!(!error.is_forbidden());
+        assert!(error.log.len() <= LOG_LINES);
+        assert!(error.to_string().contains("R0 !read_ok"), "{error}");
+    }
+
+    #[test]
+    fn a_name_has_only_what_the_kernel_accepts() {
+        assert_eq!(&name_of("head-end test.1"), b"headendtest.1\0\0\0");
+        assert_eq!(&name_of("0123456789abcdefgh"), b"0123456789abcde\0");
+    }
+}

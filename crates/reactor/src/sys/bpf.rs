@@ -1,0 +1,102 @@
+//! bpf(2): loads programs and runs them once on given bytes.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+const PROG_LOAD: libc::c_int = 5;
+const PROG_TEST_RUN: libc::c_int = 10;
+
+/// The part of `union bpf_attr` that loads a program.
+#[repr(C)]
+#[derive(Default)]
+struct Load {
+    prog_type: u32,
+    insn_cnt: u32,
+    insns: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log_buf: u64,
+    kern_version: u32,
+    prog_flags: u32,
+    prog_name: [u8; 16],
+}
+
+/// The part of `union bpf_attr` that runs a program.
+#[repr(C)]
+#[derive(Default)]
+struct TestRun {
+    prog_fd: u32,
+    retval: u32,
+    data_size_in: u32,
+    data_size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    ctx_size_in: u32,
+    ctx_size_out: u32,
+    ctx_in: u64,
+    ctx_out: u64,
+}
+
+/// Loads a program; the kernel writes its verifier's text to `log` unless that is empty.
+pub(crate) fn load(
+    kind: u32,
+    instructions: &[u64],
+    name: &[u8; 16],
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
+    const LICENSE: &core::ffi::CStr = c"Dual MIT/GPL";
+    let mut attr = Load {
+        prog_type: kind,
+        insn_cnt: instructions.len() as u32,
+        insns: instructions.as_ptr() as u64,
+        license: LICENSE.as_ptr() as u64,
+        prog_name: *name,
+        ..Load::default()
+    };
+    if !log.is_empty() {
+        attr.log_level = 1;
+        attr.log_size = log.len() as u32;
+        attr.log_buf = log.as_mut_ptr() as u64;
+    }
+    // SAFETY: `attr` is a `bpf_attr` for this command. The kernel reads `insn_cnt` instructions of 8 bytes and a string
+    // that ends in 0, and writes at most `log_size` bytes; all three live until the call returns.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, PROG_LOAD, &raw mut attr, size_of::<Load>()) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just returned this descriptor, which nothing else knows.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
+}
+
+/// Runs a program on `data` and `context`, which are a packet and a `struct __sk_buff`. Returns the program's value and
+/// nanoseconds per run, and replaces the context.
+pub(crate) fn test_run(
+    program: BorrowedFd<'_>,
+    data: &[u8],
+    context: &mut [u8],
+    repeat: u32,
+) -> io::Result<(u32, u32)> {
+    let size = context.len() as u32;
+    let mut attr = TestRun {
+        prog_fd: program.as_raw_fd() as u32,
+        data_size_in: data.len() as u32,
+        data_in: data.as_ptr() as u64,
+        repeat,
+        ctx_size_in: size,
+        ctx_size_out: size,
+        ctx_in: context.as_ptr() as u64,
+        ctx_out: context.as_mut_ptr() as u64,
+        ..TestRun::default()
+    };
+    let (command, length) = (PROG_TEST_RUN, size_of::<TestRun>());
+    // SAFETY: `attr` is a `bpf_attr` for this command. The kernel reads `data_size_in` and `ctx_size_in` bytes and writes
+    // at most `ctx_size_out` bytes; the buffers live until the call returns.
+    let done = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut attr, length) };
+    match done {
+        0 => Ok((attr.retval, attr.duration)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
