@@ -228,6 +228,13 @@ impl Hash {
         self.keys
     }
 
+    /// The numbers that the seed gives: six for each header (two for the source, two for the destination, two for protocol
+    /// and ports), outer, tunnel and innermost; two for DSCP, VLAN and mark; two for the end.
+    #[must_use]
+    pub fn secrets(&self) -> &[u64; SECRETS] {
+        &self.secret
+    }
+
     /// A hash of 64 bits, equal for equal keys; each bit depends on every key.
     #[must_use]
     #[inline]

@@ -211,7 +211,8 @@ impl Prefix {
     }
 
     /// The bits that are compared and their values, for an address as in [`Flow`].
-    pub(super) fn bits(self) -> (u128, u128) {
+    #[must_use]
+    pub fn bits(self) -> (u128, u128) {
         let (value, length) = match self.address {
             IpAddr::V4(address) => (
                 address.to_ipv6_mapped().to_bits(),
