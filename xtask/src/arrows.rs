@@ -120,6 +120,12 @@ const ALLOWED: &[Row] = &[
         "queues know packets' keys, not where packets come from or go to",
     ),
     row(
+        "bpf",
+        &["wire", "qos"],
+        &["reactor"],
+        "emits instructions for a classifier and does no I/O; the kernel judges them in tests",
+    ),
+    row(
         "ping",
         &["base"],
         &["sim"],

@@ -1,0 +1,196 @@
+//! The comparisons.
+
+use std::cell::Cell;
+
+use bpf::{Answer, Link, Options, emit};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use qos::classifier::Classifier;
+use qos::classify::{Key, KeySet, Map, Match};
+use reactor::bpf::{Context, ProgramKind};
+use wire::flow::Keys;
+
+use crate::build::{ethernet, extension, inner4, ipv6, udp};
+use crate::frames;
+use crate::kernel::{NO_ANSWER, OPTIONS, Pair, hex, is_runnable, load, ours, with_tag};
+use crate::policies;
+
+/// Every key and set of keys, on every kind of frame.
+#[test]
+fn each_key_has_the_same_value_in_every_kind_of_frame() {
+    let (whole, cut) = (frames::whole(), frames::cut());
+    assert!(whole.len() + cut.len() > 5_000);
+    for classifier in policies::fixed() {
+        let Some(pair) = Pair::new(&classifier) else {
+            return;
+        };
+        // The last set has every key: it alone looks at all cut frames.
+        let step = if pair.what.contains("seed: 1,") {
+            1
+        } else {
+            41
+        };
+        for frame in whole.iter().chain(cut.iter().step_by(step)) {
+            pair.compare(frame, 3).unwrap();
+        }
+    }
+}
+
+#[test]
+fn any_classifier_gives_the_same_class_for_nested_and_changed_frames() {
+    let compared = Cell::new(0);
+    let mut runner = TestRunner::new(Config {
+        cases: 300,
+        failure_persistence: None,
+        max_shrink_iters: 150,
+        ..Config::default()
+    });
+    let frames = || {
+        let frame = prop_oneof![3 => frames::any_frame(), 1 => frames::random_frame()];
+        proptest::collection::vec((frame, 0_u32..4), 20)
+    };
+    let outcome = runner.run(
+        &(policies::any_classifier(), frames()),
+        |(classifier, frames)| {
+            let Some(pair) = Pair::new(&classifier) else {
+                return Ok(());
+            };
+            for (frame, mark) in frames {
+                compared.set(compared.get() + 1);
+                pair.compare(&frame, mark).map_err(TestCaseError::fail)?;
+            }
+            Ok(())
+        },
+    );
+    outcome.unwrap();
+    eprintln!("{} frames compared", compared.get());
+}
+
+#[test]
+fn a_tag_that_the_kernel_took_off_counts_as_the_first() {
+    let classifier = policies::hash(KeySet::of(&Key::ALL), 0, 5);
+    let program = emit(&classifier, &OPTIONS).unwrap();
+    let ours = ours(&classifier);
+    for tci in [0x0064_u16, 0xe007, 0] {
+        let instructions = with_tag(tci, program.instructions());
+        let Some(loaded) = load(ProgramKind::Classifier, &instructions, "with a tag") else {
+            return;
+        };
+        for packet in frames::bare() {
+            for frame in frames::links(&packet) {
+                if !is_runnable(&frame) {
+                    continue;
+                }
+                let mut tagged = frame[..12].to_vec();
+                tagged.extend([0x81, 0]);
+                tagged.extend(tci.to_be_bytes());
+                tagged.extend(&frame[12..]);
+                let expected = ours.class(&Keys::read_frame(&tagged));
+                let found = loaded.run(&frame, Context::default(), 1).unwrap().value;
+                assert_eq!(Some(found), expected, "{tci:#x} {}", hex(&frame));
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_without_a_link_header_are_read_from_their_ip_header() {
+    let options = Options {
+        link: Link::Ip,
+        ..OPTIONS
+    };
+    let classifier = policies::hash(KeySet::of(&Key::ALL), 0, 5);
+    let program = emit(&classifier, &options).unwrap();
+    let ours = ours(&classifier);
+    let Some(loaded) = load(ProgramKind::IpOutput, program.instructions(), "on IP") else {
+        return;
+    };
+    for frame in frames::whole() {
+        // The kernel itself looks at the version of what it takes for IP.
+        if frame[12..14] != [8, 0] || frame.len() < 34 {
+            continue;
+        }
+        let expected = ours.class(&Keys::read(&frame[14..]));
+        let found = loaded.run(&frame, Context::default(), 1).unwrap().value;
+        assert_eq!(Some(found), expected, "{}", hex(&frame));
+    }
+}
+
+#[test]
+fn the_answer_is_a_full_class_a_priority_or_a_mark() {
+    let frame = ethernet(&[], 0x0800, &inner4());
+    let before = Context {
+        mark: 9,
+        priority: 8,
+    };
+    let some = Classifier::Map(Map {
+        mask: 7,
+        ..Map::new(Key::Src)
+    });
+    // 192.168.1.5 has 5 there, counted from class 1.
+    let class = 6;
+    let none = Classifier::Rules(Vec::new());
+    let all = Classifier::Rules(vec![(Match::default(), 6)]);
+    for (answer, value, context) in [
+        (Answer::Class { major: 0 }, class, before),
+        (Answer::Class { major: 0x8001 }, 0x8001_0000 | class, before),
+        (
+            Answer::Priority,
+            0,
+            Context {
+                priority: class,
+                ..before
+            },
+        ),
+        (
+            Answer::Mark,
+            0,
+            Context {
+                mark: class,
+                ..before
+            },
+        ),
+    ] {
+        let options = Options { answer, ..OPTIONS };
+        for (classifier, value, context) in [
+            (&some, value, context),
+            (&all, value, context),
+            (&none, 0, before),
+        ] {
+            let program = emit(classifier, &options).unwrap();
+            let Some(loaded) = load(ProgramKind::Classifier, program.instructions(), "") else {
+                return;
+            };
+            let outcome = loaded.run(&frame, before, 1).unwrap();
+            assert_eq!(
+                (outcome.value, outcome.context),
+                (value, context),
+                "{answer:?}"
+            );
+        }
+    }
+}
+
+/// Extension headers of 2,048 bytes each, up to the largest frame that the kernel runs programs on.
+#[test]
+fn headers_far_from_the_start_are_read() {
+    let classifier = policies::hash(KeySet::PLAIN, 0, 5);
+    let Some(pair) = Pair::new(&classifier) else {
+        return;
+    };
+    let long = extension(6, 255, &udp(7, 8, &[0; 20]));
+    let frame = ethernet(&[], 0x86dd, &ipv6(60, &long));
+    pair.compare(&frame, 0).unwrap();
+    assert_ne!(pair.run(&frame, 0).value, NO_ANSWER);
+}
+
+#[test]
+fn a_program_reads_no_more_than_its_classifier_asks_for() {
+    let length = |key| {
+        let classifier = Classifier::Map(Map::new(key));
+        emit(&classifier, &OPTIONS).unwrap().instructions().len()
+    };
+    assert!(length(Key::Mark) < 30, "{}", length(Key::Mark));
+    assert!(length(Key::Vlan) < length(Key::Src));
+    assert!(length(Key::Src) * 2 < length(Key::InnermostSrc));
+}
