@@ -106,9 +106,10 @@ impl Walk {
         };
         walk.clear(Slot::Outer);
         walk.clear(Slot::Inner);
+        walk.unknown(Reg::R0);
         for (slot, is_needed) in [(TRAFFIC_CLASS, needs.traffic_class), (VLAN, needs.vlan)] {
             if is_needed {
-                walk.asm.store_value(Width::Double, FP, slot, 0);
+                walk.asm.store(Width::Double, FP, slot, Reg::R0);
             }
         }
         if needs.ip() || needs.vlan {
@@ -148,9 +149,13 @@ impl Walk {
         }
     }
 
-    /// Sets a header's slots to 0, those that anything reads.
+    /// Sets a header's slots to 0, those that anything reads. Overwrites R0.
+    ///
+    /// The verifiers must not know that these are zeros: a slot with a known value is another state than one without,
+    /// and each would be checked on its own. So [`Walk::unknown`] zeros are stored, here and in `header`.
     pub(crate) fn clear(&mut self, slot: Slot) {
         let needs = self.flow_needs(slot);
+        self.unknown(Reg::R0);
         for (at, is_needed) in [
             (SOURCE, needs.source),
             (SOURCE + 8, needs.source),
@@ -160,9 +165,16 @@ impl Walk {
             (EXISTS, needs.exists),
         ] {
             if is_needed {
-                self.asm.store_value(Width::Double, FP, slot.base() + at, 0);
+                let place = slot.base() + at;
+                self.asm.store(Width::Double, FP, place, Reg::R0);
             }
         }
+    }
+
+    /// Sets a register to a 0 that the verifier of Linux 6.1 does not know: it forgets what is swapped.
+    pub(crate) fn unknown(&mut self, reg: Reg) {
+        self.asm.set(reg, 0);
+        self.asm.swap(Width::Double, reg);
     }
 
     /// Points R2 to the next `octets` bytes of the packet, or goes to `cut` if the headers say that there are fewer.

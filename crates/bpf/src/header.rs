@@ -27,8 +27,8 @@ const L2TP_PORT: i32 = 1701;
 /// Protocols of tunnels beside UDP: IPv4, IPv6, GRE, L2TPv3.
 const TUNNELS: [i32; 4] = [4, 41, 47, 115];
 
-/// The upper 32 bits of the lower half of an IPv4 address as an IPv6 address.
-const MAPPED: u64 = 0xffff << 32;
+/// The 8 bytes of an IPv6 address that an IPv4 address ends, without that, as they are in memory.
+const MAPPED: u64 = u64::from_ne_bytes([0, 0, 0xff, 0xff, 0, 0, 0, 0]);
 
 /// Where an Ethernet frame or a PPP frame leads.
 #[derive(Clone, Copy)]
@@ -113,8 +113,10 @@ impl Walk {
             }
             self.need(4, cut);
             if is_frame && index == 0 && self.needs.vlan {
-                self.asm.load_swapped(Width::Half, Reg::R0, Reg::R2, 0);
-                self.asm.op_value(Op::And, Reg::R0, 0xfff);
+                self.asm.load(Width::Half, Reg::R0, Reg::R2, 0);
+                let identifier = i32::from(0x0fff_u16.to_be());
+                self.asm.op_value(Op::And, Reg::R0, identifier);
+                self.asm.swap(Width::Half, Reg::R0);
                 self.asm.store(Width::Double, FP, VLAN, Reg::R0);
             }
             self.asm.load_swapped(Width::Half, Reg::R4, Reg::R2, 2);
@@ -286,16 +288,24 @@ impl Walk {
             if !is_needed {
                 continue;
             }
-            self.asm.load_swapped(Width::Word, Reg::R0, Reg::R2, at);
+            self.asm.load(Width::Word, Reg::R0, Reg::R2, at);
+            if cfg!(target_endian = "little") {
+                self.asm.op_value(Op::Lsh, Reg::R0, 32);
+            }
             self.asm.set(Reg::R1, MAPPED);
             self.asm.op(Op::Or, Reg::R0, Reg::R1);
+            self.asm.swap(Width::Double, Reg::R0);
             self.asm.store(Width::Double, FP, base + field + 8, Reg::R0);
             if is_inner {
-                self.asm.store_value(Width::Double, FP, base + field, 0);
+                self.unknown(Reg::R0);
+                self.asm.store(Width::Double, FP, base + field, Reg::R0);
             }
         }
         if needs.exists {
-            self.asm.store_value(Width::Double, FP, base + EXISTS, 1);
+            // The header's length, which is never 0, in any order of bytes.
+            self.asm.mov(Reg::R0, Reg::R3);
+            self.asm.swap(Width::Half, Reg::R0);
+            self.asm.store(Width::Double, FP, base + EXISTS, Reg::R0);
         }
     }
 
@@ -387,7 +397,7 @@ impl Walk {
         } else {
             self.jump_if_any(Reg::R4, &WITH_PORTS, with_ports);
         }
-        self.asm.set(Reg::R3, 0);
+        self.unknown(Reg::R3);
         self.asm.jump(stored);
         self.asm.bind(with_ports);
         self.need(4, ends.cut);
@@ -408,7 +418,7 @@ impl Walk {
         }
         self.asm.jump(self.classify);
         self.asm.bind(ends.fragment);
-        self.asm.set(Reg::R3, 0);
+        self.unknown(Reg::R3);
         self.store_small(slot);
         self.asm.jump(self.classify);
     }

@@ -40,14 +40,14 @@ fn each_key_has_the_same_value_in_every_kind_of_frame() {
 fn any_classifier_gives_the_same_class_for_nested_and_changed_frames() {
     let compared = Cell::new(0);
     let mut runner = TestRunner::new(Config {
-        cases: 300,
+        cases: 80,
         failure_persistence: None,
         max_shrink_iters: 150,
         ..Config::default()
     });
     let frames = || {
         let frame = prop_oneof![3 => frames::any_frame(), 1 => frames::random_frame()];
-        proptest::collection::vec((frame, 0_u32..4), 20)
+        proptest::collection::vec((frame, 0_u32..4), 100)
     };
     let outcome = runner.run(
         &(policies::any_classifier(), frames()),
