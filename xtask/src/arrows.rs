@@ -255,7 +255,8 @@ const ALLOWED: &[Row] = &[
     row(
         "tool-qos",
         &[
-            "base", "qos", "reactor", "shaper", "settings", "control", "cli",
+            "base", "wire", "capfile", "bpf", "qos", "reactor", "shaper", "settings", "control",
+            "cli",
         ],
         &[],
         "a policy checked, run, shown and drawn; no daemon of the edge",

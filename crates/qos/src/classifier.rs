@@ -51,7 +51,8 @@ impl Classifier {
     }
 
     /// Its rules, for the discipline `major`.
-    pub(crate) fn rules(&self, major: u16) -> Vec<Rule> {
+    #[must_use]
+    pub fn rules(&self, major: u16) -> Vec<Rule> {
         let class = |class: u32| name(major, class as u16);
         let several = |what, first, divisor| {
             let count = match divisor {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `check` | faults and unwise settings in a policy |
 //! | `run` | a policy in force between two interfaces |
+//! | `explain` | the keys, the rule and the class of a frame |
 //! | `show` | the queues of a running shaper as text |
 //! | `rate` | other rates for a running shaper |
 //! | `hosts` | the hosts that use the line of a running shaper |
@@ -13,10 +14,11 @@
 //! | `screen` | text that is redrawn at intervals |
 //! | `system` | the state of an interface in Linux |
 //!
-//! Exit status: 0 success, 2 failure.
+//! Exit status: 0 success, 1 if `explain` finds that two engines differ, 2 failure.
 #![forbid(unsafe_code)]
 
 mod check;
+mod explain;
 mod graph;
 mod hosts;
 mod rate;
@@ -46,6 +48,8 @@ enum Verb {
     Check(check::QosCheckArgs),
     /// Shape both directions between two interfaces until SIGINT or SIGTERM; SIGHUP reloads the policy
     Run(run::QosRunArgs),
+    /// Show the keys, the rule and the class of a frame, from our engine and from an eBPF program in the kernel
+    Explain(explain::QosExplainArgs),
     /// Show the queues of a running `headend qos run`, with the names of tc
     Show(show::QosShowArgs),
     /// Reload the policy of a running `headend qos run`; no packet is lost or reordered
@@ -90,6 +94,7 @@ pub fn run(args: &QosArgs) -> Result<ExitCode> {
     let done = match &args.verb {
         Verb::Check(args) => check::run(args),
         Verb::Run(args) => run::run(args),
+        Verb::Explain(args) => explain::run(args),
         Verb::Show(args) => show::run(args),
         Verb::Reload(args) => args.run(),
         Verb::Rate(args) => rate::run(args),
