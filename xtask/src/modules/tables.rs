@@ -451,8 +451,8 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "tools/qos",
         order: &[
-            "rates", "rows", "running", "screen", "system", "check", "graph", "run", "show",
-            "rate", "hosts",
+            "rates", "rows", "running", "screen", "system", "check", "explain", "graph", "run",
+            "show", "rate", "hosts",
         ],
         besides: &[],
     },

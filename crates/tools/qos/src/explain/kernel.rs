@@ -10,7 +10,7 @@ use super::frames::Frame;
 /// The value of a program that cannot read a packet; no class of a policy has it.
 const NO_ANSWER: u32 = u32::MAX - 1;
 
-/// What the kernel's program says of a frame.
+/// What the kernel's program reports about a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The program's value: a class, or 0.
