@@ -18,7 +18,7 @@ const STEP_MS: u32 = 4;
 const EACH: usize = 8;
 
 /// Random numbers, the same in each run.
-struct Chance(u64);
+pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
     fn next(&mut self) -> u32 {
@@ -37,7 +37,7 @@ impl Chance {
 
 /// Kinds of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+pub(super) enum Kind {
     Udp,
     Tcp,
     Udp6,
@@ -53,7 +53,7 @@ enum Kind {
     L2tpInIpIp,
 }
 
-const KINDS: [Kind; 13] = [
+pub(super) const KINDS: [Kind; 13] = [
     Kind::Udp,
     Kind::Tcp,
     Kind::Udp6,
@@ -85,7 +85,7 @@ impl Kind {
         }
     }
 
-    fn packet(self, chance: &mut Chance) -> Vec<u8> {
+    pub(super) fn packet(self, chance: &mut Chance) -> Vec<u8> {
         let transport = ports(chance);
         match self {
             Kind::Udp => ipv4(chance, 17, 0, &transport),

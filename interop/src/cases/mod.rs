@@ -20,6 +20,7 @@ mod hostile;
 mod imported;
 mod imported_examples;
 mod kernel_classifier;
+mod kernel_explain;
 mod kernel_graph;
 mod kernel_ping;
 mod kernel_queues;
@@ -77,6 +78,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "the_classifier_is_the_kernels",
         kernel_classifier::classify_alike,
+    ),
+    case(
+        "the_ebpf_program_gives_our_class_on_linux_6_1",
+        kernel_explain::agrees_with_the_guest,
     ),
     case(
         "kernel_graph_draws_what_tc_prints",
