@@ -6,6 +6,7 @@
 mod found;
 mod learned;
 mod monitor;
+mod queues;
 
 use std::io;
 use std::net::IpAddr;
@@ -21,6 +22,7 @@ use crate::syscalls::{Call, enter};
 pub use found::{FoundLink, FoundRoute, RouteDump, RouteFilter};
 pub use learned::{LearnedRoute, LearnedTable, ORIGIN as LEARNED_ORIGIN};
 pub use monitor::{Monitor, Notice};
+pub use queues::{Asked, Refused};
 
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;

@@ -183,7 +183,7 @@ impl Netlink {
         found
     }
 
-    fn dump<T>(
+    pub(super) fn dump<T>(
         &mut self,
         request: &Request,
         mut take: impl FnMut(u16, &[u8]) -> Option<T>,
