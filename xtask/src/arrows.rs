@@ -133,6 +133,12 @@ const ALLOWED: &[Row] = &[
     ),
     row("plot", &[], &[], "pictures are made of numbers and names"),
     row(
+        "tc",
+        &["base", "wire", "qos"],
+        &[],
+        "the kernel's queues as values and bytes; who sends them is for others",
+    ),
+    row(
         "shaper",
         &["base", "wire", "qos", "reactor"],
         &[],
@@ -257,6 +263,7 @@ const ALLOWED: &[Row] = &[
         &[
             "base", "wire", "capfile", "bpf", "qos", "reactor", "shaper", "settings", "control",
             "cli",
+            "base", "qos", "tc", "reactor", "shaper", "settings", "control", "cli",
         ],
         &[],
         "a policy checked, run, shown and drawn; no daemon of the edge",

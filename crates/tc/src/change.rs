@@ -1,0 +1,244 @@
+//! The changes that turn one tree into another, in an order that the kernel accepts.
+//!
+//! Objects that are the same in both trees stay as they are, and classes with another rate keep their counters. Start
+//! with [`changes`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::encode::{Message, Verb};
+use crate::object::{
+    Action, Class, ClassKind, Filter, FilterKind, Handle, Object, Qdisc, QdiscKind, Tree,
+};
+
+/// The deepest nesting; a longer chain of parents is a loop.
+const DEPTH_MAX: usize = 64;
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What to do.
+    pub verb: Verb,
+    /// With which object.
+    pub object: Object,
+}
+
+impl Change {
+    /// The request for the interface with this index.
+    #[must_use]
+    pub fn message(&self, index: u32) -> Message {
+        self.object.message(self.verb, index)
+    }
+}
+
+/// The changes that make `want` of `now`: deletions, children first, then additions, parents first.
+#[must_use]
+pub fn changes(now: &Tree, want: &Tree) -> Vec<Change> {
+    let is_kept = match (now.root(), want.root()) {
+        (Some(now), Some(want)) => now.handle == want.handle && is_changeable(now, want),
+        _ => false,
+    };
+    let mut out = Vec::new();
+    let mut now = now.clone();
+    if let Some(root) = now.root().filter(|_| !is_kept).cloned() {
+        push(&mut out, Verb::Delete, Object::Qdisc(root));
+        now = now.arriving();
+    }
+    let difference = Difference::of(&now, want);
+    difference.deletions(&mut out);
+    difference.additions(&mut out);
+    out
+}
+
+fn push(out: &mut Vec<Change>, verb: Verb, object: Object) {
+    out.push(Change { verb, object });
+}
+
+/// Whether the kernel can give the discipline these options while it is in use.
+fn is_changeable(now: &Qdisc, want: &Qdisc) -> bool {
+    if now == want {
+        return true;
+    }
+    now.parent == want.parent
+        && now.added == want.added
+        && match (&now.kind, &want.kind) {
+            (QdiscKind::Pfifo { .. }, QdiscKind::Pfifo { .. })
+            | (QdiscKind::Bfifo { .. }, QdiscKind::Bfifo { .. })
+            | (QdiscKind::Codel(_), QdiscKind::Codel(_))
+            | (QdiscKind::Cake(_), QdiscKind::Cake(_)) => true,
+            (QdiscKind::FqCodel(now), QdiscKind::FqCodel(want)) => now.flows == want.flows,
+            _ => false,
+        }
+}
+
+/// Objects by number, and those that have to go.
+struct Difference<'t> {
+    now: &'t Tree,
+    want: &'t Tree,
+    qdiscs: [BTreeMap<Handle, &'t Qdisc>; 2],
+    classes: [BTreeMap<Handle, &'t Class>; 2],
+    filters: [BTreeMap<(Handle, u16), &'t Filter>; 2],
+    /// Disciplines and classes that are deleted, alone or with what is above them.
+    doomed: BTreeSet<Handle>,
+    /// Wanted classes with classes below them.
+    inner: BTreeSet<Handle>,
+}
+
+impl<'t> Difference<'t> {
+    fn of(now: &'t Tree, want: &'t Tree) -> Self {
+        let both = [now, want];
+        let key = |filter: &Filter| (filter.parent, filter.priority);
+        let mut difference = Self {
+            now,
+            want,
+            qdiscs: both.map(|tree| tree.qdiscs.iter().map(|one| (one.handle, one)).collect()),
+            classes: both.map(|tree| tree.classes.iter().map(|one| (one.handle, one)).collect()),
+            filters: both.map(|tree| tree.filters.iter().map(|one| (key(one), one)).collect()),
+            doomed: BTreeSet::new(),
+            inner: want.classes.iter().map(|class| class.parent).collect(),
+        };
+        difference.condemn();
+        difference
+    }
+
+    /// The object right above one of `tree` (0: now, 1: wanted).
+    fn above(&self, tree: usize, handle: Handle) -> Option<Handle> {
+        let parent = match self.classes[tree].get(&handle) {
+            Some(class) => class.parent,
+            None => self.qdiscs[tree].get(&handle)?.parent,
+        };
+        Some(parent)
+    }
+
+    fn depth(&self, tree: usize, handle: Handle) -> usize {
+        let above = core::iter::successors(Some(handle), |&handle| self.above(tree, handle));
+        above.take(DEPTH_MAX).count()
+    }
+
+    fn condemn(&mut self) {
+        let mut places: Vec<(usize, Handle)> = (self.now.qdiscs.iter().map(|one| one.handle))
+            .chain(self.now.classes.iter().map(|one| one.handle))
+            .map(|handle| (self.depth(0, handle), handle))
+            .collect();
+        places.sort_unstable();
+        for (_, handle) in places {
+            let stays = match self.classes[0].get(&handle) {
+                Some(now) => self.classes[1].get(&handle).is_some_and(|want| {
+                    now.parent == want.parent && now.kind.name() == want.kind.name()
+                }),
+                None => self.qdiscs[1]
+                    .get(&handle)
+                    .is_some_and(|want| is_changeable(self.qdiscs[0][&handle], want)),
+            };
+            let is_lost = self
+                .above(0, handle)
+                .is_some_and(|above| self.doomed.contains(&above));
+            if !stays || is_lost {
+                self.doomed.insert(handle);
+            }
+        }
+    }
+
+    /// Whether a filter is in both trees, and so is its class.
+    fn is_kept(&self, filter: &Filter) -> bool {
+        let key = (filter.parent, filter.priority);
+        let class_stays = match &filter.kind {
+            FilterKind::U32 {
+                action: Action::Class(class),
+                ..
+            } => !self.doomed.contains(class),
+            FilterKind::Flow { base, .. } => !self.doomed.contains(&Handle::new(base.major(), 0)),
+            _ => true,
+        };
+        class_stays
+            && !self.doomed.contains(&self.home(filter))
+            && self.filters[0].get(&key) == self.filters[1].get(&key)
+    }
+
+    /// The discipline or class that a filter belongs to.
+    fn home(&self, filter: &Filter) -> Handle {
+        match filter.parent.major() {
+            0xffff => Handle::INGRESS,
+            _ => filter.parent,
+        }
+    }
+
+    fn deletions(&self, out: &mut Vec<Change>) {
+        for filter in self.filters[0].values() {
+            if !self.is_kept(filter) && !self.doomed.contains(&self.home(filter)) {
+                push(out, Verb::Delete, Object::Filter((*filter).clone()));
+            }
+        }
+        let mut doomed: Vec<(usize, Handle)> = (self.doomed.iter())
+            .map(|&handle| (self.depth(0, handle), handle))
+            .collect();
+        doomed.sort_unstable();
+        for (_, handle) in doomed.into_iter().rev() {
+            if let Some(class) = self.classes[0].get(&handle) {
+                // A class goes with its discipline.
+                if !self.doomed.contains(&Handle::new(handle.major(), 0)) {
+                    push(out, Verb::Delete, Object::Class((*class).clone()));
+                }
+            } else if let Some(qdisc) = self.qdiscs[0].get(&handle)
+                && !self.doomed.contains(&qdisc.parent)
+            {
+                push(out, Verb::Delete, Object::Qdisc((*qdisc).clone()));
+            }
+        }
+    }
+
+    fn additions(&self, out: &mut Vec<Change>) {
+        let mut added: Vec<(usize, Change)> = Vec::new();
+        for qdisc in &self.want.qdiscs {
+            let now = self.qdiscs[0].get(&qdisc.handle);
+            if let Some(verb) = self.verb(qdisc.handle, now == Some(&qdisc)) {
+                let object = Object::Qdisc(qdisc.clone());
+                added.push((self.depth(1, qdisc.handle), Change { verb, object }));
+            }
+        }
+        for class in &self.want.classes {
+            let now = self.classes[0].get(&class.handle);
+            let is_same = now.is_some_and(|now| self.is_same(now, class));
+            if let Some(verb) = self.verb(class.handle, is_same) {
+                let object = Object::Class(class.clone());
+                added.push((self.depth(1, class.handle), Change { verb, object }));
+            }
+        }
+        added.sort_by_key(|(depth, _)| *depth);
+        out.extend(added.into_iter().map(|(_, change)| change));
+        for filter in &self.want.filters {
+            if !self.is_kept(filter) {
+                push(out, Verb::Add, Object::Filter(filter.clone()));
+            }
+        }
+    }
+
+    /// Whether a class needs no change. The kernel ignores turn and priority of a class with classes below it, and
+    /// keeps those that it had before.
+    fn is_same(&self, now: &Class, want: &Class) -> bool {
+        let mut now = now.clone();
+        if let (
+            ClassKind::Htb { quantum, prio, .. },
+            ClassKind::Htb {
+                quantum: wanted,
+                prio: wanted_prio,
+                ..
+            },
+        ) = (&mut now.kind, &want.kind)
+            && self.inner.contains(&want.handle)
+        {
+            (*quantum, *prio) = (*wanted, *wanted_prio);
+        }
+        now == *want
+    }
+
+    /// What makes a discipline or class the wanted one; `None` if it is the wanted one already.
+    fn verb(&self, handle: Handle, is_same: bool) -> Option<Verb> {
+        let is_there =
+            self.qdiscs[0].contains_key(&handle) || self.classes[0].contains_key(&handle);
+        match is_there && !self.doomed.contains(&handle) {
+            true if is_same => None,
+            true => Some(Verb::Change),
+            false => Some(Verb::Add),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! A policy becomes the kernel's objects, for what a kernel has.
+//!
+//! `leaf` chooses the queue of a class, `rules` turns conditions into filters. What a kernel cannot do is refused, or
+//! done by a simpler queue with advice that names the missing module.
+
+mod leaf;
+mod rules;
+
+use qos::policy::Policy;
+use qos::tree::{HtbSpec, Overhead, Spec};
+use serde::{Deserialize, Serialize};
+
+use crate::object::{
+    Action, Class, ClassKind, Filter, FilterKind, Handle, Key, Object, Qdisc, QdiscKind, Speed,
+    Tree,
+};
+
+/// The modules that a kernel has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "a list of modules")]
+pub struct Abilities {
+    /// `sch_htb`.
+    pub htb: bool,
+    /// `sch_fq_codel`.
+    pub fq_codel: bool,
+    /// `sch_codel`.
+    pub codel: bool,
+    /// `sch_sfq`.
+    pub sfq: bool,
+    /// `sch_drr` and `cls_flow`.
+    pub drr: bool,
+    /// `sch_cake`.
+    pub cake: bool,
+    /// `cls_u32`.
+    pub u32: bool,
+    /// `sch_ingress`, `act_mirred` and `ifb`.
+    pub redirect: bool,
+}
+
+impl Abilities {
+    /// All modules.
+    pub const ALL: Self = Self {
+        htb: true,
+        fq_codel: true,
+        codel: true,
+        sfq: true,
+        drr: true,
+        cake: true,
+        u32: true,
+        redirect: true,
+    };
+}
+
+/// Why a policy cannot be compiled: the part of the policy, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct Refusal {
+    /// The direction, and the section or class.
+    pub place: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+/// The place of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Whether packets go to the provider.
+    pub is_up: bool,
+    /// Bytes of the link layer's header that the kernel counts in a packet's length: 14 with Ethernet, 0 with PPP.
+    pub header: u32,
+    /// Whether the packets were redirected before the firewall saw them, so that they have no mark.
+    pub is_redirected: bool,
+}
+
+/// The objects, and advice on what the kernel does otherwise than the policy says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Compiled {
+    /// The objects.
+    pub tree: Tree,
+    /// Advice, one line each.
+    pub advice: Vec<String>,
+}
+
+/// The major of the first discipline.
+const ROOT: u16 = 1;
+
+/// Compiles one direction of a policy. A direction without a rate gives an empty tree.
+///
+/// # Errors
+/// The kernel lacks a module, or its filters cannot express a condition.
+pub fn compile(policy: &Policy, place: Place, abilities: &Abilities) -> Result<Compiled, Refusal> {
+    let spec = if place.is_up {
+        policy.up_spec()
+    } else {
+        policy.down_spec()
+    };
+    let Spec::Htb(spec) = spec else {
+        return Ok(Compiled::default());
+    };
+    let mut compiler = Compiler {
+        policy,
+        place,
+        abilities,
+        spec: &spec,
+        out: Compiled::default(),
+    };
+    compiler.check_modules()?;
+    compiler.add_root();
+    for class in &spec.classes {
+        compiler.add_class(class);
+    }
+    for (minor, leaf) in &spec.leaves {
+        compiler.add_leaf(*minor, leaf)?;
+    }
+    compiler.add_rules()?;
+    Ok(compiler.out)
+}
+
+/// The filter that sends arriving packets to another interface's queue.
+#[must_use]
+pub fn redirection(index: u32, priority: u16) -> Filter {
+    Filter {
+        parent: Handle::ARRIVING,
+        priority,
+        protocol: 3,
+        handle: 0,
+        kind: FilterKind::U32 {
+            keys: vec![Key {
+                offset: 0,
+                mask: 0,
+                value: 0,
+            }],
+            mark: None,
+            action: Action::Redirect(index),
+        },
+    }
+}
+
+/// The discipline that such a filter needs.
+#[must_use]
+pub fn ingress() -> Qdisc {
+    Qdisc {
+        handle: Handle::INGRESS,
+        parent: Handle::INGRESS_PARENT,
+        added: None,
+        kind: QdiscKind::Ingress,
+    }
+}
+
+struct Compiler<'p> {
+    policy: &'p Policy,
+    place: Place,
+    abilities: &'p Abilities,
+    spec: &'p HtbSpec,
+    out: Compiled,
+}
+
+impl Compiler<'_> {
+    fn direction(&self) -> &'static str {
+        if self.place.is_up { "up" } else { "down" }
+    }
+
+    fn refuse<T>(&self, what: &str, message: impl Into<String>) -> Result<T, Refusal> {
+        Err(Refusal {
+            place: format!("{}, {what}", self.direction()),
+            message: message.into(),
+        })
+    }
+
+    fn advise(&mut self, line: String) {
+        if !self.out.advice.contains(&line) {
+            self.out.advice.push(line);
+        }
+    }
+
+    /// The policy's name for a class, with its number.
+    fn name(&self, minor: u16) -> String {
+        let name = self.policy.class_name(minor).unwrap_or_default();
+        format!("class {} \"{name}\"", Handle::new(ROOT, minor))
+    }
+
+    fn check_modules(&self) -> Result<(), Refusal> {
+        if !self.abilities.htb {
+            let message = "this kernel has no htb (module sch_htb); load it, install the package of \
+                           your kernel's modules, or use headend qos run";
+            return self.refuse("link", message);
+        }
+        if self.spec.classifier.is_some() && !self.abilities.u32 {
+            let message = "this kernel has no u32 filters (module cls_u32); load it, or leave out \
+                           [[first]] and [[class]]";
+            return self.refuse("rules", message);
+        }
+        Ok(())
+    }
+
+    /// Bytes that each packet's length needs in addition to the kernel's count.
+    fn beyond(&self) -> i32 {
+        self.policy.overhead().per_packet - self.place.header.cast_signed()
+    }
+
+    fn add_root(&mut self) {
+        self.out.tree.push(Object::Qdisc(Qdisc {
+            handle: Handle::new(ROOT, 0),
+            parent: Handle::ROOT,
+            // htb can only add bytes.
+            added: Some(self.beyond()).filter(|bytes| *bytes < 0),
+            kind: QdiscKind::Htb {
+                default: self.spec.default.unwrap_or(0).into(),
+            },
+        }));
+    }
+
+    fn add_class(&mut self, class: &qos::htb::ClassOptions) {
+        let Overhead { mpu, atm, .. } = self.policy.overhead();
+        // The kernel lets a class send one packet beyond its burst.
+        let mtu = self.spec.mtu;
+        let speed = |rate_bps: u64, burst: u32| {
+            let rate = (rate_bps / 8).max(1);
+            Speed {
+                rate,
+                burst_ticks: Speed::ticks(rate, burst.saturating_sub(mtu).max(mtu)),
+                overhead: u16::try_from(self.beyond().max(0)).unwrap_or(0),
+                mpu: mpu as u16,
+                atm,
+            }
+        };
+        let tenth = u32::try_from(class.rate_bps / 80).unwrap_or(u32::MAX);
+        let kind = ClassKind::Htb {
+            rate: speed(class.rate_bps, class.burst),
+            ceil: speed(class.ceil_bps, class.cburst),
+            quantum: class.quantum.unwrap_or(tenth).clamp(mtu, 200_000.max(mtu)),
+            prio: class.priority.into(),
+        };
+        self.out.tree.push(Object::Class(Class {
+            handle: Handle::new(ROOT, class.minor),
+            parent: Handle::new(ROOT, class.parent.unwrap_or(0)),
+            kind,
+        }));
+    }
+}

@@ -1,0 +1,300 @@
+//! Tests trees of policies: their tc lines, their bytes both ways, and what turns one into another.
+
+use proptest::prelude::*;
+use qos::policy::Policy;
+use tc::compile::{Compiled, Place, compile, ingress, redirection};
+use tc::{Abilities, Change, Handle, Object, Tree, Verb, changes, decode, line};
+
+const HOME: &str = r#"
+[link]
+up = "9.4mbit"
+down = "47mbit"
+overhead = "pppoe-ptm"
+[shape]
+first_share = "20%"
+[[first]]
+name = "ssh"
+proto = "tcp"
+port = 22
+[[first]]
+name = "calls"
+dscp = ["ef", "va"]
+share = "25%"
+[[class]]
+name = "work"
+rate = "20%"
+[[class]]
+name = "desktop"
+parent = "work"
+rate = "15%"
+host = "192.0.2.0/28"
+proto = "tcp"
+dst_port = "3000-3389"
+[[class]]
+name = "far"
+parent = "work"
+rate = "5%"
+remote = "2001:db8:7::/48"
+mark = "0x1/0xff"
+direction = "up"
+"#;
+
+const NONE: Abilities = Abilities {
+    fq_codel: false,
+    codel: false,
+    sfq: false,
+    drr: false,
+    cake: false,
+    ..Abilities::ALL
+};
+
+fn policy(text: &str) -> Policy {
+    Policy::parse(text).expect("a policy").0
+}
+
+fn compiled(text: &str, is_up: bool, abilities: &Abilities) -> Compiled {
+    let place = Place {
+        is_up,
+        header: 14,
+        is_redirected: !is_up,
+    };
+    compile(&policy(text), place, abilities).expect("objects")
+}
+
+/// All objects, disciplines first.
+fn objects(tree: &Tree) -> Vec<Object> {
+    let qdiscs = tree.qdiscs.iter().cloned().map(Object::Qdisc);
+    let classes = tree.classes.iter().cloned().map(Object::Class);
+    let filters = tree.filters.iter().cloned().map(Object::Filter);
+    qdiscs.chain(classes).chain(filters).collect()
+}
+
+#[test]
+fn the_lines_of_a_policy_are_those_of_the_golden_file() {
+    let mut text = String::new();
+    for (name, abilities) in [("everything", Abilities::ALL), ("htb and pfifo", NONE)] {
+        for is_up in [true, false] {
+            let Compiled { tree, advice } = compiled(HOME, is_up, &abilities);
+            text.push_str(&format!("# {name}, up {is_up}\n"));
+            for line in advice {
+                text.push_str(&format!("# {line}\n"));
+            }
+            for change in changes(&Tree::default(), &tree) {
+                text.push_str(&line(&change, "eth0", |_| "ifb0".to_owned()));
+                text.push('\n');
+            }
+        }
+    }
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/apply/home.txt");
+    if std::env::var_os("HEADEND_WRITE_GOLDEN").is_some() {
+        std::fs::write(place, &text).expect("written");
+    }
+    assert_eq!(text, std::fs::read_to_string(place).expect("a golden file"));
+}
+
+#[test]
+fn objects_are_the_same_after_encoding_and_decoding() {
+    let mut count = 0;
+    for abilities in [Abilities::ALL, NONE] {
+        for is_up in [true, false] {
+            let mut tree = compiled(HOME, is_up, &abilities).tree;
+            tree.push(Object::Qdisc(ingress()));
+            tree.push(Object::Filter(redirection(7, 3)));
+            for object in objects(&tree) {
+                let message = object.message(Verb::Add, 12);
+                let mut found = decode(message.kind, &message.body).expect("an object");
+                // The kernel lists these times a microsecond shorter.
+                if let Object::Qdisc(tc::Qdisc {
+                    kind: tc::QdiscKind::FqCodel(codel),
+                    ..
+                }) = &mut found.object
+                {
+                    codel.target_us -= 1;
+                    codel.interval_us -= 1;
+                }
+                assert_eq!((found.index, found.object), (12, object));
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+#[test]
+fn conditions_that_filters_cannot_express_are_refused_by_name() {
+    for (condition, word) in [
+        (
+            "header = \"tunnel\"\nproto = \"tcp\"",
+            "header = \"tunnel\"",
+        ),
+        ("vlan = 7", "vlan"),
+        ("mark = 7", "--lan IF"),
+        (
+            "port = \"1-65534\"\nsrc = [\"10.0.0.0/8\", \"192.0.2.0/24\"]",
+            "2000 filters",
+        ),
+    ] {
+        let text = format!("[link]\ndown = \"9mbit\"\n[[first]]\nname = \"x\"\n{condition}\n");
+        let text = match word {
+            "2000 filters" => text.replace("port =", "src_port = \"1-65534\"\ndst_port ="),
+            _ => text,
+        };
+        let place = Place {
+            is_up: false,
+            header: 14,
+            is_redirected: true,
+        };
+        let refused = compile(&policy(&text), place, &NONE)
+            .expect_err(condition)
+            .to_string();
+        assert!(
+            refused.contains(word) && refused.contains("\"first\""),
+            "{refused}"
+        );
+    }
+    let without = Abilities { htb: false, ..NONE };
+    let place = Place {
+        is_up: true,
+        header: 14,
+        is_redirected: false,
+    };
+    let refused = compile(&policy(HOME), place, &without).expect_err("no htb");
+    assert!(refused.to_string().contains("sch_htb"), "{refused}");
+}
+
+/// What a kernel would have after changes. Panics where the kernel would refuse one.
+fn after(tree: &Tree, changes: &[Change]) -> Tree {
+    let mut tree = tree.clone();
+    for Change { verb, object } in changes {
+        let (handle, parent) = match object {
+            Object::Qdisc(one) => (one.handle, one.parent),
+            Object::Class(one) => (one.handle, one.parent),
+            Object::Filter(one) => (Handle(u32::from(one.priority)), one.parent),
+        };
+        let exists = |tree: &Tree, handle: Handle| {
+            tree.qdiscs.iter().any(|one| one.handle == handle)
+                || tree.classes.iter().any(|one| one.handle == handle)
+                || handle.major() == 0xffff
+        };
+        match (verb, object) {
+            (Verb::Add, Object::Filter(filter)) => {
+                assert!(exists(&tree, parent), "{object:?}");
+                tree.filters.push(filter.clone());
+            }
+            (Verb::Add, _) => {
+                assert!(exists(&tree, parent), "{object:?}");
+                assert!(
+                    !exists(&tree, handle) || handle.major() == 0xffff,
+                    "{object:?}"
+                );
+                tree.push(object.clone());
+            }
+            (Verb::Change, Object::Class(class)) => {
+                let mut own = tree.classes.iter_mut();
+                *own.find(|one| one.handle == handle).expect("the class") = class.clone();
+            }
+            (Verb::Change, Object::Qdisc(qdisc)) => {
+                let mut own = tree.qdiscs.iter_mut();
+                *own.find(|one| one.handle == handle).expect("the qdisc") = qdisc.clone();
+            }
+            (Verb::Change, Object::Filter(_)) => panic!("filters are replaced"),
+            (Verb::Delete, Object::Filter(filter)) => {
+                let count = tree.filters.len();
+                tree.filters
+                    .retain(|one| (one.parent, one.priority) != (parent, filter.priority));
+                assert_eq!(tree.filters.len() + 1, count);
+            }
+            (Verb::Delete, _) => {
+                assert!(exists(&tree, handle), "{object:?}");
+                if matches!(object, Object::Class(_)) {
+                    let has_filter = tree.filters.iter().any(|filter| {
+                        matches!(&filter.kind, tc::FilterKind::U32 { action: tc::Action::Class(class), .. } if *class == handle)
+                    });
+                    assert!(!has_filter, "in use: {object:?}");
+                    assert!(
+                        tree.classes.iter().all(|one| one.parent != handle),
+                        "{object:?}"
+                    );
+                }
+                without(&mut tree, handle);
+            }
+        }
+    }
+    tree
+}
+
+/// Removes an object and all below it.
+fn without(tree: &mut Tree, handle: Handle) {
+    let mut gone = vec![handle];
+    while let Some(handle) = gone.pop() {
+        let own: Vec<Handle> = (tree.qdiscs.iter().map(|one| (one.handle, one.parent)))
+            .chain(tree.classes.iter().map(|one| (one.handle, one.parent)))
+            .filter(|(_, parent)| *parent == handle)
+            .map(|(handle, _)| handle)
+            .collect();
+        gone.extend(own);
+        tree.qdiscs.retain(|one| one.handle != handle);
+        tree.classes.retain(|one| one.handle != handle);
+        tree.filters.retain(|one| one.parent != handle);
+    }
+}
+
+/// A policy with any of these parts.
+fn any_policy() -> impl Strategy<Value = String> {
+    (1..4_u32, any::<[bool; 5]>(), 0..3_usize).prop_map(|(rate, [ssh, work, below, swap, ports], queue)| {
+        let queue = ["home", "flows", "pfifo"][queue];
+        let mut text = format!("[link]\nup = \"{rate}mbit\"\n[shape]\ntemplate = \"{queue}\"\n");
+        if ssh {
+            text.push_str("[[first]]\nname = \"ssh\"\nproto = \"tcp\"\nport = 22\n");
+        }
+        if work {
+            let condition = if below { "" } else { "dscp = \"af11\"\n" };
+            text.push_str(&format!("[[class]]\nname = \"work\"\nrate = \"30%\"\n{condition}"));
+        }
+        if below {
+            let parent = if work && !swap { "parent = \"work\"\n" } else { "" };
+            let port = if ports { 80 } else { 443 };
+            text.push_str(&format!(
+                "[[class]]\nname = \"web\"\nrate = \"10%\"\nproto = \"tcp\"\ndst_port = {port}\n{parent}"
+            ));
+        }
+        text
+    })
+}
+
+proptest! {
+    #[test]
+    fn changes_make_the_wanted_tree_and_are_none_the_second_time(
+        (old, new) in (any_policy(), any_policy()),
+        (before, after_that) in (any::<bool>(), any::<bool>()),
+    ) {
+        let abilities = |all| if all { Abilities::ALL } else { NONE };
+        let [Ok(_), Ok(_)] = [&old, &new].map(|text| Policy::parse(text)) else {
+            return Ok(());
+        };
+        let old = compiled(&old, true, &abilities(before)).tree;
+        let new = compiled(&new, true, &abilities(after_that)).tree;
+        for (now, want) in [(Tree::default(), old.clone()), (old.clone(), new), (old, Tree::default())] {
+            let made = after(&now, &changes(&now, &want));
+            prop_assert_eq!(changes(&made, &want), vec![]);
+            prop_assert_eq!(made.len(), want.len());
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_decoder_panic(kind in 30_u16..50, body in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = decode(kind, &body);
+    }
+
+    #[test]
+    fn broken_messages_are_no_other_objects(at in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let tree = compiled(HOME, true, &Abilities::ALL).tree;
+        let objects = objects(&tree);
+        let message = objects[at.index(objects.len())].message(Verb::Add, 12);
+        let mut body = message.body.clone();
+        let place = cut.index(body.len());
+        let _ = decode(message.kind, &body[..place]);
+        body[place] = byte;
+        let _ = decode(message.kind, &body);
+    }
+}
