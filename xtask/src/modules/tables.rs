@@ -451,8 +451,13 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "tools/qos",
         order: &[
+<<<<<<< HEAD
             "rates", "rows", "running", "screen", "system", "check", "explain", "graph", "run",
             "show", "rate", "hosts",
+=======
+            "rates", "rows", "running", "screen", "system", "check", "graph", "run", "show",
+            "rate", "hosts", "apply",
+>>>>>>> 8fae6cf6 (Put a policy into the kernel's queues, and restore what was there)
         ],
         besides: &[],
     },

@@ -1,6 +1,7 @@
 //! Tests `headend qos`: the commands of docs/qos.md, mistakes, queues of a real interface, and a shaper between two
 //! hosts. Tests in namespaces need root or user namespaces, and fail without either.
 
+mod apply;
 mod explain;
 mod files;
 mod live;

@@ -2,6 +2,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
+//! | `apply` | a policy compiled to the kernel's own queues, and its removal |
 //! | `check` | faults and unwise settings in a policy |
 //! | `run` | a policy in force between two interfaces |
 //! | `explain` | the keys, the rule and the class of a frame |
@@ -17,6 +18,7 @@
 //! Exit status: 0 success, 1 if `explain` finds that two engines differ, 2 failure.
 #![forbid(unsafe_code)]
 
+mod apply;
 mod check;
 mod explain;
 mod graph;
@@ -46,6 +48,10 @@ pub struct QosArgs {
 enum Verb {
     /// Report faults and unwise settings in a policy file
     Check(check::QosCheckArgs),
+    /// Shape an interface with the kernel's own queues, as a policy says; `remove` restores what was there
+    Apply(apply::ApplyArgs),
+    /// Remove what `apply` made, and restore the queues that were there before
+    Remove(apply::RemoveArgs),
     /// Shape both directions between two interfaces until SIGINT or SIGTERM; SIGHUP reloads the policy
     Run(run::QosRunArgs),
     /// Show the keys, the rule and the class of a frame, from our engine and from an eBPF program in the kernel
@@ -93,6 +99,8 @@ impl Reload {
 pub fn run(args: &QosArgs) -> Result<ExitCode> {
     let done = match &args.verb {
         Verb::Check(args) => check::run(args),
+        Verb::Apply(args) => apply::apply(args),
+        Verb::Remove(args) => apply::remove(args),
         Verb::Run(args) => run::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Show(args) => show::run(args),

@@ -87,7 +87,7 @@ fn socket() -> Result<OwnedFd, Errno> {
 ///
 /// # Errors
 /// `ADDRINUSE` if another process has locked it.
-pub(super) fn lock(index: u32) -> Result<OwnedFd, Errno> {
+pub(crate) fn lock(index: u32) -> Result<OwnedFd, Errno> {
     let socket = socket()?;
     bind(&socket, &address(index)?)?;
     // A listener's credentials are those of the process that holds the lock.
@@ -115,7 +115,7 @@ fn is_gone(process: i32) -> bool {
 }
 
 /// The process that holds a lock; `None` if it is in another PID namespace, or cannot be asked.
-fn holder(index: u32) -> Option<i32> {
+pub(crate) fn holder(index: u32) -> Option<i32> {
     let socket = socket().ok()?;
     connect(&socket, &address(index).ok()?).ok()?;
     let credentials = sockopt::socket_peercred(&socket).ok()?;

@@ -14,7 +14,7 @@
 
 mod hosts;
 pub(super) mod keeper;
-mod lock;
+pub(super) mod lock;
 mod record;
 mod service;
 mod shaping;

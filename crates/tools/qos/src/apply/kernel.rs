@@ -1,0 +1,239 @@
+//! The kernel's queues: read, and changed in one system call.
+
+use std::io;
+
+use anyhow::{Context, Result};
+use reactor::namespace::Namespace;
+use reactor::netlink::{Asked, Netlink};
+use tc::{
+    Abilities, Cake, Change, CodelKind, Filter, FilterKind, FlowKeys, Handle, Message, Object,
+    Qdisc, QdiscKind, Tree, Verb, canonical_us,
+};
+
+const GET_QDISC: u16 = 38;
+const GET_CLASS: u16 = 42;
+const GET_FILTER: u16 = 46;
+
+/// Where filters of an `ingress` or `clsact` discipline are: arriving, and leaving packets.
+const OUTSIDE: [Handle; 2] = [Handle::ARRIVING, Handle(0xffff_fff3)];
+
+/// Kinds without filters.
+const WITHOUT_FILTERS: [&str; 5] = ["pfifo", "bfifo", "codel", "pfifo_fast", "noqueue"];
+
+/// A change for the interface with this index.
+pub(super) type Wanted = (u32, Change);
+
+/// A change that the kernel refused.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// Its place among the changes.
+    pub(super) place: usize,
+    pub(super) error: io::Error,
+    /// The kernel's explanation; may be empty.
+    pub(super) text: String,
+}
+
+/// Access to queues. Tests put one between that refuses changes.
+pub(super) trait Queues {
+    /// The objects of an interface.
+    fn read(&mut self, index: u32) -> Result<Tree>;
+
+    /// Makes changes. Returns the first that the kernel refused.
+    fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>>;
+}
+
+/// The kernel of this network namespace.
+pub(super) struct Kernel(pub(super) Netlink);
+
+impl Queues for Kernel {
+    fn read(&mut self, index: u32) -> Result<Tree> {
+        let mut tree = Tree::default();
+        self.list(GET_QDISC, index, Handle(0), &mut tree)?;
+        self.list(GET_CLASS, index, Handle(0), &mut tree)?;
+        let mut places: Vec<Handle> = Vec::new();
+        for qdisc in &tree.qdiscs {
+            if qdisc.parent == Handle::INGRESS_PARENT {
+                places.extend(OUTSIDE);
+            } else if !WITHOUT_FILTERS.contains(&qdisc.kind.name()) {
+                places.push(qdisc.handle);
+            }
+        }
+        // `ingress` has no place for leaving packets, and lists those for arriving ones again.
+        if matches!(tree.ingress(), Some(qdisc) if qdisc.kind == QdiscKind::Ingress) {
+            places.retain(|place| *place != OUTSIDE[1]);
+        }
+        for place in places {
+            self.list(GET_FILTER, index, place, &mut tree)?;
+        }
+        Ok(tree)
+    }
+
+    fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>> {
+        let asked = changes.iter().map(|(index, change)| {
+            let Message { kind, flags, body } = change.message(*index);
+            Asked { kind, flags, body }
+        });
+        let refused = self.0.change_all(&asked.collect::<Vec<_>>())?;
+        Ok(refused.into_iter().next().map(|refused| Failure {
+            place: refused.place,
+            error: refused.error,
+            text: refused.text,
+        }))
+    }
+}
+
+impl Kernel {
+    fn list(&mut self, kind: u16, index: u32, parent: Handle, tree: &mut Tree) -> Result<()> {
+        // `struct tcmsg`.
+        let words = [0, index, 0, parent.0, 0];
+        let asked = Asked {
+            kind,
+            flags: 0,
+            body: words.into_iter().flat_map(u32::to_ne_bytes).collect(),
+        };
+        let listed = self.0.list(&asked).context("cannot list queues")?;
+        let found = listed
+            .iter()
+            .filter_map(|(kind, body)| tc::decode(*kind, body));
+        for found in found.filter(|found| found.index == index) {
+            tree.push(found.object);
+        }
+        Ok(())
+    }
+}
+
+/// The modules of this kernel, tried in a network namespace made for it.
+///
+/// # Errors
+/// A privilege is missing.
+pub(super) fn abilities() -> Result<Abilities> {
+    let namespace = Namespace::new()?;
+    namespace.run(|| {
+        let kernel = Kernel(Netlink::open()?);
+        let index = kernel.0.index("lo")?;
+        let mut probe = Probe { kernel, index };
+        let codel = CodelKind {
+            limit: 10,
+            target_us: canonical_us(5_000),
+            interval_us: canonical_us(100_000),
+            ecn: true,
+            flows: 0,
+            quantum: 0,
+            memory: 0,
+        };
+        let fq_codel = CodelKind {
+            flows: 16,
+            quantum: 300,
+            memory: 1 << 20,
+            ..codel
+        };
+        let sfq = QdiscKind::Sfq {
+            quantum: 1_514,
+            limit: 127,
+            perturb_s: 0,
+        };
+        let has_ifb = probe.kernel.0.add_ifb("ifb-probe");
+        Ok(Abilities {
+            htb: probe.has(QdiscKind::Htb { default: 1 }, None),
+            fq_codel: probe.has(QdiscKind::FqCodel(fq_codel), None),
+            codel: probe.has(QdiscKind::Codel(codel), None),
+            sfq: probe.has(sfq, None),
+            drr: probe.has(QdiscKind::Drr, Some(flow())),
+            cake: probe.has(QdiscKind::Cake(CAKE), None),
+            u32: probe.has(QdiscKind::Htb { default: 1 }, Some(anything())),
+            redirect: match has_ifb {
+                Ok(index) => probe.redirects(index),
+                Err(_) => false,
+            },
+        })
+    })?
+}
+
+const CAKE: Cake = Cake {
+    rate: 125_000,
+    diffserv: 3,
+    flow_mode: 5,
+    overhead: 0,
+    mpu: 0,
+    atm: false,
+    rtt_us: 100_000,
+    memory: 1 << 20,
+    nat: false,
+    wash: false,
+    ack_filter: false,
+    ingress: false,
+};
+
+fn flow() -> Filter {
+    let kind = FilterKind::Flow {
+        keys: FlowKeys::Source,
+        divisor: 2,
+        base: Handle::new(1, 1),
+    };
+    Filter {
+        parent: Handle::new(1, 0),
+        priority: 1,
+        protocol: 3,
+        handle: 1,
+        kind,
+    }
+}
+
+fn anything() -> Filter {
+    Filter {
+        parent: Handle::new(1, 0),
+        ..tc::compile::redirection(0, 1)
+    }
+}
+
+struct Probe {
+    kernel: Kernel,
+    index: u32,
+}
+
+impl Probe {
+    /// Whether the kernel takes a discipline, and a filter of it.
+    fn has(&mut self, kind: QdiscKind, filter: Option<Filter>) -> bool {
+        let qdisc = Qdisc {
+            handle: Handle::new(1, 0),
+            parent: Handle::ROOT,
+            added: None,
+            kind,
+        };
+        // A filter of its kind that has no class belongs to none.
+        let filter = filter.map(|filter| match filter.kind {
+            FilterKind::U32 { keys, mark, .. } => Filter {
+                kind: FilterKind::U32 {
+                    keys,
+                    mark,
+                    action: tc::Action::Class(Handle::new(1, 1)),
+                },
+                ..filter
+            },
+            _ => filter,
+        });
+        self.tries(Object::Qdisc(qdisc), filter)
+    }
+
+    fn redirects(&mut self, to: u32) -> bool {
+        let filter = tc::compile::redirection(to, 1);
+        self.tries(Object::Qdisc(tc::compile::ingress()), Some(filter))
+    }
+
+    fn tries(&mut self, qdisc: Object, filter: Option<Filter>) -> bool {
+        let add = |object| Change {
+            verb: Verb::Add,
+            object,
+        };
+        let mut changes = vec![(self.index, add(qdisc.clone()))];
+        let filter = filter.map(|filter| (self.index, add(Object::Filter(filter))));
+        changes.extend(filter);
+        let is_refused = !matches!(self.kernel.change(&changes), Ok(None));
+        let delete = Change {
+            verb: Verb::Delete,
+            object: qdisc,
+        };
+        let deleted = self.kernel.change(&[(self.index, delete)]);
+        !is_refused && matches!(deleted, Ok(None))
+    }
+}

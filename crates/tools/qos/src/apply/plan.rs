@@ -1,0 +1,267 @@
+//! Which interface gets which queues.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use qos::policy::Policy;
+use reactor::netlink::Netlink;
+use serde_json::json;
+use tc::compile::{Place, compile, ingress, redirection};
+use tc::{Abilities, Tree, changes, line};
+
+use super::kernel::{self, Kernel, Queues};
+use super::state::{Kept, State, Store};
+use super::transaction::Target;
+
+/// Bytes of an Ethernet header, and the link layers that have one (`ARPHRD_ETHER`, `ARPHRD_LOOPBACK`).
+const ETHERNET: u32 = 14;
+const WITH_HEADER: [u16; 2] = [1, 772];
+
+/// The trees for a policy.
+pub(super) struct Plan {
+    /// The state once the policy is in force.
+    pub(super) state: State,
+    /// The state before.
+    pub(super) old: Option<State>,
+    /// What the old and the new policy change.
+    pub(super) state_meanwhile: State,
+    /// Advice, one line each.
+    pub(super) advice: Vec<String>,
+    /// The wanted queues of each interface of `state_meanwhile`, without the redirection.
+    wanted: Vec<(String, u32, Tree)>,
+    /// The queues of the interface made for arriving packets.
+    arriving: Tree,
+}
+
+/// The modules of this kernel. A dry run without the privilege to try assumes all.
+pub(super) fn abilities(is_dry: bool) -> Result<Abilities> {
+    match kernel::abilities() {
+        Ok(abilities) => Ok(abilities),
+        Err(_) if is_dry => {
+            eprintln!("without root it is unknown which modules this kernel has; all are assumed (advice)");
+            Ok(Abilities::ALL)
+        }
+        Err(error) => Err(error.context(
+            "cannot try which modules this kernel has; run it as root (CAP_NET_ADMIN and CAP_SYS_ADMIN)",
+        )),
+    }
+}
+
+/// The name of the interface for packets that arrive at `wan`.
+fn ifb_of(wan: &str, index: u32) -> String {
+    let name = format!("ifb4{wan}");
+    match name.len() {
+        ..=15 => name,
+        _ => format!("ifb4-{index}"),
+    }
+}
+
+impl Plan {
+    /// Compiles `policy` for `wan` and perhaps `lan`, names with indices.
+    ///
+    /// # Errors
+    /// The kernel cannot do what the policy says.
+    pub(super) fn new(
+        policy: &Policy,
+        wan: (&str, u32),
+        lan: Option<(&str, u32)>,
+        abilities: &Abilities,
+        old: Option<State>,
+        store: &Store,
+        kernel: &mut Kernel,
+    ) -> Result<Self> {
+        let place = |is_up, index, is_redirected, kernel: &mut Kernel| {
+            let layer = kernel.0.link_layer(index)?;
+            let header = if WITH_HEADER.contains(&layer) {
+                ETHERNET
+            } else {
+                0
+            };
+            anyhow::Ok(Place {
+                is_up,
+                header,
+                is_redirected,
+            })
+        };
+        let up = compile(policy, place(true, wan.1, false, kernel)?, abilities)?;
+        let down_at = lan.map_or(wan.1, |(_, index)| index);
+        let down = place(false, down_at, lan.is_none(), kernel)?;
+        let down = compile(policy, down, abilities)?;
+        let mut plan = Self {
+            state: store.empty(wan.0),
+            state_meanwhile: store.empty(wan.0),
+            advice: up.advice,
+            wanted: Vec::new(),
+            arriving: Tree::default(),
+            old,
+        };
+        for line in down.advice {
+            if !plan.advice.contains(&line) {
+                plan.advice.push(line);
+            }
+        }
+        plan.keep_old(kernel);
+        plan.add(wan, up.tree, kernel)?;
+        match lan {
+            Some(lan) => plan.add(lan, down.tree, kernel)?,
+            None if !down.tree.is_empty() => {
+                if !abilities.redirect {
+                    bail!(
+                        "link.down: this kernel cannot redirect arriving packets (modules ifb, sch_ingress, act_mirred); \
+                         load them, or give --lan IF"
+                    );
+                }
+                let name = ifb_of(wan.0, wan.1);
+                let is_own = plan.state_meanwhile.ifb.as_deref() == Some(&name);
+                if !is_own && kernel.0.index(&name).is_ok() {
+                    bail!(
+                        "{name}: exists already, and not by headend qos apply; ip link delete {name}"
+                    );
+                }
+                plan.state.ifb = Some(name.clone());
+                plan.state_meanwhile.ifb = Some(name);
+                plan.arriving = down.tree;
+            }
+            None => {}
+        }
+        Ok(plan)
+    }
+
+    /// Takes over what the old policy changed; an interface that the new one leaves alone is restored.
+    fn keep_old(&mut self, kernel: &Kernel) {
+        let Some(old) = &self.old else { return };
+        self.state_meanwhile.ifb.clone_from(&old.ifb);
+        for kept in &old.devices {
+            if kernel.0.index(&kept.name).ok() == Some(kept.index) {
+                self.state_meanwhile.devices.push(kept.clone());
+                let (name, before) = (kept.name.clone(), kept.before.clone());
+                self.wanted.push((name, kept.index, before));
+            }
+        }
+    }
+
+    fn add(&mut self, (name, index): (&str, u32), tree: Tree, kernel: &mut Kernel) -> Result<()> {
+        let devices = self.state_meanwhile.devices.iter();
+        let known = devices.clone().find(|kept| kept.index == index).cloned();
+        let kept = match known {
+            Some(kept) => kept,
+            None => {
+                let kept = Kept {
+                    name: name.to_owned(),
+                    index,
+                    before: kernel.read(index)?,
+                };
+                self.state_meanwhile.devices.push(kept.clone());
+                self.wanted.push((name.to_owned(), index, Tree::default()));
+                kept
+            }
+        };
+        // A direction without a rate keeps what it had.
+        let want = match tree.is_empty() {
+            true => kept.before.clone(),
+            false => joined(tree, kept.before.arriving()),
+        };
+        let place = self.wanted.iter_mut().find(|(_, own, _)| *own == index);
+        place.context("an interface without a tree")?.2 = want;
+        self.state.devices.push(kept);
+        Ok(())
+    }
+
+    /// The wanted queues of each interface. Makes the interface for arriving packets if it is missing.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(super) fn targets(&self, netlink: &mut Netlink) -> Result<Vec<Target>> {
+        let mut ifb = None;
+        if let Some(name) = &self.state.ifb {
+            let index = netlink.index(name);
+            let index = index.or_else(|_| netlink.add_ifb(name));
+            let index = index.with_context(|| format!("{name}: cannot make it"))?;
+            ifb = Some((name.as_str(), index));
+        }
+        self.targets_with(ifb)
+    }
+
+    fn targets_with(&self, ifb: Option<(&str, u32)>) -> Result<Vec<Target>> {
+        let mut targets: Vec<Target> = Vec::new();
+        if let Some((name, index)) = ifb {
+            targets.push(Target {
+                name: name.to_owned(),
+                index,
+                want: self.arriving.clone(),
+            });
+        }
+        for (name, index, want) in &self.wanted {
+            let mut want = want.clone();
+            if let Some((_, ifb)) = ifb.filter(|_| *name == self.state.wan) {
+                redirect(&mut want, ifb)?;
+            }
+            targets.push(Target {
+                name: name.clone(),
+                index: *index,
+                want,
+            });
+        }
+        Ok(targets)
+    }
+
+    /// Prints what would be done: `tc` lines, or the objects.
+    ///
+    /// # Errors
+    /// The queues cannot be read.
+    pub(super) fn print(&self, is_json: bool, kernel: &mut Kernel) -> Result<ExitCode> {
+        let mut out = std::io::stdout().lock();
+        // An interface that does not exist yet has no index; the highest stands for it.
+        let ifb = self.state.ifb.as_deref();
+        let found = ifb.map(|name| (name, kernel.0.index(name).ok()));
+        let targets =
+            self.targets_with(found.map(|(name, index)| (name, index.unwrap_or(u32::MAX))))?;
+        if is_json {
+            let devices: Vec<_> = targets
+                .iter()
+                .map(|target| json!({ "device": target.name, "objects": target.want }))
+                .collect();
+            let document = json!({ "schema": "qos.apply/1", "changes": 0, "devices": devices });
+            writeln!(out, "{document:#}")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some((name, None)) = found {
+            writeln!(out, "ip link add name {name} type ifb")?;
+            writeln!(out, "ip link set {name} up")?;
+        }
+        for target in &targets {
+            let now = match target.index {
+                u32::MAX => Tree::default(),
+                index => kernel.read(index)?,
+            };
+            for change in changes(&now, &target.want) {
+                let name_of = |_: u32| ifb.unwrap_or("?").to_owned();
+                writeln!(out, "{}", line(&change, &target.name, name_of))?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The queues of a policy, and what an interface has for arriving packets.
+fn joined(mut tree: Tree, arriving: Tree) -> Tree {
+    tree.qdiscs.extend(arriving.qdiscs);
+    tree.filters.extend(arriving.filters);
+    tree
+}
+
+/// Adds the redirection of arriving packets after the filters that are there.
+fn redirect(tree: &mut Tree, ifb: u32) -> Result<()> {
+    if tree.ingress().is_none() {
+        tree.qdiscs.push(ingress());
+    }
+    let arriving = tree.arriving().filters;
+    let last = arriving.iter().map(|filter| filter.priority).max();
+    let priority = last.unwrap_or(0).checked_add(1);
+    let priority = priority.ok_or_else(|| {
+        anyhow!("arriving packets have a filter of the last priority; delete it with tc filter del")
+    })?;
+    tree.filters.push(redirection(ifb, priority));
+    Ok(())
+}

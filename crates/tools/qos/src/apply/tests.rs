@@ -1,0 +1,224 @@
+//! Failures and ends after each message to the kernel.
+
+use std::cell::Cell;
+use std::io;
+
+use anyhow::{Result, bail};
+use qos::policy::Policy;
+use reactor::namespace::Namespace;
+use reactor::netlink::Netlink;
+use tc::compile::{Place, compile, ingress, redirection};
+use tc::{Abilities, Object, Tree, changes};
+
+use super::kernel::{Failure, Kernel, Queues, Wanted};
+use super::transaction::{Target, perform};
+
+const OLD: &str = r#"
+[link]
+up = "9mbit"
+[[first]]
+name = "ssh"
+proto = "tcp"
+port = 22
+[[class]]
+name = "work"
+rate = "30%"
+dscp = "af11"
+"#;
+
+/// Another rate, a class that gets classes below it, another filter, another queue.
+const NEW: &str = r#"
+[link]
+up = "7mbit"
+[[class]]
+name = "work"
+rate = "40%"
+[[class]]
+name = "web"
+parent = "work"
+rate = "10%"
+queue = "fifo"
+proto = "tcp"
+dst_port = [80, 443]
+"#;
+
+/// What the kernel does after a number of changes.
+#[derive(Clone, Copy)]
+enum Then {
+    /// It refuses the next one, and goes on.
+    Refuse,
+    /// The process is gone.
+    Vanish,
+}
+
+/// A kernel that takes some changes as it should.
+struct Faulty<'k> {
+    kernel: &'k mut Kernel,
+    then: Option<(usize, Then)>,
+    /// Changes in the first call.
+    count: Cell<usize>,
+}
+
+impl Queues for Faulty<'_> {
+    fn read(&mut self, index: u32) -> Result<Tree> {
+        self.kernel.read(index)
+    }
+
+    fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>> {
+        let Some((taken, then)) = self.then.take() else {
+            return self.kernel.change(changes);
+        };
+        self.count.set(changes.len());
+        let (before, after) = changes.split_at(taken.min(changes.len()));
+        assert!(self.kernel.change(before)?.is_none());
+        match then {
+            Then::Refuse if !after.is_empty() => {
+                // Those behind it may succeed or not.
+                self.kernel.change(&after[1..])?;
+                Ok(Some(Failure {
+                    place: taken,
+                    error: io::ErrorKind::OutOfMemory.into(),
+                    text: "no more".to_owned(),
+                }))
+            }
+            Then::Refuse => Ok(None),
+            Then::Vanish => bail!("gone"),
+        }
+    }
+}
+
+fn tree(text: &str, with_redirection: Option<u32>) -> Tree {
+    let place = Place {
+        is_up: true,
+        header: 14,
+        is_redirected: false,
+    };
+    let abilities = Abilities {
+        fq_codel: false,
+        codel: false,
+        sfq: false,
+        drr: false,
+        cake: false,
+        ..Abilities::ALL
+    };
+    let policy = Policy::parse(text).expect("a policy").0;
+    let mut tree = compile(&policy, place, &abilities).expect("objects").tree;
+    if let Some(index) = with_redirection {
+        tree.push(Object::Qdisc(ingress()));
+        tree.push(Object::Filter(redirection(index, 1)));
+    }
+    tree
+}
+
+/// Runs `work` with a kernel and the indices of two interfaces.
+fn in_namespace(work: impl FnOnce(Kernel, [u32; 2]) + Send) {
+    // Without the privilege these tests cannot check anything.
+    let Ok(namespace) = Namespace::with_interface(("a", "b"), ([192, 0, 2, 1].into(), 24)) else {
+        return;
+    };
+    namespace
+        .run(|| {
+            let netlink = Netlink::open().unwrap();
+            let indices = ["a", "b"].map(|name| netlink.index(name).unwrap());
+            work(Kernel(netlink), indices);
+        })
+        .unwrap();
+}
+
+fn targets(index: u32, want: &Tree) -> Vec<Target> {
+    vec![Target {
+        name: "a".to_owned(),
+        index,
+        want: want.clone(),
+    }]
+}
+
+#[track_caller]
+fn is(kernel: &mut Kernel, index: u32, want: &Tree) {
+    let now = kernel.read(index).unwrap();
+    assert_eq!(changes(&now, want), vec![], "{now:?}");
+    assert_eq!(now.len(), want.len());
+}
+
+#[test]
+fn a_refusal_after_any_message_leaves_what_was_there() {
+    in_namespace(|mut kernel, [index, other]| {
+        let trees = [Tree::default(), tree(OLD, None), tree(NEW, Some(other))];
+        let mut tried = 0;
+        for (old, new) in [(0, 1), (0, 2), (1, 2), (2, 1), (2, 0)] {
+            let (old, new) = (&trees[old], &trees[new]);
+            perform(&mut kernel, &targets(index, old)).unwrap();
+            for taken in 0.. {
+                let mut faulty = Faulty {
+                    kernel: &mut kernel,
+                    then: Some((taken, Then::Refuse)),
+                    count: Cell::new(0),
+                };
+                let done = perform(&mut faulty, &targets(index, new));
+                let is_past_the_end = taken >= faulty.count.get();
+                if is_past_the_end {
+                    done.unwrap();
+                    is(&mut kernel, index, new);
+                    break;
+                }
+                let error = format!("{:#}", done.unwrap_err());
+                assert!(error.starts_with("nothing was changed: "), "{error}");
+                assert!(error.contains("the kernel says: no more"), "{error}");
+                is(&mut kernel, index, old);
+                tried += 1;
+            }
+        }
+        assert!(tried > 60, "{tried}");
+    });
+}
+
+#[test]
+fn an_end_after_any_message_is_mended_by_the_next_apply_or_remove() {
+    in_namespace(|mut kernel, [index, other]| {
+        let trees = [Tree::default(), tree(OLD, None), tree(NEW, Some(other))];
+        let mut tried = 0;
+        for (old, new) in [(0, 1), (0, 2), (1, 2), (2, 1), (2, 0)] {
+            let (old, new) = (&trees[old], &trees[new]);
+            for taken in 0.. {
+                let mut count = 0;
+                // Then comes `remove`, which restores the old queues; or `apply` with either policy.
+                for mend in [&trees[0], old, new] {
+                    perform(&mut kernel, &targets(index, old)).unwrap();
+                    is(&mut kernel, index, old);
+                    let mut dying = Faulty {
+                        kernel: &mut kernel,
+                        then: Some((taken, Then::Vanish)),
+                        count: Cell::new(0),
+                    };
+                    // It cannot undo anything.
+                    let now = dying.read(index).unwrap();
+                    let wanted = changes(&now, new).into_iter();
+                    let wanted: Vec<Wanted> = wanted.map(|change| (index, change)).collect();
+                    assert!(dying.change(&wanted).is_err());
+                    count = wanted.len();
+                    perform(&mut kernel, &targets(index, mend)).unwrap();
+                    is(&mut kernel, index, mend);
+                    tried += 1;
+                }
+                if taken >= count {
+                    break;
+                }
+            }
+        }
+        assert!(tried > 200, "{tried}");
+    });
+}
+
+#[test]
+fn the_kernels_own_words_are_in_the_message() {
+    in_namespace(|mut kernel, [index, _]| {
+        let mut want = tree(OLD, None);
+        // The queue of a class that does not exist.
+        want.qdiscs[1].parent = tc::Handle::new(1, 0x999);
+        let error = perform(&mut kernel, &targets(index, &want)).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(error.contains("a: cannot add qdisc pfifo "), "{error}");
+        assert!(error.contains("the kernel says: "), "{error}");
+        is(&mut kernel, index, &Tree::default());
+    });
+}
