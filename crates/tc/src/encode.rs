@@ -72,7 +72,7 @@ impl Object {
             }
         });
         match self {
-            Self::Qdisc(one) => qdisc(one, is_new, &mut writer),
+            Self::Qdisc(one) => qdisc(one, verb, &mut writer),
             Self::Class(one) if is_new => class(one, &mut writer),
             Self::Class(_) => {}
             Self::Filter(one) => filter(one, is_new, &mut writer),
@@ -104,9 +104,9 @@ fn raw(options: Option<&Vec<u8>>, out: &mut Writer) {
     }
 }
 
-fn qdisc(qdisc: &Qdisc, is_new: bool, out: &mut Writer) {
+fn qdisc(qdisc: &Qdisc, verb: Verb, out: &mut Writer) {
     out.text(KIND, qdisc.kind.name());
-    if !is_new {
+    if verb == Verb::Delete {
         return;
     }
     match &qdisc.kind {
@@ -120,7 +120,7 @@ fn qdisc(qdisc: &Qdisc, is_new: bool, out: &mut Writer) {
         QdiscKind::Pfifo { limit } | QdiscKind::Bfifo { limit } => {
             out.u32(OPTIONS, *limit);
         }
-        QdiscKind::FqCodel(options) => fq_codel(options, out),
+        QdiscKind::FqCodel(options) => fq_codel(options, verb, out),
         QdiscKind::Codel(options) => {
             let CodelKind { limit, ecn, .. } = *options;
             out.nest(OPTIONS, |out| {
@@ -149,11 +149,15 @@ fn qdisc(qdisc: &Qdisc, is_new: bool, out: &mut Writer) {
     }
 }
 
-fn fq_codel(options: &CodelKind, out: &mut Writer) {
+fn fq_codel(options: &CodelKind, verb: Verb, out: &mut Writer) {
     out.nest(OPTIONS, |out| {
         out.u32(1, options.target_us).u32(2, options.limit);
         out.u32(3, options.interval_us).u32(4, options.ecn.into());
-        out.u32(5, options.flows).u32(6, options.quantum);
+        // The kernel refuses a change that gives the number of queues, even if it is the same.
+        if verb == Verb::Add {
+            out.u32(5, options.flows);
+        }
+        out.u32(6, options.quantum);
         out.u32(9, options.memory);
     });
 }

@@ -19,7 +19,16 @@ pub fn line(change: &Change, interface: &str, name_of: impl Fn(u32) -> String) -
     };
     let is_new = change.verb != Verb::Delete;
     match &change.object {
-        Object::Qdisc(one) => format!("tc qdisc {verb} dev {interface} {}", qdisc(one, is_new)),
+        Object::Qdisc(one) => {
+            let mut text = qdisc(one, is_new);
+            if change.verb == Verb::Change
+                && let QdiscKind::FqCodel(options) = &one.kind
+            {
+                // tc refuses this in a change, even if it is the same.
+                text = text.replace(&format!(" flows {}", options.flows), "");
+            }
+            format!("tc qdisc {verb} dev {interface} {text}")
+        }
         Object::Class(one) => format!("tc class {verb} dev {interface} {}", class(one, is_new)),
         Object::Filter(one) => {
             format!(

@@ -162,6 +162,38 @@ fn conditions_that_filters_cannot_express_are_refused_by_name() {
     assert!(refused.to_string().contains("sch_htb"), "{refused}");
 }
 
+#[test]
+fn cake_takes_rate_overhead_and_hosts_from_the_policy() {
+    let text = "[link]\nup = \"9mbit\"\ndown = \"40mbit\"\noverhead = \"docsis\"\n[kernel]\nqueue = \"cake\"\nnat = true\n\
+                ack_filter = true\nwash = true\n";
+    let lines = [true, false].map(|is_up| {
+        let tree = compiled(text, is_up, &Abilities::ALL).tree;
+        let changes = changes(&Tree::default(), &tree);
+        assert_eq!(changes.len(), 1);
+        line(&changes[0], "eth0", |_| String::new())
+    });
+    assert_eq!(
+        lines,
+        [
+            "tc qdisc add dev eth0 root handle 1: cake bandwidth 9000000bit besteffort dual-srchost nat nowash \
+             ack-filter rtt 100000us overhead 18 mpu 64 noatm memlimit 450000 egress",
+            "tc qdisc add dev eth0 root handle 1: cake bandwidth 40000000bit besteffort dual-dsthost nat wash \
+             no-ack-filter rtt 100000us overhead 18 mpu 64 noatm memlimit 2000000 ingress",
+        ]
+    );
+    let object = Object::Qdisc(compiled(text, false, &Abilities::ALL).tree.qdiscs[0].clone());
+    let message = object.message(Verb::Add, 3);
+    let found = decode(message.kind, &message.body).expect("an object");
+    assert_eq!(found.object, object);
+    let place = Place {
+        is_up: true,
+        header: 14,
+        is_redirected: false,
+    };
+    let refused = compile(&policy(text), place, &NONE).expect_err("no cake");
+    assert!(refused.to_string().contains("sch_cake"), "{refused}");
+}
+
 /// What a kernel would have after changes. Panics where the kernel would refuse one.
 fn after(tree: &Tree, changes: &[Change]) -> Tree {
     let mut tree = tree.clone();

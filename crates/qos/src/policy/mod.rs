@@ -11,6 +11,7 @@
 
 mod build;
 mod classes;
+mod kernel;
 mod link;
 mod rates;
 mod rules;
@@ -29,10 +30,11 @@ use link::Link;
 use shape::{Shape, is_same};
 use units::Rate;
 
+pub use kernel::Kernel;
 pub use rates::{RATE_MAX, RateError};
 
 /// The sections of the file.
-const SECTIONS: [&str; 4] = ["link", "shape", "first", "class"];
+const SECTIONS: [&str; 5] = ["link", "shape", "first", "class", "kernel"];
 /// Maximum number of `[[class]]` sections.
 const CLASSES_MAX: usize = 1_024;
 
@@ -43,6 +45,7 @@ pub struct Policy {
     shape: Shape,
     firsts: Vec<First>,
     classes: Vec<Class>,
+    kernel: Kernel,
 }
 
 impl Policy {
@@ -80,6 +83,18 @@ impl Policy {
         self.link.mtu
     }
 
+    /// How `headend qos apply` uses the kernel's queues.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// Whether the template prioritises calls and games without a rule.
+    #[must_use]
+    pub fn is_gamer(&self) -> bool {
+        self.shape.template.is_gamer()
+    }
+
     /// The name of class "1:`minor`", the same in both directions: `link`, `first`, `rest`, or a section's name.
     #[must_use]
     pub fn class_name(&self, minor: u16) -> Option<&str> {
@@ -111,11 +126,13 @@ fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> Policy {
         shape.first_share = 500;
     }
     let (firsts, classes) = classes::read(root, notes);
+    let has_classes = root.contains_key("first") || root.contains_key("class");
     let policy = Policy {
         link,
         shape,
         firsts,
         classes,
+        kernel: kernel::read(root, has_classes, notes),
     };
     check(&policy, root, notes);
     policy

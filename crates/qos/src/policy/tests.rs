@@ -521,3 +521,24 @@ fn no_text_panics() {
         }
     });
 }
+
+#[test]
+fn the_kernels_queue_is_chosen_and_cake_takes_no_classes() {
+    let link = "[link]\nup = \"2mbit\"\n";
+    assert_eq!(good(link).kernel(), Kernel::default());
+    let policy = good(&format!(
+        "{link}[kernel]\nqueue = \"cake\"\nnat = true\nwash = true\n"
+    ));
+    let chosen = Kernel {
+        cake: true,
+        nat: true,
+        ack_filter: false,
+        wash: true,
+    };
+    assert_eq!(policy.kernel(), chosen);
+    let needs = faults(&format!("{link}[kernel]\nack_filter = true\n"));
+    assert_one(&needs, 4, "kernel.ack_filter", "only cake can do this");
+    let first = "[[first]]\nport = 22\n";
+    let classes = faults(&format!("{link}{first}[kernel]\nqueue = \"cake\"\n"));
+    assert_one(&classes, 6, "kernel.queue", "cake has no classes");
+}

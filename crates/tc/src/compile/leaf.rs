@@ -139,6 +139,7 @@ impl Compiler<'_> {
             self.add_queue(handle, class, queue.clone());
         }
         let keys = match self.place.is_up {
+            true if self.policy.kernel().nat => FlowKeys::SourceBeforeNat,
             true => FlowKeys::Source,
             false => FlowKeys::Destination,
         };

@@ -1,8 +1,9 @@
 //! A policy becomes the kernel's objects, for what a kernel has.
 //!
-//! `leaf` chooses the queue of a class, `rules` turns conditions into filters. What a kernel cannot do is refused, or
+//! `cake` is the other choice for the root. `leaf` chooses the queue of a class, `rules` turns conditions into filters. What a kernel cannot do is refused, or
 //! done by a simpler queue with advice that names the missing module.
 
+mod cake;
 mod leaf;
 mod rules;
 
@@ -104,6 +105,10 @@ pub fn compile(policy: &Policy, place: Place, abilities: &Abilities) -> Result<C
         spec: &spec,
         out: Compiled::default(),
     };
+    if policy.kernel().cake {
+        compiler.add_cake()?;
+        return Ok(compiler.out);
+    }
     compiler.check_modules()?;
     compiler.add_root();
     for class in &spec.classes {

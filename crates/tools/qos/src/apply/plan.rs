@@ -101,6 +101,11 @@ impl Plan {
                 plan.advice.push(line);
             }
         }
+        if policy.kernel().nat && !policy.kernel().cake && lan.is_none() && abilities.drr {
+            let line =
+                "downloads know the hosts behind NAT only with --lan IF, or with cake";
+            plan.advice.push(line.to_owned());
+        }
         plan.keep_old(kernel);
         plan.add(wan, up.tree, kernel)?;
         match lan {

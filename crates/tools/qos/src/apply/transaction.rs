@@ -96,7 +96,7 @@ fn explain(failure: &Failure, wanted: &[Wanted], targets: &[Target]) -> anyhow::
         Verb::Delete => "delete",
     };
     let mut text = format!(
-        "{interface}: cannot {verb} {}: {}",
+        "{interface}: cannot {verb} {}, {}",
         name(change),
         failure.error
     );
