@@ -19,6 +19,7 @@ mod home_gateway;
 mod hostile;
 mod imported;
 mod imported_examples;
+mod kernel_apply;
 mod kernel_classifier;
 mod kernel_explain;
 mod kernel_graph;
@@ -82,6 +83,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "the_ebpf_program_gives_our_class_on_linux_6_1",
         kernel_explain::agrees_with_the_guest,
+    ),
+    case(
+        "kernel_apply_makes_what_tc_lists",
+        kernel_apply::applies_what_tc_lists,
     ),
     case(
         "kernel_graph_draws_what_tc_prints",
