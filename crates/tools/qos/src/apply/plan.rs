@@ -102,8 +102,7 @@ impl Plan {
             }
         }
         if policy.kernel().nat && !policy.kernel().cake && lan.is_none() && abilities.drr {
-            let line =
-                "downloads know the hosts behind NAT only with --lan IF, or with cake";
+            let line = "downloads know the hosts behind NAT only with --lan IF, or with cake";
             plan.advice.push(line.to_owned());
         }
         plan.keep_old(kernel);
