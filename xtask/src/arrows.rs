@@ -186,6 +186,12 @@ const ALLOWED: &[Row] = &[
         "every command line shares its exit statuses, tables and progress bars; no command is in it",
     ),
     row(
+        "convert",
+        &["settings"],
+        &[],
+        "what became of each option of another program's file; whose options, and whose keys, is for others",
+    ),
+    row(
         "daemon",
         &[
             "base", "wire", "capfile", "l2tp", "ppp", "aaa", "ledger", "filter", "forward", "edge",
@@ -248,7 +254,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-import",
-        &["base", "settings", "cli", "daemon"],
+        &["base", "convert", "settings", "cli", "daemon"],
         &[],
         "reads other daemons' files; the daemon's own reader judges the result",
     ),

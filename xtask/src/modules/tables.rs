@@ -484,8 +484,7 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "tools/import",
         order: &[
-            "report", "document", "files", "bgp", "output", "pattern", "bird", "frr", "gobgp",
-            "l2tpns", "xl2tpd",
+            "files", "bgp", "output", "pattern", "bird", "frr", "gobgp", "l2tpns", "xl2tpd",
         ],
         besides: &[],
     },

@@ -3,7 +3,8 @@
 //!
 //! A reader of a source makes an [`Import`]: sections, users, secrets, and a [`Report`] with a line for each option.
 //! Readers do no I/O but through [`Files`], and take any bytes. `output` lets the daemon's own reader judge the result,
-//! and leaves out what it refuses. Start reading at [`run`].
+//! and leaves out what it refuses. The crate `convert` has the
+//! report and the document, which `headend qos import` uses too. Start reading at [`run`].
 //!
 //! | module | contents |
 //! |---|---|
@@ -15,21 +16,17 @@
 //! | `gobgp` | gobgpd.conf |
 //! | `l2tpns` | startup-config, ip_pool and users |
 //! | `xl2tpd` | xl2tpd.conf, pppd's options and secrets |
-//! | `document` | TOML with the origin of each key |
-//! | `report` | what became of each line |
 //! | `output` | checks and writes the files |
 #![forbid(unsafe_code)]
 
 mod bgp;
 pub mod bird;
-mod document;
 mod files;
 pub mod frr;
 pub mod gobgp;
 pub mod l2tpns;
 mod output;
 mod pattern;
-mod report;
 pub mod xl2tpd;
 
 use std::io::Write;
@@ -39,6 +36,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use base::Redacted;
 use clap::{Subcommand, ValueHint};
+use convert::{document, report};
 
 pub use document::{Document, Table, Value};
 pub use files::Files;

@@ -8,14 +8,37 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use base::Redacted;
+use convert::{Wrong, repair, take_back};
 use daemon::config;
 use settings::Faults;
 
 use crate::Import;
-use crate::document::{Document, Origin, Table, Value};
-use crate::report::{Fate, Report};
+use crate::document::{Document, Table, Value};
+use crate::report::Report;
+
+/// Sections in the order in which they are written. Others follow.
+const ORDER: &[&str] = &[
+    "control",
+    "lns",
+    "lac",
+    "l2tp",
+    "limits",
+    "log",
+    "ppp",
+    "pool",
+    "users",
+    "filter",
+    "radius",
+    "radius.server",
+    "client",
+    "tun",
+    "bgp",
+    "bgp.neighbor",
+    "bgp.dynamic",
+    "bgp.policy",
+];
 
 /// Name of the configuration among the files.
 pub(crate) const CONFIG: &str = "headend.toml";
@@ -25,9 +48,6 @@ pub(crate) const USERS: &str = "users.toml";
 
 /// Name of the filters among the files.
 pub(crate) const FILTERS: &str = "filters.txt";
-
-/// Rounds of leaving out what the daemon refuses; each lists up to 100 faults.
-const ROUNDS_MAX: usize = 256;
 
 /// A file to write.
 #[derive(Debug)]
@@ -66,7 +86,7 @@ impl Drop for Stage {
 /// The daemon refuses the result whatever is left out, or the disk does not hold the files.
 pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
     let stage = Stage::new()?;
-    import.config.sort();
+    import.config.sort(ORDER);
     for secret in &import.secrets {
         write(&stage.0, &secret.name, secret.text.reveal(), false)?;
     }
@@ -75,14 +95,11 @@ pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
     }
     if import.config.has("users") {
         let path = stage.0.join(USERS);
-        repair(
-            &stage.0,
-            USERS,
-            &mut import.users,
-            &mut import.report,
-            "",
-            || config::load_users(&path).err(),
-        )?;
+        let judge = |text: &str| {
+            write(&stage.0, USERS, text, true)?;
+            Ok(config::load_users(&path).err())
+        };
+        repair(&mut import.users, &mut import.report, "", judge, remove)?;
     }
     if !["lns", "lac", "bgp"]
         .iter()
@@ -92,18 +109,15 @@ pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
         import
             .config
             .note("lac", "listen", Value::texts(&["127.0.0.1:0"]), why);
-        import.config.sort();
+        import.config.sort(ORDER);
     }
     let head = import.head.clone();
     let path = stage.0.join(CONFIG);
-    repair(
-        &stage.0,
-        CONFIG,
-        &mut import.config,
-        &mut import.report,
-        &head,
-        || config::load(&path).err(),
-    )?;
+    let judge = |text: &str| {
+        write(&stage.0, CONFIG, text, true)?;
+        Ok(config::load(&path).err())
+    };
+    repair(&mut import.config, &mut import.report, &head, judge, remove)?;
     let known = keys(import);
     import.report.verify(|key| {
         // Readers say neighbor of every peer.
@@ -155,53 +169,8 @@ fn secret_files(config: &Document) -> Vec<String> {
         .collect()
 }
 
-/// Writes the document and removes what `faults` refuses, until it refuses nothing.
-fn repair(
-    folder: &Path,
-    name: &str,
-    document: &mut Document,
-    report: &mut Report,
-    head: &str,
-    faults: impl Fn() -> Option<Faults>,
-) -> Result<()> {
-    // Each round removes an entry or a section, so this ends by itself; the limit bounds the time.
-    for _ in 0..ROUNDS_MAX {
-        let (text, origins) = document.write(head);
-        write(folder, name, &text, true)?;
-        let Some(faults) = faults() else {
-            return Ok(());
-        };
-        let removed = remove(document, &origins, &faults, report);
-        ensure!(
-            removed,
-            "the result has a fault that no line of the source causes: {faults}"
-        );
-    }
-    bail!(
-        "the result still has faults after {ROUNDS_MAX} rounds of leaving out what headend refuses"
-    )
-}
-
 /// Removes the entries that have faults; sections whose headers have. Returns whether anything was removed.
-fn remove(
-    document: &mut Document,
-    origins: &[Option<Origin>],
-    faults: &Faults,
-    report: &mut Report,
-) -> bool {
-    let mut wrong: Vec<(Origin, String)> = Vec::new();
-    for fault in faults.iter().filter(|fault| !fault.is_advice) {
-        let line = fault.place.map_or(0, |place| place.line);
-        let origin = line.checked_sub(1).and_then(|at| *origins.get(at)?);
-        if let Some(origin) = origin
-            && wrong.iter().all(|(known, _)| *known != origin)
-        {
-            let remedy = if fault.remedy.is_empty() { "" } else { "; " };
-            wrong.push((origin, format!("{}{remedy}{}", fault.message, fault.remedy)));
-        }
-    }
-    // From the end, so that the numbers of the others stay valid.
-    wrong.sort_by(|(one, _), (other, _)| other.cmp(one));
+fn remove(document: &mut Document, report: &mut Report, faults: &Faults, wrong: &[Wrong]) -> bool {
     let is_speaker = |fault: &&settings::Fault| matches!(&*fault.key, "bgp.asn" | "bgp.router_id");
     if let Some(fault) = faults
         .iter()
@@ -210,8 +179,12 @@ fn remove(
     {
         // Without a speaker, its neighbours and policies have no place.
         let is_bgp = |table: &mut Table| table.path == "bgp" || table.path.starts_with("bgp.");
-        let removed = document.tables.extract_if(.., is_bgp).collect();
-        take_back(removed, &format!("{} {}", fault.key, fault.message), report);
+        let removed = document.tables.extract_if(.., is_bgp).collect::<Vec<_>>();
+        take_back(
+            &removed,
+            &format!("{} {}", fault.key, fault.message),
+            report,
+        );
         if !["lns", "lac"].iter().any(|role| document.has(role)) {
             let why = "not in the source: it has nothing that headend does";
             document.note("lac", "listen", Value::texts(&["127.0.0.1:0"]), why);
@@ -219,7 +192,7 @@ fn remove(
         return true;
     }
     let mut gone = None;
-    for ((table, entry), message) in &wrong {
+    for ((table, entry), message) in wrong {
         if gone == Some(*table) {
             continue;
         }
@@ -229,7 +202,7 @@ fn remove(
             None => document.remove(*table),
         };
         gone = (document.tables.len() < before).then_some(*table);
-        take_back(removed, message, report);
+        take_back(&removed, message, report);
     }
     !wrong.is_empty()
 }
@@ -254,19 +227,6 @@ fn remove_entry(document: &mut Document, table: usize, entry: usize) -> Vec<Tabl
         whole.set(&removed.entries[0].key, "deny", &from, closed);
     }
     vec![removed]
-}
-
-/// Reports the lines of what was removed.
-fn take_back(removed: Vec<Table>, message: &str, report: &mut Report) {
-    for table in removed {
-        for entry in &table.entries {
-            for place in &entry.from {
-                let key = table.name_of(entry);
-                let why = format!("headend refuses the value of {key}: {message}");
-                report.take_back(place, &key, Fate::NotSupported, &why);
-            }
-        }
-    }
 }
 
 /// Writes the files to `folder`, which is made if needed.

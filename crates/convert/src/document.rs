@@ -5,28 +5,6 @@ use std::fmt::Write;
 
 use crate::report::Place;
 
-/// Sections in the order in which they are written. Others follow.
-const ORDER: &[&str] = &[
-    "control",
-    "lns",
-    "lac",
-    "l2tp",
-    "limits",
-    "log",
-    "ppp",
-    "pool",
-    "users",
-    "filter",
-    "radius",
-    "radius.server",
-    "client",
-    "tun",
-    "bgp",
-    "bgp.neighbor",
-    "bgp.dynamic",
-    "bgp.policy",
-];
-
 /// A value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -200,12 +178,10 @@ impl Table {
         format!("{}.{}", self.path, entry.key)
     }
 
-    fn rank(&self) -> usize {
+    fn rank(&self, order: &[&str]) -> usize {
         let path = self.path.strip_suffix(".term").unwrap_or(&self.path);
-        ORDER
-            .iter()
-            .position(|other| *other == path)
-            .unwrap_or(ORDER.len())
+        let place = order.iter().position(|other| *other == path);
+        place.unwrap_or(order.len())
     }
 }
 
@@ -217,7 +193,7 @@ pub struct Document {
 }
 
 /// What a line of the written text is: a section, and which of its entries; none for the header.
-pub(crate) type Origin = (usize, Option<usize>);
+pub type Origin = (usize, Option<usize>);
 
 impl Document {
     /// The section with this path, which is made if there is none. Not for sections of which there may be several.
@@ -249,9 +225,9 @@ impl Document {
         self.table(path).set(key, value, &[], why);
     }
 
-    /// Puts the sections in order.
-    pub fn sort(&mut self) {
-        self.tables.sort_by_key(Table::rank);
+    /// Sorts the sections by their place in `order`; those that it does not have follow.
+    pub fn sort(&mut self, order: &[&str]) {
+        self.tables.sort_by_key(|table| table.rank(order));
     }
 
     /// Removes a section; with a policy, also its terms.
@@ -263,7 +239,7 @@ impl Document {
     }
 
     /// The text, after `head`, and the origin of each of its lines.
-    pub(crate) fn write(&self, head: &str) -> (String, Vec<Option<Origin>>) {
+    pub fn write(&self, head: &str) -> (String, Vec<Option<Origin>>) {
         let mut out = String::new();
         let mut origins = Vec::new();
         for line in head.lines() {

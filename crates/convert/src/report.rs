@@ -219,7 +219,7 @@ impl Report {
     }
 
     /// Takes back every key that `is_there` does not know: another line set it, or its section was left out.
-    pub(crate) fn verify(&mut self, is_there: impl Fn(&str) -> bool) {
+    pub fn verify(&mut self, is_there: impl Fn(&str) -> bool) {
         for line in &mut self.lines {
             if line.fate != Fate::Key {
                 continue;
