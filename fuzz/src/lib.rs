@@ -79,6 +79,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: true,
     },
     Target {
+        name: "import_sqm",
+        run: targets::import::target_sqm,
+        len_max: 3000,
+        is_slow: true,
+    },
+    Target {
         name: "import_xl2tpd",
         run: targets::import::target_xl2tpd,
         len_max: 2000,

@@ -71,6 +71,26 @@ pub fn target_gobgp(data: &[u8]) {
     assert!(all.all(|line| (1..=lines).contains(&line.place.line)));
 }
 
+/// Reads the data as OpenWrt's `/etc/config/sqm`.
+///
+/// # Panics
+/// If an option is not in the report, or the policy does not pass the check.
+pub fn target_sqm(data: &[u8]) {
+    let source = tool_qos::import::Source::new("sqm", data, b"#");
+    let selected = data.first().is_some_and(|byte| *byte == b'#');
+    judge(tool_qos::import::sqm::read(
+        &[source],
+        selected.then_some("eth1"),
+    ));
+}
+
+/// Checks that each option has a fate, and that the result is a policy.
+fn judge(mut import: tool_qos::import::Import) {
+    assert_eq!(import.report.lines().len(), import.options);
+    let text = import.finish().expect("a policy");
+    assert!(qos::policy::Policy::parse(&text).is_ok(), "{text}");
+}
+
 /// Checks that each line of the first file is in the report, unless it is empty or starts with a comment.
 fn every_line_is_reported(main: &[u8], import: &Import, name: &str, comments: &[u8]) {
     for (number, line) in (1..).zip(main.split(|byte| *byte == b'\n')) {

@@ -451,13 +451,14 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "tools/qos",
         order: &[
-<<<<<<< HEAD
             "rates", "rows", "running", "screen", "system", "check", "explain", "graph", "run",
             "show", "rate", "hosts",
-=======
             "rates", "rows", "running", "screen", "system", "check", "graph", "run", "show",
+<<<<<<< HEAD
             "rate", "hosts", "apply",
->>>>>>> 8fae6cf6 (Put a policy into the kernel's queues, and restore what was there)
+=======
+            "rate", "hosts", "import",
+>>>>>>> 1ac03734 (Import OpenWrt's sqm configuration as a queue policy)
         ],
         besides: &[],
     },

@@ -38,6 +38,83 @@ fn every_command_of_the_page_works() {
     }
 }
 
+/// The commands of docs/qos-import.md, with the files that the page shows.
+#[test]
+fn every_command_of_the_page_on_imports_works() {
+    let home = Home::new("import");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/qos-import.md");
+    let page = fs::read_to_string(page).unwrap();
+    let mut shown = page.split("Save this example as `").skip(1);
+    for example in &mut shown {
+        let (name, rest) = example.split_once('`').unwrap();
+        let text = rest.split("```text\n").nth(1).unwrap();
+        home.write(name, text.split("```").next().unwrap());
+    }
+    let commands: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("headend qos "))
+        .collect();
+    assert!(commands.len() >= 4);
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        let output = home.run(&words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{command}: {errors}");
+        if let Some(at) = words.iter().position(|word| *word == "--out") {
+            let checked = home.run(&["check", words[at + 1]]);
+            assert_eq!(checked.status.code(), Some(0), "{command}");
+        } else {
+            assert!(!output.stdout.is_empty(), "{command}");
+        }
+    }
+}
+
+#[test]
+fn an_import_refuses_to_overwrite_names_unknown_interfaces_and_is_strict_on_request() {
+    let home = Home::new("import-mistakes");
+    let section = "config queue\n option enabled 1\n option interface eth1\n option upload 900\n";
+    home.write("sqm", section);
+    home.write("lossy", &format!("{section} option squash_dscp 1\n"));
+    home.write("there.toml", "mine");
+    for (words, status, said) in [
+        (&["import", "sqm", "none"][..], 2, "none: cannot be read"),
+        (
+            &["import", "sqm", "sqm", "--interface", "eth0"],
+            2,
+            "--interface eth0: sqm has no queue section for it; it has eth1",
+        ),
+        (
+            &["import", "sqm", "sqm", "-o", "there.toml"],
+            2,
+            "there.toml exists; --force replaces it",
+        ),
+        (
+            &["import", "sqm", "sqm", "-o", "none/there.toml"],
+            2,
+            "none/there.toml: cannot be written",
+        ),
+        (
+            &["import", "sqm", "lossy", "--strict"],
+            1,
+            "not carried over, although they have an effect: 1",
+        ),
+        (&["import", "sqm", "sqm", "--strict"], 0, "3 options"),
+    ] {
+        let output = home.run(words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {errors}");
+        assert!(errors.contains(said) || status == 0, "{words:?}: {errors}");
+    }
+    assert_eq!(
+        fs::read_to_string(home.0.join("there.toml")).unwrap(),
+        "mine"
+    );
+    let forced = home.run(&["import", "sqm", "sqm", "-o", "there.toml", "--force"]);
+    assert_eq!(forced.status.code(), Some(0));
+    let text = fs::read_to_string(home.0.join("there.toml")).unwrap();
+    assert!(text.contains("up = \"900kbit\""), "{text}");
+}
+
 #[test]
 fn mistakes_are_one_line_and_exit_status_2() {
     let home = Home::new("mistakes");

@@ -22,6 +22,48 @@ fn every_example_of_the_page_is_faultless_and_wise() {
     }
 }
 
+/// Packets of SSH, names and telephones pass a backlog of two hosts, which share what is left.
+#[test]
+fn the_policy_of_a_home_sends_ssh_names_and_calls_first_and_shares_the_rest_by_host() {
+    let text = include_str!("../../../../docs/qos/first.toml");
+    let (policy, advice) = Policy::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(advice.is_empty(), "{advice}");
+    let tree = Tree::new(&policy.up_spec(), 1, Instant::ZERO).expect("it fits together");
+    let mut world = World::new(tree);
+    let length = |ip: u32| policy.overhead().on_line(ip);
+    let mut urgent = [22, 53, 5_060].map(|port| keys(1, 99, port));
+    urgent[0].outer.protocol = 6;
+    for millisecond in 0..10_000_u32 {
+        // Host 1 has nine uploads, and host 2 has one.
+        for flow in 0..9 {
+            world.offer(keys(1, 99, 6_000 + flow), length(1_500));
+        }
+        world.offer(keys(2, 99, 6_000), length(1_500));
+        if millisecond % 50 == 0 {
+            for keys in urgent {
+                world.offer(keys, length(100));
+            }
+        }
+        world.run_until(world.now + Duration::from_millis(1));
+    }
+    let octets = |of: &dyn Fn(&wire::flow::Keys) -> bool| -> u64 {
+        let sent = world.sent.iter().filter(|sent| of(&sent.packet.keys));
+        sent.map(|sent| u64::from(sent.packet.length)).sum()
+    };
+    for keys in urgent {
+        let sent = world.sent.iter().filter(|sent| sent.packet.keys == keys);
+        let waits: Vec<Duration> = sent.map(|sent| sent.at - sent.packet.arrived).collect();
+        assert_eq!(waits.len(), 200);
+        // One packet of 1,530 bytes is on the line already (5.4 ms), and the others of the same moment.
+        let longest = waits.iter().max().expect("200 waits");
+        assert!(*longest <= Duration::from_millis(12), "{longest:?}");
+    }
+    let one = octets(&|found| (0..9).any(|flow| *found == keys(1, 99, 6_000 + flow)));
+    let other = octets(&|found| *found == keys(2, 99, 6_000));
+    let ratio = one as f64 / other as f64;
+    assert!((0.9..=1.1).contains(&ratio), "{one} and {other}");
+}
+
 /// One host floods and another sends a low-rate stream. Returns the stream's losses and longest wait.
 fn flood_against_a_stream(policy: &str) -> (u64, Duration) {
     let (policy, _) = Policy::parse(policy).expect("no fault");

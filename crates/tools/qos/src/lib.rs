@@ -9,6 +9,7 @@
 //! | `show` | the queues of a running shaper as text |
 //! | `rate` | other rates for a running shaper |
 //! | `hosts` | the hosts that use the line of a running shaper |
+//! | `import` | queues of other programs as a policy file |
 //! | `graph` | trees of queues as text, pictures and pages |
 //! | `running`, `rows` | requests to a running shaper, and its rows |
 //! | `rates` | rates from the counters of two readings |
@@ -23,6 +24,7 @@ mod check;
 mod explain;
 mod graph;
 mod hosts;
+pub mod import;
 mod rate;
 mod rates;
 mod rows;
@@ -64,6 +66,8 @@ enum Verb {
     Rate(rate::RateArgs),
     /// Show the hosts that use the line of a running `headend qos run` most
     Hosts(hosts::HostsArgs),
+    /// Turn OpenWrt's sqm configuration into a policy file
+    Import(import::QosImportArgs),
     /// Draw the queues of a policy, an interface or a running shaper
     Graph(graph::QosGraphArgs),
     #[command(hide = true, name = run::keeper::VERB)]
@@ -107,6 +111,7 @@ pub fn run(args: &QosArgs) -> Result<ExitCode> {
         Verb::Reload(args) => args.run(),
         Verb::Rate(args) => rate::run(args),
         Verb::Hosts(args) => hosts::run(args),
+        Verb::Import(args) => import::run(args),
         Verb::Graph(args) => graph::run(args),
         Verb::KeepOffloadsOff(args) => run::keeper::run(args),
     };
