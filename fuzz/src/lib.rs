@@ -85,6 +85,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: true,
     },
     Target {
+        name: "import_tc",
+        run: targets::import::target_tc,
+        len_max: 5000,
+        is_slow: true,
+    },
+    Target {
         name: "import_xl2tpd",
         run: targets::import::target_xl2tpd,
         len_max: 2000,

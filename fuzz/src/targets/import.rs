@@ -84,6 +84,19 @@ pub fn target_sqm(data: &[u8]) {
     ));
 }
 
+/// Splits the data at a byte of 1 into what tc printed of two interfaces.
+///
+/// # Panics
+/// If an option is not in the report, or the policy does not pass the check.
+pub fn target_tc(data: &[u8]) {
+    let mut parts = data.splitn(2, |byte| *byte == 1);
+    let [up, down] = ["up", "down"].map(|name| {
+        let bytes = parts.next().unwrap_or_default();
+        [tool_qos::import::Source::new(name, bytes, b"#")]
+    });
+    judge(tool_qos::import::tc::read(&up, &down, None));
+}
+
 /// Checks that each option has a fate, and that the result is a policy.
 fn judge(mut import: tool_qos::import::Import) {
     assert_eq!(import.report.lines().len(), import.options);

@@ -115,6 +115,54 @@ fn an_import_refuses_to_overwrite_names_unknown_interfaces_and_is_strict_on_requ
     assert!(text.contains("up = \"900kbit\""), "{text}");
 }
 
+/// tc makes a tree in a namespace and prints it, and the import reads it from standard input.
+#[test]
+fn the_queues_of_a_real_interface_become_a_policy() {
+    let script = "set -e; ip link set lo up; \
+        tc qdisc add dev lo root handle 1: stab overhead 30 mpu 64 linklayer atm htb default 20; \
+        tc class add dev lo parent 1: classid 1:1 htb rate 9mbit; \
+        tc class add dev lo parent 1:1 classid 1:10 htb rate 1mbit ceil 4mbit; \
+        tc class add dev lo parent 1:1 classid 1:20 htb rate 8mbit ceil 9mbit; \
+        tc qdisc add dev lo parent 1:10 handle 10: pfifo limit 9; \
+        tc filter add dev lo parent 1: protocol ip prio 1 u32 match ip dport 22 0xffff flowid 1:10; \
+        tc qdisc add dev lo ingress; \
+        tc filter add dev lo parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev lo; \
+        { tc -j -d qdisc show dev lo; tc -j class show dev lo; tc -j filter show dev lo; \
+        tc -j filter show dev lo parent ffff:; } | \"$0\" qos import tc - --strict";
+    let output = Command::new("unshare")
+        .args([
+            "--user",
+            "--map-root-user",
+            "--net",
+            "sh",
+            "-c",
+            script,
+            HEADEND,
+        ])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (policy, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{errors}");
+    for key in [
+        "up = \"9mbit\"",
+        "per_packet = 44",
+        "mpu = 64",
+        "atm = true",
+        "rate = \"1mbit\"",
+        "ceil = \"4mbit\"",
+        "dst_port = [\"22\"]",
+        "queue = \"pfifo\"",
+        "limit = 9",
+    ] {
+        let lines = policy.lines().filter(|line| line.starts_with(key));
+        assert_eq!(lines.count(), 1, "{key}: {policy}");
+    }
+}
+
 #[test]
 fn mistakes_are_one_line_and_exit_status_2() {
     let home = Home::new("mistakes");

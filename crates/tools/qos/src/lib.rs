@@ -66,7 +66,7 @@ enum Verb {
     Rate(rate::RateArgs),
     /// Show the hosts that use the line of a running `headend qos run` most
     Hosts(hosts::HostsArgs),
-    /// Turn OpenWrt's sqm configuration into a policy file
+    /// Turn OpenWrt's sqm configuration, or queues of tc, into a policy file
     Import(import::QosImportArgs),
     /// Draw the queues of a policy, an interface or a running shaper
     Graph(graph::QosGraphArgs),

@@ -5,7 +5,7 @@ use std::path::Path;
 use convert::{Fate, Rule};
 use proptest::prelude::*;
 use qos::policy::Policy;
-use tool_qos::import::{Import, Source, cake, sqm};
+use tool_qos::import::{Import, Source, cake, sqm, tc};
 
 /// Finishes an import. Each option must be in the report, and the policy must pass the check.
 fn finish(mut import: Import) -> (String, Import) {
@@ -68,6 +68,51 @@ fn a_section_that_is_not_enabled_becomes_no_queue_unless_it_is_named() {
         "default-eth1",
         sqm::read(&[example("default.uci")], Some("eth1")),
     );
+}
+
+#[test]
+fn the_commands_of_a_script_become_the_expected_policy() {
+    golden("gateway", tc::read(&[example("gateway.sh")], &[], None));
+}
+
+/// tc of iproute2 6.1.0 printed the files on Linux 6.18: once as JSON, once as text with counters.
+#[test]
+fn what_tc_prints_becomes_the_expected_policy() {
+    golden(
+        "wan0-json",
+        tc::read(&[example("wan0.json")], &[example("ifb9.json")], None),
+    );
+    golden(
+        "wan0-show",
+        tc::read(&[example("wan0.show")], &[example("ifb9.json")], None),
+    );
+}
+
+#[test]
+fn json_and_text_of_one_tree_become_the_same_policy() {
+    let down = example("ifb9.json");
+    let of = |name| tc::read(&[example(name)], std::slice::from_ref(&down), None);
+    let [json, text] = ["wan0.json", "wan0.show"].map(|name| {
+        let (policy, _) = finish(of(name));
+        let bare = policy
+            .lines()
+            .map(|line| line.split("  #").next().unwrap_or_default().trim_end());
+        bare.skip(2).map(str::to_owned).collect::<Vec<_>>()
+    });
+    assert_eq!(json, text);
+}
+
+/// The trees in testdata/tc, which tc printed: queues of every kind, several of them odd.
+#[test]
+fn every_tree_that_tc_printed_has_a_fate_for_each_option() {
+    let folder = Path::new("../../../testdata/tc");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let name = path.display().to_string();
+        let (_, import) = finish(tc::read(&[Source::new(&name, &bytes, b"#")], &[], None));
+        assert!(!import.report.lines().is_empty(), "{name}");
+    }
 }
 
 /// Compares a table of docs/qos-import.md with the code's list; with `UPDATE` in the environment, writes it.
@@ -236,6 +281,69 @@ const UCI: &[&str] = &[
     "\noption download 8000\n",
     "squash_ingress 0\n",
 ];
+
+/// Words of scripts and of what tc prints.
+const TC: &[&str] = &[
+    "tc qdisc add dev eth0 root handle 1: htb default 30\n",
+    "tc class add dev eth0 parent 1: classid 1:1 htb rate 9mbit\n",
+    "tc class add dev eth0 parent 1:1 classid 1:10 htb rate 1mbit",
+    " ceil 4mbit",
+    " prio 3",
+    "\n",
+    "tc class add dev eth0 parent 1:10 classid 1:11 htb rate 1mbit\n",
+    "tc qdisc add dev eth0 parent 1:10 sfq perturb 10\n",
+    "tc qdisc add dev eth0 parent 1:30 handle 30: fq_codel limit 7 target 5ms\n",
+    "tc class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit\n",
+    "tc filter add dev eth0 parent 1: protocol ip prio 1 u32",
+    " match ip dport 22 0xffff",
+    " match ip src 10.0.0.0/8",
+    " match u32 0 0",
+    " flowid 1:10\n",
+    " flowid 1:11\n",
+    " flowid 1:30\n",
+    "tc filter add dev eth0 parent 1: protocol ip prio 2 flower dst_port 25 classid 1:10\n",
+    "X=5\n",
+    "$X",
+    "${X",
+    " \\\n",
+    "tc qdisc add dev eth0 ingress\n",
+    "tc filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0\n",
+    "tc filter add dev eth0 parent ffff: u32 match u32 0 0 police rate 9mbit burst 9k drop flowid :1\n",
+    "tc qdisc add dev ifb0 root tbf rate 5mbit burst 9k latency 9ms\n",
+    "tc qdisc add dev ifb0 root cake bandwidth 5mbit nat overhead 40\n",
+    "[{\"kind\":\"cake\",\"handle\":\"1:\",\"root\":true,\"options\":{\"bandwidth\":1250000,\"diffserv\":\"diffserv3\"}}]",
+    "[{\"kind\":\"htb\",\"handle\":\"1:\",\"root\":true,\"options\":{\"default\":\"0x10\"}}",
+    "{",
+    "]",
+    "\"",
+    "class htb 1:1 root rate 1Mbit ceil 1Mbit\n",
+    "class htb 1:10 parent 1:1 prio 0 rate 1Mbit ceil 1Mbit\n",
+    "class htb 1:1 parent 1:10 rate 1Mbit\n",
+    "filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 flowid 1:10\n",
+    "  match 00000016/0000ffff at 20\n",
+    "\u{0}",
+    "é",
+    ";",
+    "#",
+    "tc qdisc add dev $Y root cake\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+    #[test]
+    fn the_fates_of_any_tree_add_up_and_the_policy_passes_the_check(
+        up in prop::collection::vec(prop::sample::select(TC), 0..40),
+        down in prop::collection::vec(prop::sample::select(TC), 0..10),
+        raw in prop::collection::vec(any::<u8>(), 0..20),
+        named in any::<bool>(),
+    ) {
+        let mut bytes = up.concat().into_bytes();
+        bytes.extend(raw);
+        let up = [Source::new("up", &bytes, b"#")];
+        let down = [Source::new("down", down.concat().as_bytes(), b"#")];
+        finish(tc::read(&up, &down, named.then_some("eth0")));
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]

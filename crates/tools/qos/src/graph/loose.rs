@@ -7,7 +7,7 @@ const DEPTH_MAX: u32 = 32;
 
 /// A value. Numbers, `true` and the like keep their original spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Item {
+pub(crate) enum Item {
     Text(String),
     List(Vec<Item>),
     Object(Vec<(String, Item)>),
@@ -15,7 +15,7 @@ pub(super) enum Item {
 
 impl Item {
     /// The first member named `key`.
-    pub(super) fn get(&self, key: &str) -> Option<&Item> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Item> {
         match self {
             Self::Object(members) => members.iter().find(|(name, _)| name == key).map(|it| &it.1),
             Self::Text(_) | Self::List(_) => None,
@@ -23,7 +23,7 @@ impl Item {
     }
 
     /// The first member named `key`, if it is text.
-    pub(super) fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match self.get(key) {
             Some(Self::Text(text)) => Some(text),
             _ => None,
@@ -32,14 +32,14 @@ impl Item {
 }
 
 /// Parses a value at the start of `text`; returns the value and the remaining text.
-pub(super) fn read(text: &str) -> (Item, &str) {
+pub(crate) fn read(text: &str) -> (Item, &str) {
     let mut reader = Reader::new(text);
     let item = reader.value(0);
     (item, reader.rest)
 }
 
 /// Whether `text` ends before the lists and objects that it opens are closed.
-pub(super) fn is_cut_short(text: &str) -> bool {
+pub(crate) fn is_cut_short(text: &str) -> bool {
     let mut reader = Reader::new(text.trim_start());
     while reader.rest.starts_with(['[', '{']) {
         reader.value(0);

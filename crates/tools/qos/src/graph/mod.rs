@@ -17,7 +17,7 @@ mod ask;
 mod grow;
 mod layout;
 mod live;
-mod loose;
+pub(crate) mod loose;
 mod model;
 mod ours;
 mod page;

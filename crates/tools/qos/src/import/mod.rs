@@ -10,10 +10,19 @@
 //! | `uci` | OpenWrt's files |
 //! | `cake` | the keywords of cake |
 //! | `sqm` | `/etc/config/sqm` |
+//! | `objects` | queues, classes and filters that tc prints, or a script adds |
+//! | `filters` | filters of tc as conditions |
+//! | `leaf` | queues without classes |
+//! | `tc`, `htb` | trees of tc |
 
 pub mod cake;
+mod filters;
+mod htb;
+mod leaf;
+mod objects;
 mod sheet;
 pub mod sqm;
+pub mod tc;
 mod uci;
 
 use std::fs::OpenOptions;
@@ -42,6 +51,24 @@ pub(super) struct QosImportArgs {
 enum SourceArgs {
     /// OpenWrt's /etc/config/sqm
     Sqm(SqmArgs),
+    /// What tc prints, with -j or without, or the tc commands of a shell script
+    Tc(TcArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct TcArgs {
+    /// What `tc qdisc show`, `tc class show` and `tc filter show` print of the interface towards the provider, or a
+    /// script; - is standard input
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+    /// The same of the interface on which downloads are shaped: an ifb, or that of the hosts
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    down: Vec<PathBuf>,
+    /// The interface towards the provider, if the files name several
+    #[arg(long, value_name = "IF")]
+    wan: Option<String>,
+    #[command(flatten)]
+    to: ToArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,6 +119,16 @@ pub(super) fn run(args: &QosImportArgs) -> Result<ExitCode> {
             }
             let import = sqm::read(&[source], args.interface.as_deref());
             report("sqm", import, &args.to)
+        }
+        SourceArgs::Tc(args) => {
+            let all = |paths: &[PathBuf]| {
+                paths
+                    .iter()
+                    .map(|path| open(path))
+                    .collect::<Result<Vec<_>>>()
+            };
+            let (up, down) = (all(&args.files)?, all(&args.down)?);
+            report("tc", tc::read(&up, &down, args.wan.as_deref()), &args.to)
         }
     }
 }

@@ -323,6 +323,11 @@ impl<'a> Queue<'a> {
         if matches!(self.script, Script::Simple | Script::LayerCake) {
             keys.extend(["class.dscp", "class.rate"]);
         }
+        self.report_script(script, &keys);
+        self.settings.insert("script", script);
+    }
+
+    fn report_script(&mut self, script: &Setting, keys: &[&str]) {
         let place = &script.place;
         match self.script {
             Script::Unknown => {
@@ -341,9 +346,8 @@ impl<'a> Queue<'a> {
                 let why = "headend shapes with one class, as this script does";
                 self.import.report.line(place, "script", Fate::Kept, why);
             }
-            _ => self.import.report.key(place, "script", &keys, ""),
+            _ => self.import.report.key(place, "script", keys, ""),
         }
-        self.settings.insert("script", script);
     }
 
     /// The classes by DSCP of `simple.qos`; `squash_ingress` decides whether downloads have them too.
