@@ -55,6 +55,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "host_files",
+        run: targets::host_files::target,
+        len_max: 3000,
+        is_slow: false,
+    },
+    Target {
         name: "import_bird",
         run: targets::import::target_bird,
         len_max: 4000,

@@ -285,7 +285,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-lab",
-        &["base", "qos", "reactor", "lab", "cli"],
+        &["base", "qos", "reactor", "lab", "control", "cli"],
         &[],
         "the command line of experiments",
     ),
@@ -351,6 +351,7 @@ const ALLOWED: &[Row] = &[
             "edge",
             "qos",
             "ping",
+            "lab",
             "bgp",
             "tool-import",
             "tool-qos",

@@ -174,3 +174,91 @@ fn mistakes_are_one_line_and_leave_nothing() {
     }
     assert!(!home.0.join("lab-results").exists());
 }
+
+/// The commands of docs/lab-use.md. A busy host is saturated, which is exit status 1.
+#[test]
+fn every_command_of_the_page_on_use_works() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab-use.md");
+    let page = fs::read_to_string(page).unwrap();
+    let commands = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("headend lab use"))
+        .filter(|command| !command.contains("--watch"));
+    let mut count = 0;
+    for command in commands {
+        let words = ["lab", "use"].into_iter().chain(command.split_whitespace());
+        let output = Command::new(HEADEND).args(words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            matches!(output.status.code(), Some(0 | 1)),
+            "{command}: {said}"
+        );
+        assert!(said.is_empty(), "{said}");
+        count += 1;
+    }
+    assert!(count >= 2);
+}
+
+#[test]
+fn each_resource_has_a_verdict_a_threshold_and_a_source() {
+    let output = Command::new(HEADEND)
+        .args(["lab", "use", "--interval", "0.1", "--json"])
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "lab.use/1");
+    let rows = document["rows"].as_array().unwrap();
+    for resource in [
+        "cpu",
+        "memory",
+        "interface",
+        "queue",
+        "socket",
+        "descriptors",
+        "conntrack",
+        "disk",
+        "daemon loop",
+    ] {
+        assert!(
+            rows.iter().any(|row| row["resource"] == resource),
+            "{resource}"
+        );
+    }
+    for row in rows {
+        assert!(row["threshold"].as_f64().unwrap() > 0.0);
+        assert!(!row["source"].as_str().unwrap().is_empty());
+        assert!(!row["shown_by"].as_str().unwrap().is_empty());
+    }
+    let is_saturated = rows.iter().any(|row| row["verdict"] == "saturated");
+    assert_eq!(output.status.code(), Some(i32::from(is_saturated)));
+    let wrong = Command::new(HEADEND)
+        .args(["lab", "use", "--interval", "0"])
+        .output()
+        .unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// A token bucket of 8 kbit/s is full after a few datagrams, in a namespace of its own.
+#[test]
+fn a_full_queue_is_named() {
+    let script = "set -e; ip link set lo up; ip link add a0 type veth peer name a1; \
+        ip address add 192.0.2.1/24 dev a0; ip link set a0 up; ip link set a1 up; \
+        ip neighbour add 192.0.2.2 lladdr 02:00:00:00:00:02 dev a0; \
+        tc qdisc add dev a0 root tbf rate 8kbit burst 2k limit 20k; \
+        head -c 60000 /dev/zero | split -b 1000 --filter='cat > /dev/udp/192.0.2.2/9'; \
+        exec \"$0\" lab use --interval 0.2";
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--net", "bash", "-c"])
+        .args([script, HEADEND])
+        .env("SHELL", "/bin/bash")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{text}");
+    let named = text
+        .lines()
+        .filter(|line| line.starts_with("saturated queue a0 tbf"));
+    assert!(named.count() >= 1, "{text}");
+}

@@ -10,6 +10,7 @@
 //! | `timers`, `poll` | costs of the timer stores and of the pollers |
 //! | `fit` | exponents of measured curves, and extrapolation |
 //! | `report` | tables and charts as text, JSON, CSV and SVG, with a description of the machine |
+//! | `host` | utilisation, saturation and errors of this host's resources |
 //! | `history` | the page of published figures re-run here |
 //!
 //! Start with the module of the experiment you want.
@@ -20,6 +21,7 @@ pub mod fit;
 pub mod gateway;
 pub mod generator;
 pub mod history;
+pub mod host;
 pub mod poll;
 pub mod report;
 pub mod segments;

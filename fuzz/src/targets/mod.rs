@@ -16,6 +16,7 @@ mod forward_checks;
 pub mod forward_join;
 pub mod forward_packet;
 pub mod forward_split;
+pub mod host_files;
 pub mod import;
 pub mod ip_header;
 pub mod l2tp_digest;

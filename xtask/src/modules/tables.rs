@@ -355,6 +355,7 @@ pub(super) const TABLES: &[Inside] = &[
             "history",
             "poll",
             "timers",
+            "host",
         ],
         besides: &[],
     },

@@ -4,14 +4,16 @@
 //! | module | contents |
 //! |---|---|
 //! | `args` | the command line and its meaning |
+//! | `host` | `use`: the resources of this host |
 //! | `course` | the measurements in order, on a thread of its own |
 //!
 //! Exit status: 0 if done, or if stopped by a signal with results, which are written; 2 after an
-//! error.
+//! error; 1 from `use` if a resource is saturated.
 #![forbid(unsafe_code)]
 
 mod args;
 mod course;
+mod host;
 
 use std::io::Write;
 use std::path::Path;
@@ -46,14 +48,20 @@ pub struct LabArgs {
 enum Verb {
     /// Measure two hosts behind a slow link: how the load of one delays the other, without and with a policy
     HomeGateway(GatewayArgs),
+    /// Judge utilisation, saturation and errors of each resource of this host
+    Use(host::UseArgs),
 }
 
 /// Runs the experiment of the command line.
 pub fn run(args: &LabArgs) -> Result<ExitCode> {
-    let Verb::HomeGateway(args) = &args.verb;
-    let done = Task::new(args).and_then(|task| home_gateway(&task));
+    let done = match &args.verb {
+        Verb::HomeGateway(args) => Task::new(args)
+            .and_then(|task| home_gateway(&task))
+            .map(|()| ExitCode::SUCCESS),
+        Verb::Use(args) => host::run(args),
+    };
     match done {
-        Ok(()) => Ok(ExitCode::SUCCESS),
+        Ok(status) => Ok(status),
         Err(error) if cli::is_broken_pipe(&error) => Err(error),
         Err(error) => {
             eprintln!("headend lab: {error:#}");
