@@ -76,8 +76,24 @@ fn an_import_refuses_to_overwrite_names_unknown_interfaces_and_is_strict_on_requ
     home.write("sqm", section);
     home.write("lossy", &format!("{section} option squash_dscp 1\n"));
     home.write("there.toml", "mine");
+    home.write("cut.json", "[{\"kind\":\"htb\",\"handle\":\"1:\",\"opt");
     for (words, status, said) in [
         (&["import", "sqm", "none"][..], 2, "none: cannot be read"),
+        (
+            &["import", "sqm", "there.toml"],
+            2,
+            "there.toml: has no section of type queue",
+        ),
+        (
+            &["import", "tc", "there.toml"],
+            2,
+            "there.toml: nothing that tc prints, and no tc command",
+        ),
+        (
+            &["import", "tc", "cut.json"],
+            2,
+            "cut.json: the JSON is cut short",
+        ),
         (
             &["import", "sqm", "sqm", "--interface", "eth0"],
             2,

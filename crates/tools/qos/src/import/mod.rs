@@ -118,6 +118,11 @@ pub(super) fn run(args: &QosImportArgs) -> Result<ExitCode> {
                 );
             }
             let import = sqm::read(&[source], args.interface.as_deref());
+            anyhow::ensure!(
+                import.found > 0,
+                "{}: has no section of type queue",
+                args.file.display()
+            );
             report("sqm", import, &args.to)
         }
         SourceArgs::Tc(args) => {
@@ -128,7 +133,18 @@ pub(super) fn run(args: &QosImportArgs) -> Result<ExitCode> {
                     .collect::<Result<Vec<_>>>()
             };
             let (up, down) = (all(&args.files)?, all(&args.down)?);
-            report("tc", tc::read(&up, &down, args.wan.as_deref()), &args.to)
+            for source in up.iter().chain(&down) {
+                let is_cut = crate::graph::loose::is_cut_short(&source.text);
+                anyhow::ensure!(!is_cut, "{}: the JSON is cut short", source.name);
+            }
+            let import = tc::read(&up, &down, args.wan.as_deref());
+            let first = &args.files[0];
+            anyhow::ensure!(
+                import.found > 0,
+                "{}: nothing that tc prints, and no tc command",
+                first.display()
+            );
+            report("tc", import, &args.to)
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct Import {
     pub report: Report,
     /// How many options the source has.
     pub options: usize,
+    /// How many sections or objects it has: without any, it is no such source.
+    pub found: usize,
     /// The comment at the start of the policy file.
     pub(super) head: String,
 }

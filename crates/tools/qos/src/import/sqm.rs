@@ -91,6 +91,10 @@ pub fn read(sources: &[Source], interface: Option<&str>) -> Import {
                 None => last(section, "enabled") == Some("1"),
             }
     };
+    import.found = sections
+        .iter()
+        .filter(|section| section.kind == "queue")
+        .count();
     let wanted = sections.iter().position(|section| is_wanted(&section));
     for (at, section) in sections.iter().enumerate() {
         match Some(at) == wanted {

@@ -38,6 +38,7 @@ pub fn read(up: &[Source], down: &[Source], wan: Option<&str>) -> Import {
         }
     }
     import.options = import.report.lines().len();
+    import.found = all.len();
     let mut work = Work::new(import);
     work.divide(all, wan);
     for way in [Way::Up, Way::Down] {
