@@ -267,10 +267,8 @@ const ALLOWED: &[Row] = &[
     row(
         "tool-qos",
         &[
-            "base", "wire", "capfile", "bpf", "qos", "reactor", "shaper", "settings", "control",
-            "cli",
-            "base", "qos", "tc", "reactor", "shaper", "settings", "control", "cli",
-            "base", "qos", "reactor", "shaper", "settings", "convert", "control", "cli",
+            "base", "wire", "capfile", "bpf", "qos", "tc", "reactor", "shaper", "settings",
+            "convert", "control", "cli",
         ],
         &[],
         "a policy checked, run, shown and drawn; no daemon of the edge",

@@ -11,7 +11,7 @@ use std::process::Command;
 /// Builds the last commit twice and compares.
 pub(super) fn check(report: &mut Report, metadata: &Metadata, name: &str) -> bool {
     let below = metadata.target.join("reproduce");
-    // Read once: somebody may commit while the first build runs.
+    // Read once: a commit may arrive while the first build runs.
     let Some(commit) = head(&metadata.root) else {
         return report.check("the last commit", || {
             Err(vec!["git rev-parse HEAD found none".to_owned()])

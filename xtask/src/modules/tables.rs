@@ -453,13 +453,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/qos",
         order: &[
             "rates", "rows", "running", "screen", "system", "check", "explain", "graph", "run",
-            "show", "rate", "hosts",
-            "rates", "rows", "running", "screen", "system", "check", "graph", "run", "show",
-<<<<<<< HEAD
-            "rate", "hosts", "apply",
-=======
-            "rate", "hosts", "import",
->>>>>>> 1ac03734 (Import OpenWrt's sqm configuration as a queue policy)
+            "show", "rate", "hosts", "apply", "import",
         ],
         besides: &[],
     },

@@ -178,27 +178,27 @@ const KEYWORDS: &[Keyword] = &[
     fixed(Rule::lost(
         "wash",
         0,
-        "a policy leaves the DSCP of packets as it is",
+        "`kernel.wash` does it, only with `kernel.queue = \"cake\"`: set both by hand for `headend qos apply`",
     )),
     fixed(Rule::kept(
         "nowash",
         0,
-        "a policy leaves the DSCP of packets as it is",
+        "headend leaves the DSCP of packets as it is, unless `kernel.wash` is set",
     )),
     fixed(Rule::lost(
         "ack-filter",
         0,
-        "a policy drops no acknowledgements",
+        "`kernel.ack_filter` does it, only with `kernel.queue = \"cake\"`: set both by hand for `headend qos apply`",
     )),
     fixed(Rule::lost(
         "ack-filter-aggressive",
         0,
-        "a policy drops no acknowledgements",
+        "`kernel.ack_filter` drops superfluous acknowledgements, only with `kernel.queue = \"cake\"`; there is no aggressive kind",
     )),
     fixed(Rule::kept(
         "no-ack-filter",
         0,
-        "a policy drops no acknowledgements",
+        "headend drops no acknowledgements, unless `kernel.ack_filter` is set",
     )),
     fixed(Rule::kept("split-gso", 0, SEGMENTS)),
     fixed(Rule::kept("no-split-gso", 0, SEGMENTS)),
