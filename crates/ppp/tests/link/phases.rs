@@ -65,6 +65,9 @@ fn only_requests_of_bounded_length_are_kept_and_new_lcp_forgets_them() {
     }
     let request = frame(protocol::IPCP, 1, 1, &[3, 6, 10, 0, 0, 9]);
     assert_eq!(send(&mut end, &request), Ok(()));
+    assert_eq!(end.link.early_wish(), Some([10, 0, 0, 9].into()));
+    // The peer begins LCP again (RFC 1661, section 4.1, Opened and RCR+): the link sends a request of its own.
+    send(&mut end, &frame(protocol::LCP, 1, 2, &MAGIC)).expect("heeded");
     answer_lcp(&mut end, &MAGIC);
     assert_eq!(end.link.early_wish(), None);
     end.sent.clear();

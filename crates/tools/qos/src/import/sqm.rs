@@ -36,7 +36,7 @@ pub const RULES: &[Rule] = &[
     Rule::lost(
         "squash_dscp",
         1,
-        "a policy leaves the DSCP of packets as it is",
+        "`kernel.wash` does it, only with `kernel.queue = \"cake\"`: set both by hand for `headend qos apply`",
     )
     .unless("0"),
     Rule::key(
