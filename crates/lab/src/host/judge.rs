@@ -254,9 +254,9 @@ impl Pair<'_> {
         const DROPS: Kind = kind(
             "interface",
             Aspect::Saturation,
-            "frames dropped",
+            "frames dropped by full rings and queues",
             ANY,
-            "ip -s link; /proc/net/dev",
+            "ip -s -s link; /proc/net/dev, /sys/class/net/IF/statistics/rx_missed_errors",
         );
         const BACKLOG: Kind = kind(
             "interface",
@@ -288,6 +288,14 @@ impl Pair<'_> {
             });
             all.collect::<Vec<_>>()
         };
+        let dropped = grown(|interface| interface.dropped).into_iter();
+        let dropped = dropped.map(|(name, sum)| {
+            let missed = [&self.before.missed, &self.after.missed].map(|all| all.get(&name));
+            let [Some(before), Some(after)] = missed else {
+                return (name, sum);
+            };
+            (name, sum + growth(*before, *after))
+        });
         let used = both.iter().filter_map(|(name, [before, after])| {
             let speed = *self.after.speeds.get(*name)?;
             let bytes = before.bytes.into_iter().zip(after.bytes);
@@ -301,7 +309,7 @@ impl Pair<'_> {
         let [one, other] = backlog.map(read::backlog);
         vec![
             USED.worst(used),
-            DROPS.worst(grown(|interface| interface.dropped)),
+            DROPS.worst(dropped),
             BACKLOG.row(is_there.then(|| growth(one[0], other[0]))),
             ERRORS.worst(grown(|interface| interface.errors)),
         ]

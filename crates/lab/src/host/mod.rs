@@ -48,6 +48,8 @@ pub struct Reading {
     pub queues: Option<String>,
     /// The speed of each interface that has one, in bits per second.
     pub speeds: BTreeMap<String, u64>,
+    /// Frames that each interface missed because its receive ring was full.
+    pub missed: BTreeMap<String, u64>,
     /// The time that the daemon's loop was busy since its start, in seconds, if a daemon runs.
     pub loop_busy_s: Option<f64>,
 }

@@ -82,7 +82,8 @@ pub struct Interface {
     pub bytes: [u64; 2],
     /// Frames with errors, received and sent.
     pub errors: [u64; 2],
-    /// Frames dropped, received and sent: rings and buffers that were full too.
+    /// Frames dropped because a buffer of the receiver was full, and frames to be sent that were dropped. The column
+    /// `drop` of received frames is left out: it also counts frames of protocols that nothing here listens to.
     pub dropped: [u64; 2],
 }
 
@@ -99,7 +100,7 @@ pub fn interfaces(text: &str) -> BTreeMap<String, Interface> {
         let interface = Interface {
             bytes: [at(0), at(8)],
             errors: [at(2), at(10)],
-            dropped: [sum(3, 4), sum(11, 12)],
+            dropped: [at(4), sum(11, 12)],
         };
         (counters.len() >= 16).then(|| (name.trim().to_owned(), interface))
     };
@@ -190,7 +191,8 @@ pub fn files(text: &str) -> Option<[u64; 2]> {
 pub fn conntrack_drops(text: &str) -> Option<u64> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next()?.split_ascii_whitespace().collect();
-    let wanted = ["insert_failed", "drop", "early_drop"];
+    // `insert_failed` is left out: it also counts two packets of one new connection that met.
+    let wanted = ["drop", "early_drop"];
     let places: Vec<usize> = (0..names.len())
         .filter(|at| wanted.contains(&names[*at]))
         .collect();
@@ -236,7 +238,8 @@ pub fn disks(text: &str) -> BTreeMap<String, Disk> {
 /// A queue of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
-    /// Interface, kind and handle without its colon: `eth0 htb 1`.
+    /// Interface, kind, handle without its colon, and parent: `eth0 htb 1 root`. Queues that the kernel made have no
+    /// handle, so that only their parents differ.
     pub name: String,
     /// Packets dropped since it was made.
     pub drops: u64,
@@ -252,8 +255,13 @@ pub fn queues(text: &str) -> Vec<Queue> {
     let one = |item: &serde_json::Value| {
         let text = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
         let number = |key: &str| item[key].as_u64().unwrap_or(0);
+        let parent = if item["root"] == true {
+            "root".to_owned()
+        } else {
+            text("parent")
+        };
         let name = format!(
-            "{} {} {}",
+            "{} {} {} {parent}",
             text("dev"),
             text("kind"),
             text("handle").trim_end_matches(':')

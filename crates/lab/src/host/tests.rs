@@ -76,7 +76,9 @@ fn memory_swaps_and_kills_are_counted() {
 fn the_worst_interface_is_named() {
     let head = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes\n";
     let line = |name: &str, bytes: u64, errors: u64, drops: u64| {
-        format!("  {name}: {bytes} 1 {errors} {drops} 0 0 0 0 5 1 0 0 0 0 0 0\n")
+        // Received frames that nothing listens to (900 of them) are no sign of saturation.
+        let unheard = bytes.min(900);
+        format!("  {name}: {bytes} 1 {errors} {unheard} 0 0 0 0 5 1 0 {drops} 0 0 0 0\n")
     };
     let texts = [
         format!("{head}{}{}", line("lo", 0, 0, 0), line("eth0", 0, 1, 2)),
@@ -89,17 +91,19 @@ fn the_worst_interface_is_named() {
     let [mut before, mut after] = texts.map(|text| reading(&[("/proc/net/dev", &text)]));
     for reading in [&mut before, &mut after] {
         reading.speeds.insert("eth0".to_owned(), 1_000_000_000);
+        reading.missed.insert("eth0".to_owned(), 4);
     }
+    after.missed.insert("eth0".to_owned(), 7);
     let rows = rows(&before, &after, 1.0);
     let used = found(&rows, "% of its speed");
     assert_eq!(
         (&*used.item, used.value, used.verdict),
         ("eth0", Some(80.0), Verdict::High)
     );
-    let drops = found(&rows, "frames dropped");
+    let drops = found(&rows, "frames dropped by full rings");
     assert_eq!(
         (&*drops.item, drops.value, drops.verdict),
-        ("eth0", Some(7.0), Verdict::Saturated)
+        ("eth0", Some(10.0), Verdict::Saturated)
     );
     assert_eq!(found(&rows, "frames with errors").verdict, Verdict::Ok);
 }
@@ -117,9 +121,33 @@ fn a_queue_that_stays_full_is_saturated() {
     };
     let rows = rows(&of(30, 5), &of(20, 6), 1.0);
     let waiting = found(&rows, "packets that wait");
-    assert_eq!((&*waiting.item, waiting.value), ("eth0 tbf 1", Some(20.0)));
+    assert_eq!(
+        (&*waiting.item, waiting.value),
+        ("eth0 tbf 1 root", Some(20.0))
+    );
     assert_eq!(waiting.verdict, Verdict::Saturated);
     assert_eq!(found(&rows, "the queue dropped").value, Some(1.0));
+    // Queues that the kernel made below mq differ in their parents only.
+    let children = |drops| {
+        let one = |parent: &str, drops: u32| {
+            format!(
+                "{{\"kind\":\"fq_codel\",\"handle\":\"0:\",\"dev\":\"eth0\",\"parent\":\"{parent}\",\"drops\":{drops},\"qlen\":0}}"
+            )
+        };
+        let text = format!("[{},{}]", one(":1", 0), one(":2", drops));
+        Reading {
+            queues: Some(text),
+            ..Reading::default()
+        }
+    };
+    let same = super::rows(&children(500), &children(500), 1.0);
+    assert_eq!(found(&same, "the queue dropped").value, Some(0.0));
+    let more = super::rows(&children(500), &children(503), 1.0);
+    let dropped = found(&more, "the queue dropped");
+    assert_eq!(
+        (&*dropped.item, dropped.value),
+        ("eth0 fq_codel 0 :2", Some(3.0))
+    );
     let moment = super::rows(&of(30, 5), &of(0, 5), 1.0);
     assert_eq!(found(&moment, "packets that wait").verdict, Verdict::Ok);
 }

@@ -97,11 +97,19 @@ fn reading(socket: &Socket) -> Reading {
         .flatten()
         .flatten();
     for folder in folders {
-        let speed = text(&folder.path().join("speed").display().to_string());
+        let name = folder.file_name().to_string_lossy().into_owned();
+        let number = |file: &str| {
+            let text = text(&folder.path().join(file).display().to_string());
+            text?.trim().parse::<u64>().ok()
+        };
         // In Mbit/s; -1 if it is not known.
-        if let Some(speed) = speed.and_then(|text| text.trim().parse::<u64>().ok()) {
-            let name = folder.file_name().to_string_lossy().into_owned();
-            reading.speeds.insert(name, speed.saturating_mul(1_000_000));
+        if let Some(speed) = number("speed") {
+            reading
+                .speeds
+                .insert(name.clone(), speed.saturating_mul(1_000_000));
+        }
+        if let Some(missed) = number("statistics/rx_missed_errors") {
+            reading.missed.insert(name, missed);
         }
     }
     reading.loop_busy_s = loop_busy_s(socket);

@@ -98,6 +98,20 @@ const fn layer(name: &'static str, bytes: i64, mpu: i64, atm: bool) -> Keyword {
     key(name, 0, LAYER, Does::Overhead(bytes, Some(mpu), atm))
 }
 
+const PTM: &str = "headend does not count PTM's coding of 65 bytes for 64; lower the rate by 1.6 %";
+
+/// A layer whose bytes become a key, but not its coding (tc-cake(8): "overhead N ptm").
+const fn ptm(name: &'static str, bytes: i64) -> Keyword {
+    Keyword {
+        rule: Rule::lost(
+            name,
+            0,
+            "`link.overhead`; headend does not count PTM's coding of 65 bytes for 64; lower the rate by 1.6 %",
+        ),
+        does: Does::Overhead(bytes, Some(0), false),
+    }
+}
+
 const fn trip(name: &'static str, us: u64) -> Keyword {
     key(name, 0, RTT, Does::Rtt(us))
 }
@@ -239,11 +253,7 @@ const KEYWORDS: &[Keyword] = &[
         0,
         "cells are counted only with `atm = true`",
     )),
-    fixed(Rule::lost(
-        "ptm",
-        0,
-        "headend does not count PTM's coding of 65 bytes for 64; lower the rate by 1.6 %",
-    )),
+    fixed(Rule::lost("ptm", 0, PTM)),
     key(
         "raw",
         0,
@@ -259,8 +269,8 @@ const KEYWORDS: &[Keyword] = &[
         Does::Overhead(4, None, false),
     ),
     layer("docsis", 18, 64, false),
-    layer("pppoe-ptm", 30, 0, false),
-    layer("bridged-ptm", 22, 0, false),
+    ptm("pppoe-ptm", 30),
+    ptm("bridged-ptm", 22),
     layer("ipoa-vcmux", 8, 0, true),
     layer("ipoa-llcsnap", 16, 0, true),
     layer("bridged-vcmux", 24, 0, true),
@@ -493,7 +503,7 @@ fn classes(
 
 /// Sets `[link.overhead]`, which is one for both directions, and reports the options that describe it.
 pub(super) fn overhead(import: &mut Import, layer: &Layer) {
-    let mut parts = layer.from.iter();
+    let parts = layer.from.iter();
     let Some((first, _)) = parts.clone().next() else {
         return;
     };
@@ -536,9 +546,12 @@ pub(super) fn overhead(import: &mut Import, layer: &Layer) {
                 "link.overhead.mpu",
                 "link.overhead.atm",
             ];
-            parts
-                .by_ref()
-                .for_each(|(place, option)| import.report.key(place, option, &keys, ""));
+            for (place, option) in parts {
+                match option.ends_with("-ptm") {
+                    true => import.report.lost(place, option, PTM),
+                    false => import.report.key(place, option, &keys, ""),
+                }
+            }
         }
     }
 }

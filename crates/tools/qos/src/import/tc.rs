@@ -346,22 +346,28 @@ impl Work {
                 _ => words.push(word.clone()),
             }
         }
-        if !layer.from.is_empty() {
-            // Linux counts the Ethernet header, and adds the overhead to it.
-            layer.bytes += if root.device.starts_with("ppp") {
-                0
-            } else {
-                14
-            };
-        }
+        // Linux counts the Ethernet header, and adds the overhead to it.
+        layer.bytes += if root.device.starts_with("ppp") {
+            0
+        } else {
+            14
+        };
         self.layers.push(layer);
         words
     }
 
     /// The link layers of both directions, and what is in no tree.
     fn rest(&mut self) {
-        for layer in std::mem::take(&mut self.layers) {
-            cake::overhead(&mut self.import, &layer);
+        let layers = std::mem::take(&mut self.layers);
+        for layer in &layers {
+            cake::overhead(&mut self.import, layer);
+        }
+        if layers.iter().all(|layer| layer.from.is_empty())
+            && let Some(least) = layers.iter().map(|layer| layer.bytes).min()
+        {
+            let note = "not in the source: without a size table the kernel counts a packet with its own header";
+            let table = self.import.policy.table("link.overhead");
+            table.set("per_packet", least, &[], note);
         }
         for entry in std::mem::take(&mut self.ways).into_iter().flatten() {
             if !entry.is_done {
