@@ -290,11 +290,9 @@ impl Pair<'_> {
         };
         let dropped = grown(|interface| interface.dropped).into_iter();
         let dropped = dropped.map(|(name, sum)| {
-            let missed = [&self.before.missed, &self.after.missed].map(|all| all.get(&name));
-            let [Some(before), Some(after)] = missed else {
-                return (name, sum);
-            };
-            (name, sum + growth(*before, *after))
+            let missed = [&self.before, &self.after].map(|one| one.missed.get(&name).copied());
+            let missed = missed.map(Option::unwrap_or_default);
+            (name, sum + growth(missed[0], missed[1]))
         });
         let used = both.iter().filter_map(|(name, [before, after])| {
             let speed = *self.after.speeds.get(*name)?;

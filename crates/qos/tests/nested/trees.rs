@@ -22,8 +22,8 @@ const ROOT: u16 = 0x100;
 const INNER: u16 = 0x101;
 
 fn codel() -> impl Strategy<Value = Parameters> {
-    // RFC 8289 4.3: the interval is several times the target. With a shorter one CoDel drops every few packets, and a
-    // generator with a period of a few packets can lose those of one flow for ever.
+    // RFC 8289 4.3: the interval is several times the target. With a shorter interval CoDel drops every few packets.
+    // A generator whose period is a few packets can then lose all packets of one flow.
     (0u64..20, 1u64..100, any::<bool>()).prop_map(|(target, interval, ecn)| Parameters {
         target: Duration::from_millis(target),
         interval: Duration::from_millis(interval.max(4 * target)),
