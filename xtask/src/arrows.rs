@@ -120,6 +120,12 @@ const ALLOWED: &[Row] = &[
         "queues know packets' keys, not where packets come from or go to",
     ),
     row(
+        "hqos",
+        &["base", "qos"],
+        &[],
+        "subscribers' queues know rates and packets' keys, not what a subscriber is",
+    ),
+    row(
         "bpf",
         &["wire", "qos"],
         &["reactor"],
