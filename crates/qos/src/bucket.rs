@@ -9,13 +9,13 @@ use base::Instant;
 const OCTET: i64 = 8_000_000_000;
 
 /// The most bytes that a bucket can hold or owe.
-pub(crate) const BURST_MAX: u32 = 1 << 28;
+pub const BURST_MAX: u32 = 1 << 28;
 
 const DEBT_MAX: i64 = BURST_MAX as i64 * OCTET;
 
 /// A bucket that `rate_bps` fills and packets empty. Its level may be below zero: then it owes tokens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     rate_bps: u64,
     size: i64,
     level: i64,
@@ -25,19 +25,21 @@ pub(crate) struct Bucket {
 
 /// The tokens of a packet.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tokens(i64);
+pub struct Tokens(i64);
 
 impl Tokens {
     /// The tokens for `octets` bytes, of at most [`BURST_MAX`].
     #[inline]
-    pub(crate) fn of(octets: u32) -> Self {
+    #[must_use]
+    pub fn of(octets: u32) -> Self {
         Self(units(octets))
     }
 }
 
 impl Bucket {
     /// A bucket of at most `size` bytes that holds `level` bytes at `now`.
-    pub(crate) fn new(rate_bps: u64, size: u32, level: i64, now: Instant) -> Self {
+    #[must_use]
+    pub fn new(rate_bps: u64, size: u32, level: i64, now: Instant) -> Self {
         let size = units(size);
         let most = i64::from(BURST_MAX);
         Self {
@@ -48,9 +50,23 @@ impl Bucket {
         }
     }
 
+    /// Changes rate and size from `now` on. Tokens that do not fit are lost.
+    pub fn change(&mut self, rate_bps: u64, size: u32, now: Instant) {
+        self.fill(now);
+        self.rate_bps = rate_bps.max(1);
+        self.size = units(size);
+        self.level = self.level.min(self.size);
+    }
+
+    /// The rate that fills it, in bits per second.
+    #[must_use]
+    pub fn rate_bps(&self) -> u64 {
+        self.rate_bps
+    }
+
     /// Adds the tokens for the time until `now`.
     #[inline]
-    pub(crate) fn fill(&mut self, now: Instant) {
+    pub fn fill(&mut self, now: Instant) {
         // Many packets leave in the same instant: nothing to add.
         if now.as_nanos() > self.at {
             self.level = self.level_at(now);
@@ -72,19 +88,21 @@ impl Bucket {
 
     /// Takes out tokens, even if the bucket holds fewer.
     #[inline]
-    pub(crate) fn take(&mut self, tokens: Tokens) {
+    pub fn take(&mut self, tokens: Tokens) {
         self.level = (self.level - tokens.0).max(-DEBT_MAX);
     }
 
     /// Whether the level was zero or above at the last [`Bucket::fill`].
     #[inline]
-    pub(crate) fn is_even(&self) -> bool {
+    #[must_use]
+    pub fn is_even(&self) -> bool {
         self.level >= 0
     }
 
     /// The time at which the bucket holds `octets`, or is full if it cannot hold that many; may be in the past.
     #[inline]
-    pub(crate) fn holds_at(&self, octets: u32) -> Instant {
+    #[must_use]
+    pub fn holds_at(&self, octets: u32) -> Instant {
         let missing = units(octets).min(self.size) - self.level;
         if missing <= 0 {
             return Instant::from_nanos(self.at);
@@ -94,12 +112,14 @@ impl Bucket {
     }
 
     /// Whole bytes in it at the last [`Bucket::fill`], rounded down; negative if it owes.
-    pub(crate) fn octets(&self) -> i64 {
+    #[must_use]
+    pub fn octets(&self) -> i64 {
         self.level.div_euclid(OCTET)
     }
 
     /// Whole bytes in it at `now`.
-    pub(crate) fn octets_at(&self, now: Instant) -> i64 {
+    #[must_use]
+    pub fn octets_at(&self, now: Instant) -> i64 {
         self.level_at(now).div_euclid(OCTET)
     }
 }
@@ -122,6 +142,17 @@ mod tests {
         assert_eq!(bucket.octets(), 0);
         bucket.fill(due);
         assert_eq!(bucket.octets(), 1);
+    }
+
+    #[test]
+    fn a_changed_rate_counts_from_the_change_on() {
+        let mut bucket = Bucket::new(8_000, 2_000, 0, Instant::ZERO);
+        let second = |s: u64| Instant::from_nanos(s * 1_000_000_000);
+        bucket.change(800, 1_500, second(1));
+        assert_eq!(bucket.octets_at(second(2)), 1_100);
+        bucket.change(8, 10, second(3));
+        assert_eq!(bucket.octets_at(second(3)), 10);
+        assert_eq!(bucket.rate_bps(), 8);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! RFC 8289; RFC 3168 for marks. Left out: RFC 8289 appendix A (data centres), except the threshold for marks.
 
-pub(crate) mod control;
+pub mod control;
 
 use base::{Duration, Instant};
 

@@ -10,14 +10,15 @@ const SHIFT: u32 = GROUP.trailing_zeros();
 /// seldom more than one level. A queue that shrinks changes nothing. [`Fattest::find`] corrects the bounds that it
 /// meets on its way, so the packets that left since the last call pay for it: O(log n) amortised.
 #[derive(Debug, Default)]
-pub(crate) struct Fattest {
+pub struct Fattest {
     /// From the queues up to a level of at most [`GROUP`] bounds.
     levels: Vec<Vec<u32>>,
 }
 
 impl Fattest {
     /// A tree for `queues` empty queues.
-    pub(crate) fn new(queues: usize) -> Self {
+    #[must_use]
+    pub fn new(queues: usize) -> Self {
         let mut levels = Vec::new();
         let mut length = queues;
         loop {
@@ -31,7 +32,7 @@ impl Fattest {
 
     /// Raises the bound of a queue that grew to `size`.
     #[inline]
-    pub(crate) fn raise(&mut self, queue: usize, size: u32) {
+    pub fn raise(&mut self, queue: usize, size: u32) {
         let mut index = queue;
         for level in &mut self.levels {
             let Some(bound) = level.get_mut(index).filter(|bound| **bound < size) else {
@@ -43,7 +44,7 @@ impl Fattest {
     }
 
     /// The longest queue, the first of several; `size` returns a queue's present length. `None` if all are empty.
-    pub(crate) fn find(&mut self, size: impl Fn(usize) -> u32) -> Option<usize> {
+    pub fn find(&mut self, size: impl Fn(usize) -> u32) -> Option<usize> {
         loop {
             let mut queue = 0;
             let mut bound = 0;

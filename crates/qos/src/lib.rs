@@ -19,14 +19,14 @@
 #![forbid(unsafe_code)]
 
 mod account;
-mod bucket;
+pub mod bucket;
 pub mod classifier;
 pub mod classify;
 pub mod codel;
 pub mod discipline;
 pub mod drr;
 pub mod fair;
-mod fattest;
+pub mod fattest;
 pub mod fifo;
 pub mod fq_codel;
 pub mod htb;

@@ -186,6 +186,13 @@ impl Pool {
         packet
     }
 
+    /// Removes a packet that is sent, and returns its handle and whether it is marked. It does not read the keys.
+    #[inline]
+    pub fn release_sent(&mut self, id: Id) -> (u32, bool) {
+        let marked = self.nodes[id.0 as usize].marked;
+        (self.release(id), marked)
+    }
+
     /// Removes a packet that is lost; its handle waits in [`Pool::discarded`].
     pub fn discard(&mut self, id: Id, reason: Reason) {
         let handle = self.release(id);

@@ -9,7 +9,7 @@ use super::Parameters;
 use crate::packet::{Id, Pool, Reason};
 
 /// A queue whose delay is controlled.
-pub(crate) trait Waiting {
+pub trait Waiting {
     /// Removes the first packet.
     fn pop(&mut self, pool: &Pool) -> Option<Id>;
 
@@ -19,7 +19,7 @@ pub(crate) trait Waiting {
 
 /// [`Parameters`] in nanoseconds, limited to what the arithmetic can handle.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Law {
+pub struct Law {
     target: u64,
     /// 1 to `u32::MAX`, so that its square fits.
     interval: u64,
@@ -29,7 +29,9 @@ pub(crate) struct Law {
 }
 
 impl Law {
-    pub(crate) fn new(parameters: &Parameters) -> Self {
+    /// The law with these parameters.
+    #[must_use]
+    pub fn new(parameters: &Parameters) -> Self {
         let interval = parameters.interval.as_nanos().clamp(1, u32::MAX.into());
         Self {
             target: parameters.target.as_nanos(),
@@ -50,19 +52,27 @@ impl Law {
 
 /// Counters of a discipline's packets.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
-    pub(crate) dropped: u64,
-    pub(crate) ecn_mark: u64,
-    pub(crate) ce_mark: u64,
-    pub(crate) max_packet: u32,
+pub struct Tally {
+    /// Packets dropped because they were late.
+    pub dropped: u64,
+    /// Packets marked instead of dropped.
+    pub ecn_mark: u64,
+    /// Packets marked because their delay was above the threshold.
+    pub ce_mark: u64,
+    /// Bytes of the longest packet.
+    pub max_packet: u32,
 }
 
 /// The context of one call.
-pub(crate) struct Turn<'a> {
-    pub(crate) law: &'a Law,
-    pub(crate) tally: &'a mut Tally,
-    pub(crate) pool: &'a mut Pool,
-    pub(crate) now: Instant,
+pub struct Turn<'a> {
+    /// The parameters.
+    pub law: &'a Law,
+    /// Where drops and marks are counted.
+    pub tally: &'a mut Tally,
+    /// The packets.
+    pub pool: &'a mut Pool,
+    /// The time of the call.
+    pub now: Instant,
 }
 
 impl Turn<'_> {
@@ -92,7 +102,7 @@ impl Turn<'_> {
 /// The state of one queue (RFC 8289 5.2) that each packet reads, under the RFC's names. As there, 0 means that no time
 /// is set.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Control {
+pub struct Control {
     first_above_time: u64,
     dropping: bool,
     /// Whether its [`Pace`] was written since it is new. If not, the place of the pace may have another queue's.
@@ -102,37 +112,43 @@ pub(crate) struct Control {
 /// The rest of a queue's state, which only late packets read. It is separate so that a table of flows can store it
 /// elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Pace {
+pub struct Pace {
     drop_next: u64,
     count: u32,
     lastcount: u32,
 }
 
 impl Pace {
-    pub(crate) fn count(&self) -> u32 {
+    /// "count" of the RFC: drops since dropping started.
+    #[must_use]
+    pub fn count(&self) -> u32 {
         self.count
     }
 
-    pub(crate) fn last_count(&self) -> u32 {
+    /// "lastcount" of the RFC.
+    #[must_use]
+    pub fn last_count(&self) -> u32 {
         self.lastcount
     }
 }
 
 impl Control {
-    pub(crate) fn is_dropping(&self) -> bool {
+    /// Whether it drops late packets.
+    #[must_use]
+    pub fn is_dropping(&self) -> bool {
         self.dropping
     }
 
     /// Does what [`Control::dequeue`] does for an empty queue.
     #[inline]
-    pub(crate) fn found_empty(&mut self) {
+    pub fn found_empty(&mut self) {
         self.first_above_time = 0;
         self.dropping = false;
     }
 
     /// Removes the packet that leaves next; drops or marks the late ones before it.
     #[inline]
-    pub(crate) fn dequeue(
+    pub fn dequeue(
         &mut self,
         pace: &mut Pace,
         turn: &mut Turn<'_>,

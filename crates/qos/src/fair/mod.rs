@@ -14,7 +14,7 @@ mod member;
 mod table;
 #[cfg(test)]
 mod tests;
-mod turns;
+pub mod turns;
 
 use base::Instant;
 

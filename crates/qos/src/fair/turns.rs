@@ -1,12 +1,13 @@
 //! Turns of hosts, and of the flows of a host.
 
 /// No member.
-pub(super) const NONE: u32 = u32::MAX;
+pub const NONE: u32 = u32::MAX;
 
 /// A ring of hosts, or of a host's flows, in the order of their turns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ring {
-    pub(super) first: u32,
+pub struct Ring {
+    /// The member whose turn it is, or [`NONE`].
+    pub first: u32,
     last: u32,
 }
 
@@ -20,12 +21,14 @@ impl Default for Ring {
 }
 
 /// A member of a [`Ring`].
-pub(super) trait Linked {
+pub trait Linked {
+    /// The stored index of the next member, or [`NONE`].
     fn next(&mut self) -> &mut u32;
 }
 
 impl Ring {
-    pub(super) fn push<T: Linked>(&mut self, all: &mut [T], item: u32) {
+    /// Appends a member that is in no ring.
+    pub fn push<T: Linked>(&mut self, all: &mut [T], item: u32) {
         *all[item as usize].next() = NONE;
         match self.last {
             NONE => self.first = item,
@@ -34,7 +37,8 @@ impl Ring {
         self.last = item;
     }
 
-    pub(super) fn pop<T: Linked>(&mut self, all: &mut [T]) {
+    /// Removes the first member.
+    pub fn pop<T: Linked>(&mut self, all: &mut [T]) {
         if self.first != NONE {
             self.first = *all[self.first as usize].next();
         }
@@ -47,19 +51,23 @@ impl Ring {
 /// New members go before old ones, but may not starve them: for each byte that old ones send, new ones may send
 /// [`Turns::FAVOUR`] bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Turns {
-    pub(super) new: Ring,
-    pub(super) old: Ring,
+pub struct Turns {
+    /// Members that just became active.
+    pub new: Ring,
+    /// Members that have had a turn.
+    pub old: Ring,
     /// Bytes that new members may send before an old one gets its turn.
     credit: i64,
 }
 
 impl Turns {
-    const FAVOUR: i64 = 16;
+    /// Bytes that new members may send for each byte of old ones.
+    pub const FAVOUR: i64 = 16;
 
     /// The member whose turn it is, and whether it is a new one; `NONE` if there is no member.
     #[inline]
-    pub(super) fn first(&self) -> (u32, bool) {
+    #[must_use]
+    pub fn first(&self) -> (u32, bool) {
         if self.new.first != NONE && (self.credit > 0 || self.old.first == NONE) {
             (self.new.first, true)
         } else {
@@ -69,7 +77,7 @@ impl Turns {
 
     /// Charges the bytes that the member with the turn sent.
     #[inline]
-    pub(super) fn sent(&mut self, new: bool, length: u32, quantum: i64) {
+    pub fn sent(&mut self, new: bool, length: u32, quantum: i64) {
         let length = i64::from(length);
         let most = quantum * Self::FAVOUR;
         self.credit = if self.old.first == NONE {
@@ -83,14 +91,14 @@ impl Turns {
 
     /// Moves the member with the turn to the end of the old ones.
     #[inline]
-    pub(super) fn rotate<T: Linked>(&mut self, all: &mut [T], new: bool) {
+    pub fn rotate<T: Linked>(&mut self, all: &mut [T], new: bool) {
         let first = self.remove(all, new);
         self.old.push(all, first);
     }
 
     /// Removes the member with the turn.
     #[inline]
-    pub(super) fn remove<T: Linked>(&mut self, all: &mut [T], new: bool) -> u32 {
+    pub fn remove<T: Linked>(&mut self, all: &mut [T], new: bool) -> u32 {
         let ring = if new { &mut self.new } else { &mut self.old };
         let first = ring.first;
         ring.pop(all);
