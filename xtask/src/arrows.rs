@@ -122,7 +122,7 @@ const ALLOWED: &[Row] = &[
     row(
         "hqos",
         &["base", "qos"],
-        &[],
+        &["wire"],
         "subscribers' queues know rates and packets' keys, not what a subscriber is",
     ),
     row(

@@ -175,6 +175,9 @@ pub enum Fault {
     /// A shape names a link that does not exist.
     #[error("the plan has no link {}", .0.0)]
     NoNode(NodeId),
+    /// As many subscribers have queues as may.
+    #[error("the table of subscribers with queues is full")]
+    Full,
     /// A subscriber's rate is above that of a link above it.
     #[error("{bps} bit/s {direction} exceed the {limit} bit/s of the link {node:?}")]
     Exceeds {
@@ -258,16 +261,10 @@ impl Plan {
     /// # Errors
     /// What is wrong, with the link's name and rate.
     pub fn check_shape(&self, shape: &Shape) -> Result<(), Fault> {
-        if self.templates.get(usize::from(shape.template.0)).is_none() {
-            return Err(Fault::NoTemplate(shape.template));
-        }
-        shape.rates.check("")?;
+        self.check_ids(shape)?;
         let Some(id) = shape.node else {
             return Ok(());
         };
-        if self.nodes.get(id.0 as usize).is_none() {
-            return Err(Fault::NoNode(id));
-        }
         for (_, node) in self.above(id) {
             let both = [
                 ("down", shape.rates.down, node.rates.down),
@@ -286,6 +283,22 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// Whether the ids of a shape exist and its rates are in range. Its rates may be above those of its links, which
+    /// limit them.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check_ids(&self, shape: &Shape) -> Result<(), Fault> {
+        if self.templates.get(usize::from(shape.template.0)).is_none() {
+            return Err(Fault::NoTemplate(shape.template));
+        }
+        shape.rates.check("")?;
+        match shape.node {
+            Some(id) if self.nodes.get(id.0 as usize).is_none() => Err(Fault::NoNode(id)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,0 +1,454 @@
+//! The queues of all subscribers in one direction. Start with [`Tree::admit`].
+
+use core::num::NonZeroU32;
+
+use base::{Duration, Instant};
+use qos::codel::Parameters;
+use qos::codel::control::{Law, Tally};
+use qos::fattest::Fattest;
+use qos::tree::Overhead;
+use qos::{Packet, Pool, Reason};
+
+use crate::Direction;
+use crate::flows::{Flows, HostView};
+use crate::leaf::{Counts, Leaf};
+use crate::links::{Links, NONE, ROOT, Terms, reserve};
+use crate::spec::{Depth, Fairness, Fault, NodeId, Plan, Shape, Template, TemplateId};
+
+/// Names a subscriber in a tree, from [`Tree::add`] to [`Tree::remove`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SubId(NonZeroU32);
+
+impl SubId {
+    /// The subscriber's link.
+    #[inline]
+    pub(crate) fn link(self) -> u32 {
+        self.0.get()
+    }
+}
+
+/// The limits of a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The direction of its packets.
+    pub direction: Direction,
+    /// Packets that may be queued in all. At the limit, the subscriber with the most bytes loses packets first.
+    pub packets_max: u32,
+    /// Bytes on the line that may be queued in all.
+    pub octets_max: u64,
+    /// Subscribers in it.
+    pub subscribers_max: u32,
+    /// A secret: a sender that does not know it cannot choose flows that collide.
+    pub seed: u64,
+}
+
+/// What is to be done with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Admission {
+    /// Send it now. Its tokens are taken.
+    Pass,
+    /// Store it, and pass it to [`Tree::push`].
+    Queue,
+    /// It is longer than the whole queue may be, and counted.
+    Drop,
+}
+
+/// A packet that leaves its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The caller's name for its bytes.
+    pub handle: u32,
+    /// The caller's name for its subscriber.
+    pub owner: u32,
+    /// Whether to mark it "congestion experienced".
+    pub marked: bool,
+}
+
+/// A template, with what packets need computed.
+#[derive(Debug)]
+pub(crate) struct Style {
+    pub(crate) name: String,
+    law: Law,
+    depth: Depth,
+    fairness: Fairness,
+    overhead: Overhead,
+    burst: Duration,
+    weight: u32,
+}
+
+/// A shared link of the plan.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) name: String,
+    pub(crate) link: u32,
+}
+
+/// The queues of all subscribers in one direction.
+pub struct Tree {
+    pub(crate) options: Options,
+    pub(crate) styles: Vec<Style>,
+    /// By [`NodeId`].
+    pub(crate) nodes: Vec<Shared>,
+    pub(crate) links: Links,
+    pub(crate) leaves: Vec<Option<Leaf>>,
+    free: Vec<u32>,
+    flows: Flows,
+    pool: Pool,
+    fattest: Fattest,
+    /// Places in `fattest`.
+    places: usize,
+    octets: u64,
+    added: u64,
+}
+
+/// A subscriber's queue, for views.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// The rate in bit/s; 0 means no limit.
+    pub bps: u64,
+    /// The template's name.
+    pub template: String,
+    /// The names of the shared links, from the nearest to the topmost.
+    pub nodes: Vec<String>,
+    /// Queued packets.
+    pub packets: u32,
+    /// Their bytes on the line.
+    pub octets: u32,
+    /// Packets since the subscriber was added.
+    pub counts: Counts,
+    /// The delay that half of the packets that waited did not exceed.
+    pub p50: Option<Duration>,
+    /// The same for 99 of 100.
+    pub p99: Option<Duration>,
+    /// Hosts with queued packets.
+    pub hosts: Vec<HostView>,
+}
+
+impl Style {
+    pub(crate) fn new(template: &Template) -> Self {
+        let parameters = Parameters {
+            target: template.target,
+            interval: template.interval,
+            ecn: template.ecn,
+            ..Parameters::default()
+        };
+        Self {
+            name: template.name.clone(),
+            law: Law::new(&parameters),
+            depth: template.depth,
+            fairness: template.fairness,
+            overhead: template.overhead,
+            burst: template.burst,
+            weight: template.weight,
+        }
+    }
+
+    pub(crate) fn terms(&self, bps: u64) -> Terms {
+        Terms {
+            bps,
+            burst: self.burst,
+            weight: self.weight,
+        }
+    }
+}
+
+impl Tree {
+    /// A tree without subscribers.
+    ///
+    /// # Errors
+    /// The plan has a fault.
+    pub fn new(plan: &Plan, options: &Options, now: Instant) -> Result<Self, Fault> {
+        let mut tree = Self {
+            options: *options,
+            styles: Vec::new(),
+            nodes: Vec::new(),
+            links: Links::new(now),
+            leaves: Vec::new(),
+            free: Vec::new(),
+            flows: Flows::new(options.direction, options.packets_max, options.seed),
+            pool: Pool::new(options.packets_max.max(1)),
+            fattest: Fattest::new(0),
+            places: 0,
+            octets: 0,
+            added: 0,
+        };
+        tree.set_plan(plan, now)?;
+        Ok(tree)
+    }
+
+    /// Adds a subscriber that the caller names `owner`. `None` if the tree is full or the plan lacks what the shape
+    /// names.
+    pub fn add(&mut self, shape: &Shape, owner: u32, now: Instant) -> Option<SubId> {
+        let style = self.styles.get(usize::from(shape.template.0))?;
+        let terms = style.terms(self.options.direction.of(shape.rates));
+        let parent = self.parent_of(shape.node)?;
+        self.added += 1;
+        let salt = self.added.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let leaf = Leaf::new(salt, owner, shape.template.0);
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.leaves[index as usize] = Some(leaf);
+                index
+            }
+            None if self.leaves.len() >= self.options.subscribers_max as usize => return None,
+            None => {
+                reserve(&mut self.leaves);
+                self.leaves.push(Some(leaf));
+                self.leaves.len() as u32 - 1
+            }
+        };
+        self.grow();
+        let link = self.links.add(terms, parent, Some(index), now);
+        if let Some(leaf) = &mut self.leaves[index as usize] {
+            leaf.link = link;
+        }
+        NonZeroU32::new(link).map(SubId)
+    }
+
+    /// Makes room in `fattest` for all leaves.
+    fn grow(&mut self) {
+        if self.leaves.len() <= self.places {
+            return;
+        }
+        self.places = self.leaves.len() + self.leaves.len() / 8 + 16;
+        self.fattest = Fattest::new(self.places);
+        for (index, leaf) in self.leaves.iter().enumerate() {
+            let octets = leaf.as_ref().map_or(0, |leaf| leaf.queue.octets);
+            self.fattest.raise(index, octets);
+        }
+    }
+
+    pub(crate) fn parent_of(&self, node: Option<NodeId>) -> Option<u32> {
+        match node {
+            None => Some(ROOT),
+            Some(id) => self.nodes.get(id.0 as usize).map(|node| node.link),
+        }
+    }
+
+    /// Removes a subscriber. Its packets are discarded.
+    pub fn remove(&mut self, id: SubId) {
+        let index = self.links.leaf(id.link());
+        let Some(leaf) = self.leaves.get_mut(index as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        self.octets -= u64::from(leaf.queue.octets);
+        self.flows.clear(&mut leaf.queue, &mut self.pool);
+        // No time passes: the links above are as they were.
+        self.links.refresh(id.link(), false, Instant::ZERO);
+        self.links.remove(id.link());
+        self.leaves[index as usize] = None;
+        self.free.push(index);
+    }
+
+    /// Decides about a packet of `octets` IP bytes.
+    #[inline]
+    pub fn admit(&mut self, id: SubId, octets: u32, now: Instant) -> Admission {
+        let index = self.links.leaf(id.link());
+        let Some(Some(leaf)) = self.leaves.get_mut(index as usize) else {
+            return Admission::Drop;
+        };
+        let style = &self.styles[usize::from(leaf.template)];
+        let length = style.overhead.on_line(octets);
+        if leaf.queue.packets == 0 && self.links.may_pass(id.link(), now) {
+            self.links.take(id.link(), length);
+            leaf.counts.passed += 1;
+            leaf.counts.octets += u64::from(length);
+            return Admission::Pass;
+        }
+        if length > style.depth.octets {
+            leaf.counts.dropped += 1;
+            return Admission::Drop;
+        }
+        Admission::Queue
+    }
+
+    /// Queues a packet that [`Tree::admit`] decided to queue. Its length is that of its IP bytes. At a limit, packets
+    /// are discarded, perhaps this one: see [`Tree::discarded`].
+    pub fn push(&mut self, id: SubId, packet: Packet, now: Instant) {
+        let index = self.links.leaf(id.link());
+        if self.pool.len() >= self.options.packets_max {
+            self.discard_fattest(now);
+        }
+        let Some(Some(leaf)) = self.leaves.get_mut(index as usize) else {
+            return;
+        };
+        let style = &self.styles[usize::from(leaf.template)];
+        let length = style.overhead.on_line(packet.length);
+        let packet = Packet {
+            length,
+            arrived: now,
+            ..packet
+        };
+        let Some(place) = self.pool.insert(packet) else {
+            return;
+        };
+        let queue = &mut leaf.queue;
+        let was_empty = queue.packets == 0;
+        self.flows
+            .push(queue, style.fairness, &mut self.pool, place);
+        self.octets += u64::from(length);
+        while queue.packets > style.depth.packets || queue.octets > style.depth.octets {
+            let Some(lost) = self.flows.discard_one(queue, &mut self.pool) else {
+                break;
+            };
+            leaf.counts.dropped += 1;
+            self.octets -= u64::from(lost);
+        }
+        self.fattest.raise(index as usize, queue.octets);
+        let has_packets = queue.packets > 0;
+        if was_empty {
+            self.links.refresh(id.link(), has_packets, now);
+        }
+        while self.octets > self.options.octets_max {
+            if !self.discard_fattest(now) {
+                break;
+            }
+        }
+    }
+
+    /// Discards a packet of the subscriber with the most bytes.
+    fn discard_fattest(&mut self, now: Instant) -> bool {
+        let leaves = &self.leaves;
+        let octets = |index: usize| {
+            let leaf = leaves.get(index).and_then(Option::as_ref);
+            leaf.map_or(0, |leaf| leaf.queue.octets)
+        };
+        let Some(index) = self.fattest.find(octets) else {
+            return false;
+        };
+        let Some(leaf) = &mut self.leaves[index] else {
+            return false;
+        };
+        let Some(lost) = self.flows.discard_one(&mut leaf.queue, &mut self.pool) else {
+            return false;
+        };
+        leaf.counts.dropped += 1;
+        self.octets -= u64::from(lost);
+        if leaf.queue.packets == 0 {
+            let link = leaf.link;
+            self.links.refresh(link, false, now);
+        }
+        true
+    }
+
+    /// The next packet that may leave. It leaves its queue.
+    pub fn pop(&mut self, now: Instant) -> Option<Sent> {
+        while let Some(link) = self.links.pop_due(now) {
+            // Only a link with packets has a timer.
+            self.links.refresh(link, true, now);
+        }
+        loop {
+            let link = self.links.first()?;
+            let Some(leaf) = &mut self.leaves[self.links.leaf(link) as usize] else {
+                debug_assert!(false, "a subscriber in the schedule has a leaf");
+                self.links.refresh(link, false, now);
+                continue;
+            };
+            let law = &self.styles[usize::from(leaf.template)].law;
+            let mut tally = Tally::default();
+            let before = leaf.queue.octets;
+            let taken = self
+                .flows
+                .take(&mut leaf.queue, law, &mut tally, &mut self.pool, now);
+            self.octets -= u64::from(before - leaf.queue.octets);
+            leaf.counts.dropped += tally.dropped;
+            leaf.counts.marked += tally.ecn_mark;
+            let has_more = leaf.queue.packets > 0;
+            let Some(place) = taken else {
+                self.links.refresh(link, has_more, now);
+                continue;
+            };
+            let length = self.pool.length(place);
+            leaf.delays.add(now.since(self.pool.arrived(place)));
+            leaf.counts.queued += 1;
+            leaf.counts.octets += u64::from(length);
+            let owner = leaf.owner;
+            self.links.charge(link, length, has_more, now);
+            let (handle, marked) = self.pool.release_sent(place);
+            return Some(Sent {
+                handle,
+                owner,
+                marked,
+            });
+        }
+    }
+
+    /// The handles of the packets that were discarded since the last call, with the reasons.
+    pub fn discarded(&mut self) -> std::vec::Drain<'_, (u32, Reason)> {
+        self.pool.discarded()
+    }
+
+    /// When to call [`Tree::pop`] again; [`Instant::ZERO`] if a packet may leave now. `None` if nothing is queued.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        match self.links.has_ready() {
+            true => Some(Instant::ZERO),
+            false => self.links.next_deadline(),
+        }
+    }
+
+    /// Queued packets of all subscribers.
+    #[must_use]
+    pub fn packets(&self) -> u32 {
+        self.pool.len()
+    }
+
+    /// Their bytes on the line.
+    #[must_use]
+    pub fn octets(&self) -> u64 {
+        self.octets
+    }
+
+    /// Subscribers and shared links that wait for tokens.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.links.waiting()
+    }
+
+    /// Subscribers in it.
+    #[must_use]
+    pub fn subscribers(&self) -> usize {
+        self.leaves.len() - self.free.len()
+    }
+
+    /// A subscriber's queue, with up to `hosts_max` of its hosts.
+    #[must_use]
+    pub fn view(&self, id: SubId, hosts_max: usize) -> Option<View> {
+        let leaf = self
+            .leaves
+            .get(self.links.leaf(id.link()) as usize)?
+            .as_ref()?;
+        let link = self.links.get(id.link());
+        let direction = self.options.direction;
+        let mut nodes = Vec::new();
+        let mut at = link.parent;
+        while at != ROOT && at != NONE {
+            let name = self.nodes.iter().find(|node| node.link == at);
+            nodes.extend(name.map(|node| node.name.clone()));
+            at = self.links.get(at).parent;
+        }
+        Some(View {
+            bps: link.bps(),
+            template: self.styles[usize::from(leaf.template)].name.clone(),
+            nodes,
+            packets: leaf.queue.packets,
+            octets: leaf.queue.octets,
+            counts: leaf.counts,
+            p50: leaf.delays.percentile(0.5),
+            p99: leaf.delays.percentile(0.99),
+            hosts: self
+                .flows
+                .hosts(&leaf.queue, &self.pool, direction, hosts_max),
+        })
+    }
+
+    pub(crate) fn leaf_mut(&mut self, id: SubId) -> Option<&mut Leaf> {
+        let index = self.links.leaf(id.link());
+        self.leaves.get_mut(index as usize)?.as_mut()
+    }
+
+    pub(crate) fn style(&self, id: TemplateId) -> Option<&Style> {
+        self.styles.get(usize::from(id.0))
+    }
+}
