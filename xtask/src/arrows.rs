@@ -91,7 +91,9 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "edge",
-        &["base", "wire", "l2tp", "ppp", "aaa", "filter", "forward"],
+        &[
+            "base", "wire", "l2tp", "ppp", "aaa", "filter", "forward", "qos", "hqos",
+        ],
         &["sim"],
         "puts the protocols together into subscribers, without I/O",
     ),

@@ -39,6 +39,10 @@ pub struct Config {
     pub subscribers_max: u32,
     /// Limit on routes to subscribers: their own addresses and the networks behind them.
     pub routes_max: u32,
+    /// Limit on the queued packets of all shaped subscribers, in each direction.
+    pub queue_packets_max: u32,
+    /// Limit on their bytes.
+    pub queue_octets_max: u64,
     /// Number of paths, one for each core that forwards packets; at least one.
     pub paths: u16,
     /// Whether added and removed routes are reported: [`crate::Event::Network`].
@@ -69,6 +73,8 @@ impl Default for Config {
             filter: None,
             subscribers_max: 1 << 17,
             routes_max: 1 << 18,
+            queue_packets_max: 1 << 16,
+            queue_octets_max: 64 << 20,
             paths: 1,
             tells_networks: false,
             accounting: false,

@@ -17,19 +17,22 @@ pub enum Discard {
     NotCut,
     /// No room to queue a frame or datagram.
     Backlog,
+    /// Its subscriber's queue was full, or the packet had waited too long.
+    Queue,
     /// The packet itself is invalid, or has no route.
     Forward(forward::Discard),
     /// A frame that PPP ignored.
     Ppp(ppp::Discard),
 }
 
-const OWN: [Discard; 6] = [
+const OWN: [Discard; 7] = [
     Discard::NotTerminated,
     Discard::NotOpen,
     Discard::OtherVersion,
     Discard::Filtered,
     Discard::NotCut,
     Discard::Backlog,
+    Discard::Queue,
 ];
 
 impl Discard {
@@ -52,6 +55,7 @@ impl Discard {
             Self::Filtered => 3,
             Self::NotCut => 4,
             Self::Backlog => 5,
+            Self::Queue => 6,
             Self::Forward(why) => OWN.len() + why as usize,
             Self::Ppp(why) => {
                 let known = ppp::Discard::ALL.iter().position(|&one| one == why);
@@ -70,6 +74,7 @@ impl Discard {
             Self::Filtered => "filtered",
             Self::NotCut => "not_cut",
             Self::Backlog => "backlog",
+            Self::Queue => "queue",
             Self::Forward(why) => why.name(),
             Self::Ppp(why) => why.name(),
         }

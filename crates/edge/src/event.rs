@@ -94,6 +94,8 @@ pub struct Admission {
     pub is_remote: bool,
     /// Largest number of connected subscribers with this name, this one included; `None`: unlimited.
     pub sessions: Option<u32>,
+    /// Its queues, if it is shaped. A shape that [`hqos::Plan::check_ids`] refuses is ignored.
+    pub shape: Option<hqos::Shape>,
 }
 
 /// A subscriber claims a name and proves it, for the first time or again.

@@ -95,6 +95,7 @@ impl Authority {
                     sticky: grant.sticky,
                     is_remote: false,
                     sessions: grant.sessions.map(|most| u32::from(most.get())),
+                    shape: None,
                 };
                 edge.admit(subscriber, admission, WELCOME, now);
             }

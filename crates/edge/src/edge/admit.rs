@@ -39,6 +39,7 @@ impl<A: Access> Edge<A> {
             sticky,
             is_remote,
             sessions,
+            shape,
         } = admission;
         let name = profile.name.as_deref().map(str::as_bytes);
         let name = name.or(claimed.name.as_deref());
@@ -86,15 +87,16 @@ impl<A: Access> Edge<A> {
                 return true;
             }
         };
-        let ipv4 = self.early_wish(index, ipv4);
-        let grant = self.grant(ipv4);
+        let grant = self.grant(index, ipv4);
         self.set_phase(index, Phase::Networks);
+        self.set_first_shape(subscriber, shape, now);
         self.with_link(index, now, |link, ctx| link.accept(&grant, message, ctx));
         true
     }
 
-    /// What an admitted subscriber is offered, besides its own address `peer`.
-    fn grant(&mut self, peer: Ipv4Addr) -> Grant {
+    /// What an admitted subscriber is offered, besides its own address: `held`, or the one it wishes.
+    fn grant(&mut self, index: u32, held: Ipv4Addr) -> Grant {
+        let peer = self.early_wish(index, held);
         Grant {
             ipv4: Some(Ipv4Offer {
                 local: self.config.address,
@@ -338,11 +340,12 @@ impl<A: Access> Edge<A> {
         match self.endpoint.encapsulation(session).filter(|_| is_open) {
             Some((way, header)) => {
                 let paths = usize::from(self.config.paths.max(1));
+                let queue = self.shaped.get(&index).map(|shaped| shaped.queue);
                 let subscriber = self.at_mut(index);
                 let meters = &mut subscriber.meters;
                 let meters = meters.get_or_insert_with(|| Meter::of_paths(paths));
                 let meters = Arc::clone(meters);
-                let entry = Entry::new(subscriber.facts(meters), way, header.as_ref());
+                let entry = Entry::new(subscriber.facts(queue, meters), way, header.as_ref());
                 if self.config.paths > 1 {
                     let copy = Step::Put(index, Box::new(entry.clone()));
                     self.tell(Change(copy));

@@ -9,6 +9,7 @@
 //! | `parting` | the last entry of a subscriber, with the packets of all cores |
 //! | `networks` | networks behind subscribers |
 //! | `paths` | changes and counters of the paths |
+//! | `shapes` | queues of subscribers |
 //! | `reconfigure` | a new configuration |
 //! | `dial` | links in which we are the client |
 //! | `tap` | captures |
@@ -23,6 +24,7 @@ mod networks;
 mod parting;
 mod paths;
 mod reconfigure;
+mod shapes;
 mod tap;
 mod views;
 
@@ -54,6 +56,7 @@ use networks::Waiting;
 use parting::Parting;
 pub use paths::{FilterChange, FiltersMut};
 use reconfigure::Retiming;
+use shapes::Shaped;
 use tap::Tap;
 pub use tap::{TAPPED_MAX, TAPS_MAX};
 pub use views::{Counts, Limits, SubscriberView};
@@ -103,6 +106,10 @@ pub struct Edge<A: Access = Served> {
     pub(crate) last_account: u64,
     /// Subscribers that wait for networks of others.
     pub(crate) waiting: Waiting,
+    /// Templates and shared links of queues.
+    pub(crate) plan: hqos::Plan,
+    /// The shaped subscribers, by index.
+    pub(crate) shaped: HashMap<u32, Shaped>,
     pub(crate) taps: Vec<Tap>,
     pub(crate) last_tap: u32,
     pub(crate) shutting_down: bool,
@@ -141,6 +148,8 @@ impl<A: Access> Edge<A> {
             counters: Counters::default(),
             last_account: 0,
             waiting: Waiting::default(),
+            plan: shapes::plan(),
+            shaped: HashMap::new(),
             taps: Vec::new(),
             last_tap: 0,
             shutting_down: false,
@@ -334,6 +343,7 @@ impl<A: Access> Edge<A> {
 
     pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber<A>> {
         let subscriber = self.subscribers.remove(key)?;
+        self.forget_shape(key.index);
         subscriber.leave(&mut self.phases);
         if !self.taps.is_empty() {
             self.tap_gone(SubscriberKey(key));

@@ -9,6 +9,7 @@ use base::slab::Key;
 use filter::FilterId;
 use forward::icmp::Bucket;
 use forward::source::Addresses;
+use hqos::SubId;
 use wire::ppp::{Compression, protocol};
 
 use crate::access::Encapsulation;
@@ -29,10 +30,12 @@ pub(crate) struct Entry<E: Encapsulation> {
     /// The largest IP packet that goes to it unfragmented.
     pub(super) mtu: u16,
     pub(super) filter: Option<FilterId>,
+    /// Its queues, if it is shaped.
+    pub(super) queue: Option<SubId>,
     /// The addresses that it may send from. A client's are our own.
     pub(super) addresses: Addresses,
-    /// When its last packet arrived, in units of 2^30 ns.
-    heard: u32,
+    /// When its last packet arrived, in units of 2^30 ns, modulo 2^16.
+    heard: u16,
     /// The rate of ICMP errors that it causes.
     pub(super) bucket: Bucket,
     meters: Arc<[Meter]>,
@@ -58,6 +61,8 @@ pub(crate) struct Facts {
     pub(crate) filter: Option<FilterId>,
     /// The addresses that it may send from. A client's are our own.
     pub(crate) addresses: Addresses,
+    /// Its queues, if it is shaped.
+    pub(crate) queue: Option<SubId>,
     /// Where each path counts its packets.
     pub(crate) meters: Arc<[Meter]>,
 }
@@ -79,6 +84,7 @@ impl<E: Encapsulation> Entry<E> {
             way,
             is_client: one.is_client,
             is_open: one.is_open,
+            queue: one.queue,
             mtu: one.mtu,
             filter: one.filter,
             addresses: one.addresses,
@@ -112,10 +118,18 @@ impl<E: Encapsulation> Entry<E> {
         self.way.is_fixed()
     }
 
+    /// Whether this path may forward its packets without the edge: all its frames have the same header, and only the
+    /// edge's own path, number 0, has queues.
+    #[inline]
+    pub(super) fn is_direct(&self, path: usize) -> bool {
+        self.way.is_fixed() && (self.queue.is_none() || path == 0)
+    }
+
     /// Notes that a packet arrived. `true` at most about once a second.
     #[inline]
     pub(super) fn hear(&mut self, now: Instant) -> bool {
-        let second = (now.as_nanos() >> HEARD_SHIFT) as u32 + 1;
+        let second = (now.as_nanos() >> HEARD_SHIFT) as u16;
+        let second = second.wrapping_add(1);
         core::mem::replace(&mut self.heard, second) != second
     }
 
@@ -207,6 +221,7 @@ mod tests {
     #[test]
     fn an_entry_fits_into_176_octets() {
         // A packet reads this much of a subscriber, and each core has a copy.
-        assert!(size_of::<Option<Entry<Way>>>() <= 176);
+        let size = size_of::<Option<Entry<Way>>>();
+        assert!(size <= 176, "{size}");
     }
 }

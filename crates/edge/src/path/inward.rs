@@ -4,11 +4,14 @@
 
 use base::Instant;
 use filter::Direction;
+use forward::routes::Routes;
 use forward::{check, icmp, mss, source};
+use hqos::SubId;
 use wire::ip::Header;
 use wire::ppp::{Frame, protocol};
 
-use super::{Headers, Inside, Nobody, Passed, Path, Taken};
+use super::queues::To;
+use super::{Entry, Headers, Inside, Nobody, Passed, Path, Taken};
 use crate::access::Encapsulation;
 use crate::counters::Discard;
 
@@ -52,7 +55,7 @@ impl<E: Encapsulation> Path<E> {
             Some(((place, entry), &entry.way))
         })?;
         let (version, packet) = packet(frame)?;
-        let passes = entry.is_open(version) && entry.is_fixed();
+        let passes = entry.is_open(version) && entry.is_direct(self.number);
         passes.then_some((place, version, packet))
     }
 
@@ -71,7 +74,7 @@ impl<E: Encapsulation> Path<E> {
         {
             self.heard.push(entry.way.session());
         }
-        if let Err(why) = self.packet_in(place, version, packet, inside) {
+        if let Err(why) = self.packet_in(place, version, packet, now, inside) {
             self.drop_of(place, why);
             if let Discard::Forward(why) = why
                 && let Some(error) = icmp::Error::of(why)
@@ -88,6 +91,7 @@ impl<E: Encapsulation> Path<E> {
         place: u32,
         version: u8,
         packet: &[u8],
+        now: Instant,
         inside: &mut impl Inside,
     ) -> Result<(), Discard> {
         let header = Header::read(packet).map_err(|why| Discard::Forward(why.into()))?;
@@ -111,20 +115,7 @@ impl<E: Encapsulation> Path<E> {
             return Err(Discard::NotOpen);
         };
         check::checksum(&header, packet).map_err(Discard::Forward)?;
-        let reach = check::addresses(&header).map_err(Discard::Forward)?;
-        if !entry.is_client {
-            source::check(&entry.addresses, place, routes, &header, reach)
-                .map_err(Discard::Forward)?;
-        } else if version == 4
-            && header.destination as u32 != entry.addresses.v4
-            && own.lookup_v4(header.destination as u32) != Some(place)
-        {
-            return Err(Discard::Forward(forward::Discard::NoRoute));
-        }
-        if reach == check::Reach::Link {
-            // A subscriber's link has no host but us.
-            return Err(Discard::Forward(forward::Discard::BeyondScope));
-        }
+        may_send(entry, place, routes, own, &header)?;
         if let Some(id) = entry.filter
             && !filters.pass(
                 id,
@@ -135,6 +126,9 @@ impl<E: Encapsulation> Path<E> {
             )
         {
             return Err(Discard::Filtered);
+        }
+        if let Some(id) = entry.queue {
+            return self.shaped_in(place, id, &header, packet, now, inside);
         }
         entry.meter(*number).pass_in(packet.len());
         counts[*number].pass_in(packet.len());
@@ -154,10 +148,89 @@ impl<E: Encapsulation> Path<E> {
         Ok(())
     }
 
+    /// The rest of the same, for a shaped subscriber.
+    fn shaped_in(
+        &mut self,
+        place: u32,
+        id: SubId,
+        header: &Header,
+        packet: &[u8],
+        now: Instant,
+        inside: &mut impl Inside,
+    ) -> Result<(), Discard> {
+        let mut scratch = core::mem::take(&mut self.scratch);
+        let mtu = self.entry(place).map_or(u16::MAX, |entry| entry.mtu);
+        let packet = if self.clamp_mss && mss::is_syn(header) {
+            scratch.clear();
+            scratch.extend_from_slice(packet);
+            mss::clamp(header, &mut scratch, mtu, mss::Sum::Complete);
+            &scratch
+        } else {
+            packet
+        };
+        let to = To {
+            id,
+            direction: hqos::Direction::Up,
+            place,
+            version: header.version,
+        };
+        let queue = |out: &mut Vec<u8>| out.extend_from_slice(packet);
+        let result = match self.passes(to, packet.len(), now, queue) {
+            true => self.pass_inside(place, packet, inside),
+            false => Ok(()),
+        };
+        self.scratch = scratch;
+        result
+    }
+
+    /// Counts a packet of a shaped subscriber and passes it to the inside.
+    pub(super) fn pass_inside(
+        &mut self,
+        place: u32,
+        packet: &[u8],
+        inside: &mut impl Inside,
+    ) -> Result<(), Discard> {
+        let entry = self.entry(place).ok_or(Discard::NotOpen)?;
+        entry.meter(self.number).pass_in(packet.len());
+        let subscriber = entry.subscriber();
+        self.counts().pass_in(packet.len());
+        if self.copies.is_on() {
+            self.copies
+                .copy(subscriber, Passed::Inside, false, [packet, &[]]);
+        }
+        inside.packet(packet);
+        Ok(())
+    }
+
     #[cold]
     fn copy(&mut self, place: u32, passed: Passed<E::Route>, is_to: bool, parts: [&[u8]; 2]) {
         if let Some(Some(entry)) = self.entries.get(place as usize) {
             self.copies.copy(entry.subscriber(), passed, is_to, parts);
         }
     }
+}
+
+/// Whether a subscriber may send this packet, by its addresses.
+#[inline]
+fn may_send<E: Encapsulation>(
+    entry: &Entry<E>,
+    place: u32,
+    routes: &Routes,
+    own: &Routes,
+    header: &Header,
+) -> Result<(), Discard> {
+    let reach = check::addresses(header).map_err(Discard::Forward)?;
+    if !entry.is_client {
+        source::check(&entry.addresses, place, routes, header, reach).map_err(Discard::Forward)?;
+    } else if header.version == 4
+        && header.destination as u32 != entry.addresses.v4
+        && own.lookup_v4(header.destination as u32) != Some(place)
+    {
+        return Err(Discard::Forward(forward::Discard::NoRoute));
+    }
+    if reach == check::Reach::Link {
+        // A subscriber's link has no host but us.
+        return Err(Discard::Forward(forward::Discard::BeyondScope));
+    }
+    Ok(())
 }

@@ -4,7 +4,8 @@
 //! An [`crate::Edge`] has one path and changes it as subscribers come and go. To forward on several cores, each further
 //! core has a copy ([`crate::Edge::replica`]), which applies the same changes in the same order
 //! ([`crate::Edge::poll_change`], [`Path::apply`]). A copy leaves to the edge all that is not an IP packet of an open
-//! session, and all packets of sessions whose frames are numbered, because only one core can count. Each path writes
+//! session, and all packets of sessions whose frames are numbered and of shaped subscribers, because only one core can
+//! count. Each path writes
 //! its own counters; any thread may read them.
 //!
 //! | file | what it does |
@@ -13,6 +14,7 @@
 //! | `change` | the changes that the edge sends |
 //! | `inward` | packets from subscribers to the inside |
 //! | `outward` | packets from the inside to subscribers |
+//! | `queues` | queues of shaped subscribers |
 //! | `errors` | ICMP errors about dropped packets |
 //! | `filters` | packet filters |
 //! | `copies` | copies of packets for captures |
@@ -26,6 +28,7 @@ mod errors;
 mod filters;
 mod inward;
 mod outward;
+mod queues;
 
 use std::sync::Arc;
 
@@ -46,6 +49,7 @@ pub(crate) use entry::{Entry, Facts, Meter};
 use errors::Errors;
 pub use filters::{Filters, Logged};
 pub(crate) use inward::packet;
+pub(crate) use queues::Queues;
 
 /// What a path did with a datagram or a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +96,8 @@ pub struct Path<E: Encapsulation = <Served as Access>::Encapsulation> {
     pub(crate) copies: Copies<E::Route>,
     /// The counters of all paths.
     counts: Arc<[Counts]>,
+    /// Queues of shaped subscribers, on the edge's own path alone.
+    pub(crate) queues: Option<Box<Queues>>,
     /// Sessions that packets arrived in since the last poll.
     heard: Vec<E::Session>,
     /// Buffer for a packet that is changed.
@@ -113,6 +119,7 @@ impl<E: Encapsulation> Path<E> {
             outgoing: Outgoing::default(),
             copies: Copies::default(),
             counts: (0..paths).map(|_| Counts::default()).collect(),
+            queues: None,
             heard: Vec::new(),
             scratch: Vec::new(),
         }

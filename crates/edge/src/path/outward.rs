@@ -9,6 +9,7 @@ use forward::{fragment, icmp, mss};
 use wire::ip::Header;
 use wire::virtio;
 
+use super::queues::To;
 use super::{Entry, Headers, Nobody, Outside, Passed, Path, Taken};
 use crate::access::Encapsulation;
 use crate::counters::Discard;
@@ -62,7 +63,7 @@ impl<E: Encapsulation> Path<E> {
             self.counts().discard(Discard::NotOpen);
             return Taken::Done;
         };
-        if !entry.is_fixed() && headers.is_none() {
+        if !entry.is_direct(self.number) && headers.is_none() {
             if matches!(opened, Opened::One(_)) {
                 // `open` completed its checksum.
                 octets[virtio::FLAGS] = 0;
@@ -139,16 +140,12 @@ impl<E: Encapsulation> Path<E> {
             fragment::Fit::Whole => {}
             fragment::Fit::Split(mtu) => {
                 for piece in fragment::split(header, packet, mtu) {
-                    self.send(
-                        place,
-                        header.version,
-                        headers.as_deref_mut(),
-                        outside,
-                        |out| {
-                            out.extend_from_slice(piece.header());
-                            out.extend_from_slice(piece.content);
-                        },
-                    )?;
+                    let headers = headers.as_deref_mut();
+                    let one = (header.version, piece.length());
+                    self.send(place, one, now, headers, outside, |out| {
+                        out.extend_from_slice(piece.header());
+                        out.extend_from_slice(piece.content);
+                    })?;
                 }
                 return Ok(());
             }
@@ -161,7 +158,8 @@ impl<E: Encapsulation> Path<E> {
         if self.clamp_mss {
             mss::clamp(header, packet, mtu, mss::Sum::Complete);
         }
-        self.send(place, header.version, headers, outside, |out| {
+        let one = (header.version, packet.len());
+        self.send(place, one, now, headers, outside, |out| {
             out.extend_from_slice(packet);
         })
     }
@@ -196,15 +194,11 @@ impl<E: Encapsulation> Path<E> {
             return result;
         }
         for n in 0..segments.count() {
-            self.send(
-                place,
-                header.version,
-                headers.as_deref_mut(),
-                outside,
-                |out| {
-                    segments.append(n, out);
-                },
-            )?;
+            let headers = headers.as_deref_mut();
+            let one = (header.version, segments.length(n).unwrap_or(0));
+            self.send(place, one, now, headers, outside, |out| {
+                segments.append(n, out);
+            })?;
         }
         Ok(())
     }
@@ -218,9 +212,35 @@ impl<E: Encapsulation> Path<E> {
             .ok_or(Discard::NotOpen)
     }
 
-    /// Sends a packet behind its headers, and counts it.
+    /// Sends a packet of this version and length, or queues it if its subscriber is shaped.
     #[inline]
     fn send(
+        &mut self,
+        place: u32,
+        (version, octets): (u8, usize),
+        now: Instant,
+        headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
+        packet: impl Fn(&mut Vec<u8>),
+    ) -> Result<(), Discard> {
+        let entry = self.entry(place).ok_or(Discard::NotOpen)?;
+        if let Some(id) = entry.queue {
+            let to = To {
+                id,
+                direction: hqos::Direction::Down,
+                place,
+                version,
+            };
+            if !self.passes(to, octets, now, &packet) {
+                return Ok(());
+            }
+        }
+        self.send_now(place, version, headers, outside, packet)
+    }
+
+    /// Sends a packet behind its headers, and counts it.
+    #[inline]
+    pub(super) fn send_now(
         &mut self,
         place: u32,
         version: u8,

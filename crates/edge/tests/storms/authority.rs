@@ -112,6 +112,16 @@ fn is_right(question: &Question) -> bool {
     }
 }
 
+/// Less than the packets of a storm need.
+const SHAPE: hqos::Shape = hqos::Shape {
+    rates: hqos::spec::Rates {
+        down: 1_000,
+        up: 1_000,
+    },
+    template: hqos::spec::TemplateId(0),
+    node: None,
+};
+
 /// The profile of a user, chosen by the number at the end of its name.
 pub(crate) fn admission(name: &[u8]) -> Admission {
     let number = core::str::from_utf8(name)
@@ -146,6 +156,7 @@ pub(crate) fn admission(name: &[u8]) -> Admission {
         sticky: number.is_multiple_of(2),
         is_remote: number.is_multiple_of(3),
         sessions: (number % 16 == 13).then_some(1),
+        shape: (number % 16 == 14).then_some(SHAPE),
     }
 }
 

@@ -4,5 +4,6 @@
 mod coming;
 mod packets;
 mod paths;
+mod shaped;
 mod stage;
 mod tapped;

@@ -33,7 +33,7 @@ fn on_line() -> (Stage, Ipv4Addr) {
     (stage, address)
 }
 
-const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+pub(crate) const FAR: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
 #[test]
 fn packets_pass_both_ways_as_they_are_and_are_counted() {

@@ -57,6 +57,8 @@ pub(crate) struct Stage {
     pub(crate) profile: Profile,
     /// Networks behind the clients.
     pub(crate) client_networks: Vec<aaa::Prefix>,
+    /// The shape of every user.
+    pub(crate) shape: Option<hqos::Shape>,
     /// Whether questions are answered immediately.
     pub(crate) answers: bool,
     /// Packets forwarded at the LNS.
@@ -135,6 +137,7 @@ impl Stage {
             up: Vec::new(),
             profile: Profile::default(),
             client_networks: Vec::new(),
+            shape: None,
             answers: true,
             inside: Packets::default(),
             client_inside: Packets::default(),
@@ -214,6 +217,7 @@ impl Stage {
     fn admission(&self) -> Admission {
         Admission {
             profile: self.profile.clone(),
+            shape: self.shape,
             ..Admission::default()
         }
     }
