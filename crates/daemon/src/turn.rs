@@ -107,6 +107,7 @@ impl Daemon {
         self.core.reactor.enter(self.handlers.mend, 0);
         self.mend();
         self.answer();
+        self.drain();
         self.write_device();
         let has_work = self.server.has_work();
         let came = self.input.take_count();
@@ -186,6 +187,9 @@ impl Daemon {
             return Some(self.core.now);
         }
         let timer = self.core.edge.poll_timeout().map(|(at, _)| at);
+        // Queued packets wait for blocked sockets, which wake the loop when they are writable.
+        let is_blocked = self.core.sockets.is_blocked();
+        let queues = self.core.edge.next_drain().filter(|_| !is_blocked);
         let radius = self.core.authority.radius();
         let radius = radius.and_then(|radius| radius.poll_timeout());
         let routes = routes.and_then(|routes| routes.poll_timeout());
@@ -200,6 +204,7 @@ impl Daemon {
             undo,
             supervisor,
             timer,
+            queues,
             radius,
             routes,
             summary,
@@ -341,6 +346,26 @@ impl Daemon {
         inside.tell(edge);
         reactor.lap_many(self.handlers.tun_read, count);
         Ok(())
+    }
+
+    /// Sends queued packets of shaped subscribers that may leave.
+    fn drain(&mut self) {
+        let Core {
+            edge,
+            inside,
+            sockets,
+            reactor,
+            now,
+            ..
+        } = &mut self.core;
+        let is_due = edge.next_drain().is_some_and(|at| at <= *now);
+        if !is_due || sockets.is_blocked() {
+            return;
+        }
+        reactor.enter(self.handlers.queues, 0);
+        let slice = reactor.slice(self.span);
+        while edge.drain(*now, &mut Outside { sockets, reactor }, inside) && !slice.is_over() {}
+        reactor.lap(self.handlers.queues);
     }
 
     /// Sends the endpoint's datagrams, as far as the send buffers take them.
