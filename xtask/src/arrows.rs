@@ -202,7 +202,8 @@ const ALLOWED: &[Row] = &[
     row(
         "daemon",
         &[
-            "base", "wire", "capfile", "l2tp", "ppp", "aaa", "ledger", "filter", "forward", "edge",
+            "base", "wire", "capfile", "l2tp", "ppp", "aaa", "ledger", "filter", "forward", "hqos",
+            "edge",
             "reactor", "bgp", "peering", "settings", "control",
         ],
         &["sim"],

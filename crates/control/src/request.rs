@@ -87,6 +87,9 @@ pub enum Do {
     /// Filters.
     #[serde(rename = "show.filters")]
     ShowFilters(Nothing),
+    /// The queues of shaped subscribers.
+    #[serde(rename = "show.queue")]
+    ShowQueue(SubscriberSelector),
     /// The lines of a filter.
     #[serde(rename = "show.filter")]
     ShowFilter(FilterName),
@@ -168,6 +171,7 @@ impl Do {
             Do::ShowPools(_) => "show.pools",
             Do::ShowRadius(_) => "show.radius",
             Do::ShowFilters(_) => "show.filters",
+            Do::ShowQueue(_) => "show.queue",
             Do::ShowFilter(_) => "show.filter",
             Do::ShowBgpSummary(_) => "show.bgp.summary",
             Do::ShowBgpNeighbors(_) => "show.bgp.neighbors",

@@ -8,6 +8,7 @@
 //! | `events` | the event loop: waits, timers, handlers, shards; the server |
 //! | `now` | the state of the whole daemon in one row, and its past |
 //! | `subscribers` | subscribers, pools, captures |
+//! | `queues` | queues of subscribers |
 //! | `services` | RADIUS servers, filters |
 //! | `bgp` | routers, peers, routes |
 //! | `emulate` | a running emulation |
@@ -20,6 +21,7 @@ mod emulate;
 mod events;
 mod now;
 mod qos;
+mod queues;
 mod services;
 mod subscribers;
 #[cfg(test)]
@@ -36,6 +38,7 @@ pub use emulate::*;
 pub use events::*;
 pub use now::*;
 pub use qos::*;
+pub use queues::*;
 pub use services::*;
 pub use subscribers::*;
 pub use tunnels::*;
@@ -65,6 +68,8 @@ pub const TYPES: &[RowType] = &[
     Detail::TYPE,
     EndedSubscriber::TYPE,
     Dropped::TYPE,
+    Queue::TYPE,
+    QueueHost::TYPE,
     Pool::TYPE,
     Outside::TYPE,
     Capture::TYPE,

@@ -170,6 +170,7 @@ impl Context<'_> {
             Do::ShowPools(_) => show(What::Pools),
             Do::ShowRadius(_) => show(What::Radius),
             Do::ShowFilters(_) => show(What::Filters),
+            Do::ShowQueue(who) => show(self.queue(&who)?),
             Do::ShowFilter(filter) => show(self.filter(filter.name)?),
             Do::ShowBgpSummary(whose) => {
                 self.speaker(whose.router.as_deref())?;

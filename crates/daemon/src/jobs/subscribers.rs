@@ -35,6 +35,22 @@ impl Context<'_> {
         })
     }
 
+    /// The queues of shaped subscribers.
+    pub(super) fn queue(&self, who: &SubscriberSelector) -> Result<What, Refusal> {
+        let mut keys = self.find(who)?;
+        if keys.is_empty() {
+            return Err(self.ended(who).unwrap_or_else(|| nobody(who)));
+        }
+        keys.retain(|&key| self.core.edge.shape(key).is_some());
+        if keys.is_empty() {
+            let who = who.who.as_deref().unwrap_or("the subscriber");
+            let message =
+                format!("{who:?} has no queues: its packets pass without a limit of rate");
+            return Err(Refusal::new(Code::Refused, message));
+        }
+        Ok(What::Queues(keys))
+    }
+
     /// The rules of the filter with this name.
     pub(super) fn filter(&self, name: String) -> Result<What, Refusal> {
         if self.core.edge.filters().set().find(&name).is_some() {

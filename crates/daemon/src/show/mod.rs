@@ -8,6 +8,7 @@ mod kernel;
 mod now;
 pub(super) mod past;
 mod pools;
+mod queues;
 mod radius;
 mod shards;
 mod sorted;
@@ -67,6 +68,8 @@ pub(super) enum What {
     Pools,
     Radius,
     Filters,
+    /// The queues of these subscribers.
+    Queues(Vec<SubscriberKey>),
     /// The rules of the filter with this name.
     FilterLines(String),
     Counters,
@@ -179,6 +182,7 @@ impl What {
             }
             What::Radius => radius::next(core, cursor, out),
             What::Filters => filters::next(core, cursor, out),
+            What::Queues(keys) => queues::next(core, keys, cursor, out),
             What::FilterLines(name) => filters::lines(core, name, cursor, out),
             What::History(show) => show.step(core, out),
             What::Pools => pools::next(core, cursor, out),

@@ -60,6 +60,9 @@ enum What {
     /// Everything about one subscriber, and how its earlier sessions ended
     #[command(after_help = SUBSCRIBER_HELP)]
     Subscriber(subscriber::SubscriberArgs),
+    /// The queues of a shaped subscriber: rates, backlog, drops, marks, delays, hosts
+    #[command(after_help = QUEUE_HELP)]
+    Queue(subscriber::SelectorArgs),
     /// Address pools: addresses used and free, leases and refusals
     Pools,
     /// RADIUS servers, and accounting records that are pending
@@ -114,6 +117,14 @@ Examples:
   headend show subscriber 10.64.0.7
   headend show subscriber --tunnel 17 --session 4 --json";
 
+const QUEUE_HELP: &str = "\
+P50 and P99 are delays of the packets that waited; packets below the rate pass without waiting. The exit status is 1 if
+the subscriber has no queues.
+
+Examples:
+  headend show queue alice
+  headend show queue 10.64.0.7 --json";
+
 #[derive(Debug, Subcommand)]
 enum Event {
     /// Watched descriptors, and the cost of waiting for them
@@ -140,6 +151,7 @@ impl What {
             What::Worst(wanted) => Do::ShowWorst(*wanted),
             What::Now => Do::ShowNow(nothing),
             What::Subscriber(args) => Do::ShowSubscriber(args.request()),
+            What::Queue(who) => Do::ShowQueue(who.request()),
             What::Pools => Do::ShowPools(nothing),
             What::Radius => Do::ShowRadius(nothing),
             What::Filters => Do::ShowFilters(nothing),
@@ -167,6 +179,7 @@ impl What {
             What::Now => rows::Now::SCHEMA,
             What::Subscribers { .. } => rows::EndedSubscriber::SCHEMA,
             What::Subscriber(_) => rows::Detail::SCHEMA,
+            What::Queue(_) => rows::Queue::SCHEMA,
             What::Pools => rows::Pool::SCHEMA,
             What::Radius => rows::RadiusServer::SCHEMA,
             What::Filters => rows::Filter::SCHEMA,

@@ -14,7 +14,7 @@ use control::rows::{Detail, EndedSubscriber};
 /// The subscriber that a command is about.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = true)]
-pub(super) struct SelectorArgs {
+pub(crate) struct SelectorArgs {
     /// The subscriber's name, its address, or an address in a network behind it
     #[arg(value_name = "NAME|ADDRESS", conflicts_with_all = ["tunnel", "session"])]
     who: Option<String>,

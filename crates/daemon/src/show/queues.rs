@@ -1,0 +1,68 @@
+//! Rows of the queues of shaped subscribers.
+
+use core::net::{IpAddr, Ipv6Addr};
+
+use base::Duration;
+use control::rows;
+use edge::SubscriberKey;
+use hqos::View;
+
+use super::{Rows, Step, micros};
+use crate::core::Core;
+
+/// Hosts that are listed in each direction.
+const HOSTS_MAX: usize = 64;
+
+/// The queues of the subscriber at the cursor, down and up, then the hosts in them.
+pub(super) fn next(core: &Core, keys: &[SubscriberKey], cursor: u32, out: &mut Rows) -> Step {
+    let Some(&key) = keys.get(cursor as usize) else {
+        return Step::End;
+    };
+    let edge = &core.edge;
+    // It may have ended since it was selected.
+    if let (Some(view), Some(views)) = (edge.subscriber(key), edge.queue(key, HOSTS_MAX)) {
+        let name = String::from_utf8_lossy(view.name);
+        let both = [("down", &views[0]), ("up", &views[1])];
+        both.iter()
+            .for_each(|(way, view)| queue(&name, way, view, out));
+        both.iter()
+            .for_each(|(way, view)| hosts(&name, way, view, out));
+    }
+    Step::From(cursor + 1)
+}
+
+fn queue(subscriber: &str, direction: &str, view: &View, out: &mut Rows) {
+    let micros = |delay: Option<Duration>| delay.map(micros);
+    out.push(&rows::Queue {
+        schema: rows::Queue::SCHEMA,
+        subscriber,
+        direction,
+        rate_bps: (view.bps > 0).then_some(view.bps),
+        template: &view.template,
+        links: &view.nodes.join(","),
+        backlog_packets: view.packets,
+        backlog_octets: view.octets,
+        passed: view.counts.passed,
+        waited: view.counts.queued,
+        octets: view.counts.octets,
+        dropped: view.counts.dropped,
+        marked: view.counts.marked,
+        delay_p50_us: micros(view.p50),
+        delay_p99_us: micros(view.p99),
+    });
+}
+
+fn hosts(subscriber: &str, direction: &str, view: &View, out: &mut Rows) {
+    for host in &view.hosts {
+        let address = IpAddr::V6(Ipv6Addr::from(host.address)).to_canonical();
+        out.push(&rows::QueueHost {
+            schema: rows::QueueHost::SCHEMA,
+            subscriber,
+            direction,
+            host: (!address.is_unspecified()).then_some(address),
+            flows: host.flows,
+            backlog_packets: host.packets,
+            backlog_octets: host.octets,
+        });
+    }
+}
