@@ -222,6 +222,7 @@ const ALLOWED: &[Row] = &[
             "filter",
             "forward",
             "edge",
+            "hqos",
             "qos",
             "ping",
             "plot",

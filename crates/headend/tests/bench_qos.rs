@@ -49,6 +49,13 @@ fn each_kind_of_packet_each_queue_and_the_page_are_measured() {
 }
 
 #[test]
+fn the_queues_of_subscribers_are_measured_with_their_memory() {
+    let words = ["--quick", "--json", "--only", "subscribers"];
+    let report = report(&directory("subscribers"), &words);
+    assert_eq!(rows(&report, 0).len(), 5, "the floor, three ways to pass, memory");
+}
+
+#[test]
 fn each_rate_is_met_in_virtual_time_and_what_it_is_due_to_is_said_of_all() {
     let report = report(
         &directory("rates"),

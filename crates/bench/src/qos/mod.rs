@@ -10,6 +10,7 @@
 //! | `pass` | forwarding between two interfaces, beside the kernel's bridge |
 //! | `late` | how late pings leave |
 //! | `page` | the page of ten million pings |
+//! | `subscribers` | queues of shaped subscribers |
 //! | `scheduled` | scheduler statistics and busy cores |
 //! | `wires` | a sender and two wires, each end in a namespace |
 //! | `tables` | tables and chart of packets and pages |
@@ -22,6 +23,7 @@ mod pass;
 mod queues;
 mod rate;
 mod scheduled;
+mod subscribers;
 mod tables;
 mod wires;
 
@@ -73,6 +75,8 @@ enum Part {
     Late,
     /// The page of ten million pings
     Page,
+    /// Queues of shaped subscribers
+    Subscribers,
 }
 
 /// How much is measured.
@@ -171,6 +175,10 @@ pub(super) fn run(args: &QosArgs) -> Result<ExitCode> {
         bar.set_message("a page of pings");
         tables.push(tables::page_table(&config));
         method.push(of_page(&config));
+    }
+    if has(Part::Subscribers) {
+        tables.push(subscribers::table(&config, told)?);
+        method.push(subscribers::method());
     }
     bar.finish_and_clear();
     let mut report = Report::new("qos", MachineInfo::read_with(witness));
