@@ -184,6 +184,7 @@ impl Machine for Node {
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
         self.work(now);
+        while (self.edge).drain(now, &mut self.outside, &mut self.inside) {}
         if let Some(route) = self.edge.poll_transmit(now, out) {
             return Some(route);
         }
@@ -200,7 +201,8 @@ impl Machine for Node {
 
     fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let authority = self.authority.poll_timeout().map(|at| (at, "authority"));
-        [self.edge.poll_timeout(), authority]
+        let drain = self.edge.next_drain().map(|at| (at, "queues"));
+        [self.edge.poll_timeout(), drain, authority]
             .into_iter()
             .flatten()
             .min_by_key(|&(at, _)| at)
