@@ -84,6 +84,17 @@ impl Series {
     }
 }
 
+/// A named part of the horizontal axis: a phase of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// Where it begins and ends.
+    pub x: (f64, f64),
+    /// Whether it is shaded.
+    pub is_shaded: bool,
+    /// Its name, written at its top where there is room.
+    pub name: String,
+}
+
 /// Series over two axes.
 #[derive(Clone, Debug)]
 pub struct Chart {
@@ -99,6 +110,8 @@ pub struct Chart {
     pub y: Axis,
     /// What is drawn; also the order of the legend.
     pub series: Vec<Series>,
+    /// Parts of the horizontal axis. A [`Kind::Cdf`] draws none.
+    pub bands: Vec<Band>,
     /// What the table below the chart counts.
     pub summary: Summary,
     /// Sentences below the legend; may be empty.
@@ -115,6 +128,7 @@ impl Chart {
             x,
             y,
             series: Vec::new(),
+            bands: Vec::new(),
             summary: if kind == Kind::Steps {
                 Summary::Steps
             } else {

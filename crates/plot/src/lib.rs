@@ -3,8 +3,8 @@
 //! | module | what it is |
 //! |---|---|
 //! | `samples` | a [`Thinner`] reduces any number of samples to columns with exact extremes |
-//! | `chart` | a [`Chart`] of [`Series`]: line, steps, dots, line over time, or distribution |
-//! | `picture`, `png` | a chart as one picture, [`Chart::to_svg`] and [`Chart::to_png`] |
+//! | `chart` | a [`Chart`] of [`Series`]: line, steps, dots, line over time, or distribution, over named [`Band`]s |
+//! | `picture`, `png` | a chart as one picture, [`Chart::to_svg`] and [`Chart::to_png`]; several as a [`Stack`] |
 //! | [`viewer`] | uPlot and our script on top of it, which all pages share |
 //! | `page` | a [`Page`] of charts, figures, tables and text as one HTML file that zooms, pans and reads values |
 //! | `card` | a [`Card`] of numbers, as a picture to share |
@@ -50,8 +50,9 @@ pub mod viewer;
 
 pub use axis::Axis;
 pub use card::{CARD_SIZE, Card, Panel};
-pub use chart::{Chart, Kind, Series, Summary};
+pub use chart::{Band, Chart, Kind, Series, Summary};
 pub use page::{Block, Page};
+pub use picture::Stack;
 pub use png::{CAN_WRITE_PNG, PngError};
 pub use samples::{Samples, Thinner};
 pub use svg::escape;

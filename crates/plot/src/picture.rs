@@ -25,16 +25,68 @@ pub(crate) enum Place {
     Below,
 }
 
+/// Charts over the same horizontal axis, one below the other in one picture, their plots aligned.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// What the picture shows, in a few words.
+    pub title: String,
+    /// One sentence below the title; may be empty.
+    pub subtitle: String,
+    /// The charts from the top down; the title of each stands above it.
+    pub charts: Vec<Chart>,
+}
+
+impl Stack {
+    /// The picture as a complete SVG document that needs no other file and follows a dark colour scheme.
+    pub fn to_svg(&self) -> String {
+        let width = crate::figure::WIDTH_DEFAULT;
+        // The widest labels decide where all plots begin.
+        let lefts = self.charts.iter().map(|chart| {
+            let mut svg = Svg::new(width);
+            panel(&mut svg, chart)
+        });
+        let left = lefts.fold(0.0, f64::max);
+        let mut svg = Svg::new(width);
+        svg.heading(&self.title, &self.subtitle, 6.0);
+        svg.frame_left = left;
+        svg.frame_tall = 270.0;
+        for chart in &self.charts {
+            svg.y += 6.0;
+            svg.heading(&chart.title, &chart.subtitle, 4.0);
+            panel(&mut svg, chart);
+        }
+        let words: Vec<String> = self.charts.iter().map(describe).collect();
+        svg.finish(&self.title, &words.join(" "), true)
+    }
+
+    /// The picture as a PNG, light, `scale` pixels for each of its 860 units of width.
+    ///
+    /// # Errors
+    /// When the picture would be larger than a PNG of ours may be.
+    pub fn to_png(&self, scale: f64) -> Result<Vec<u8>, crate::PngError> {
+        crate::png::svg_to_png(&self.to_svg(), scale)
+    }
+}
+
 pub(crate) fn render(chart: &Chart, width: f64, place: Place) -> String {
     let mut svg = Svg::new(width);
     if place != Place::Below {
         svg.heading(&chart.title, &chart.subtitle, 8.0);
     }
-    let (frame, caption) = axes(&mut svg, chart);
+    panel(&mut svg, chart);
+    svg.finish(&chart.title, &describe(chart), place == Place::Alone)
+}
+
+/// Draws a chart below what is there, and returns where its plot begins.
+fn panel(svg: &mut Svg, chart: &Chart) -> f64 {
+    let (frame, caption) = axes(svg, chart);
+    if chart.kind != Kind::Cdf {
+        bands(svg, &frame, chart);
+    }
     for (index, series) in chart.series.iter().enumerate() {
-        let bins = lines::draw(&mut svg, &frame, chart, index);
+        let bins = lines::draw(svg, &frame, chart, index);
         if chart.kind != Kind::Cdf && series.samples().lost() > 0 {
-            lost::draw(&mut svg, &frame, chart, index, bins.as_ref());
+            lost::draw(svg, &frame, chart, index, bins.as_ref());
         }
     }
     if chart.series.iter().all(|s| s.samples().count() == 0) {
@@ -52,12 +104,35 @@ pub(crate) fn render(chart: &Chart, width: f64, place: Place) -> String {
         svg.text(frame.left + frame.width, y, Anchor::End, font, &line);
     }
     svg.y += 8.0;
-    legend(&mut svg, chart);
+    legend(svg, chart);
     for note in &chart.notes {
         svg.y += 4.0;
         svg.paragraph(16.0, Font::muted(12.0), note);
     }
-    svg.finish(&chart.title, &describe(chart), place == Place::Alone)
+    frame.left
+}
+
+/// Shades bands, and names those that have room for their name.
+fn bands(svg: &mut Svg, frame: &Frame, chart: &Chart) {
+    let font = Font::muted(12.0);
+    for band in &chart.bands {
+        let ends = [band.x.0, band.x.1].map(|x| frame.along(x).map(|at| at.clamp(0.0, 1.0)));
+        let [Some(from), Some(to)] = ends else {
+            continue;
+        };
+        let (x, width) = (frame.left + from * frame.width, (to - from) * frame.width);
+        let (top, tall) = (frame.top, frame.height);
+        if band.is_shaded {
+            svg.raw(&format!(
+                "<path class=\"muted\" fill=\"#55595f\" fill-opacity=\"0.12\" \
+                 d=\"M{x:.1} {top:.1}h{width:.1}v{tall:.1}h-{width:.1}z\"/>"
+            ));
+        }
+        if font.width(&band.name) + 4.0 <= width {
+            let middle = x + width / 2.0;
+            svg.text(middle, top + 15.0, Anchor::Middle, font, &band.name);
+        }
+    }
 }
 
 /// Draws the axes below the vertical one's caption, and returns the horizontal one's.
@@ -113,6 +188,12 @@ pub(crate) fn extent(chart: &Chart) -> ([f64; 2], [f64; 2]) {
         for lost in &samples.lost {
             widen(&mut xs, lost.x.0, chart.x.log);
             widen(&mut xs, lost.x.1, chart.x.log);
+        }
+    }
+    if chart.kind != Kind::Cdf {
+        for band in &chart.bands {
+            widen(&mut xs, band.x.0, chart.x.log);
+            widen(&mut xs, band.x.1, chart.x.log);
         }
     }
     (xs, ys)

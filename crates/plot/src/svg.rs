@@ -142,6 +142,10 @@ pub(crate) struct Svg {
     pub(crate) width: f64,
     /// How far down the picture reaches so far.
     pub(crate) y: f64,
+    /// Where plots begin at least, so that several align.
+    pub(crate) frame_left: f64,
+    /// The most that a plot is high.
+    pub(crate) frame_tall: f64,
 }
 
 impl Svg {
@@ -150,6 +154,8 @@ impl Svg {
             body: String::new(),
             width: width.clamp(200.0, 4000.0),
             y: 14.0,
+            frame_left: 0.0,
+            frame_tall: 420.0,
         }
     }
 

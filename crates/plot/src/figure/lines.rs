@@ -81,13 +81,13 @@ fn axes(svg: &mut Svg, chart: &Chart) -> Frame {
 /// Chooses the scales, each for at most so many ticks, then draws the grid, the axes and their ticks.
 pub(crate) fn frame(svg: &mut Svg, fit_x: Fit<'_>, fit_y: Fit<'_>) -> Frame {
     let font = Font::plain(12.0);
-    let height = (svg.width * 0.44).clamp(250.0, 420.0);
+    let height = (svg.width * 0.44).clamp(250.0, svg.frame_tall);
     let y = fit_y((height / 42.0) as usize);
     let label_width = |scale: &Scale| {
         let labels = scale.ticks.iter().filter_map(|t| t.label.as_deref());
         labels.map(|l| font.width(l)).fold(0.0, f64::max)
     };
-    let left = 16.0 + label_width(&y) + 8.0;
+    let left = (16.0 + label_width(&y) + 8.0).max(svg.frame_left);
     let width = svg.width - left - 28.0;
     let mut room = 12;
     let mut x = fit_x(room);

@@ -196,8 +196,23 @@ class Chart extends View {
   lossy() { return this.cdf ? [] : this.series.filter(series => series.shown && series.lost.x.length); }
   // Ticks above the picture, a row for each series that lost packets: one for a column of pixels, the taller the larger
   // its share of lost ones.
+  // Shades bands, and names those that have room for their name.
+  shade(context) {
+    const { left, top, width, height } = this.area;
+    this.about.bands.forEach(([low, high, name, shaded]) => {
+      const from = clip(this.acrossTo(low), 0, width), wide = clip(this.acrossTo(high), 0, width) - from;
+      if (!(wide > 0)) return;
+      context.fillStyle = this.ink.muted;
+      context.globalAlpha = 0.12;
+      if (shaded) context.fillRect(left + from, top, wide, height);
+      context.globalAlpha = 1;
+      context.textAlign = "center";
+      if (context.measureText(name).width + 4 <= wide) context.fillText(name, left + from + wide / 2, top + 5);
+    });
+  }
   adorn(context) {
     const { left, width } = this.area, [start, to] = this.ends();
+    this.shade(context);
     let foot = 34;
     for (const series of this.lossy()) {
       const { x, end, before } = series.lost;

@@ -66,7 +66,7 @@ pub(super) fn object(charts: &[&Chart], room: usize) -> String {
         let cdf = chart.kind == Kind::Cdf;
         let _ = write!(
             about,
-            "{{kind:\"{}\",clock:{},x:{},y:{},ends:{},series:[",
+            "{{kind:\"{}\",clock:{},x:{},y:{},ends:{},bands:[{}],series:[",
             match chart.kind {
                 Kind::Line | Kind::OverTime => "line",
                 Kind::Steps => "steps",
@@ -77,6 +77,7 @@ pub(super) fn object(charts: &[&Chart], room: usize) -> String {
             axis(&chart.x),
             axis(&chart.y),
             ends(chart),
+            bands(chart),
         );
         for (i, series) in chart.series.iter().enumerate() {
             let known = |set: &Set<'_>| Arc::ptr_eq(set.samples, &series.samples);
@@ -148,6 +149,20 @@ fn ends(chart: &Chart) -> String {
         format!("[{:?},{:?}]", ends[0], ends[1])
     };
     format!("[{},{}]", on(false), on(true))
+}
+
+/// The bands, each as its ends, its name and whether it is shaded; a distribution has none.
+fn bands(chart: &Chart) -> String {
+    let mut text = String::new();
+    if chart.kind != Kind::Cdf {
+        let is_finite = |band: &&crate::Band| band.x.0.is_finite() && band.x.1.is_finite();
+        for band in chart.bands.iter().filter(is_finite) {
+            let (low, high) = band.x;
+            let name = quoted(&band.name);
+            let _ = write!(text, "[{low:?},{high:?},{name},{}],", band.is_shaded);
+        }
+    }
+    text
 }
 
 fn axis(axis: &crate::Axis) -> String {
