@@ -12,6 +12,7 @@
 //! | [`sample`] | what is kept of a packet |
 //! | [`statistics`], [`histogram`], [`oneway`] | what that amounts to: as ping computes it, percentiles, each direction |
 //! | [`probe`], [`responder`] | what is in our packets, and who answers those over UDP |
+//! | [`load`] | the load service beside the responder: its messages, and who may load |
 //! | [`outcome`], [`mod@file`], [`text`] | results as a value, as a file, as ping's text and CSV |
 //!
 //! Sources: RFC 792 and RFC 4443 (echo), RFC 2681 (round-trip delay), RFC 5481 (delay variation), RFC 3550 6.4.1
@@ -22,6 +23,7 @@
 pub mod experiment;
 pub mod file;
 pub mod histogram;
+pub mod load;
 pub mod oneway;
 pub mod outcome;
 pub mod plan;

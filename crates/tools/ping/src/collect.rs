@@ -1,9 +1,13 @@
 //! Collects input: replies, the kernel's transmit times, network errors, and signals.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use ping::{Protocol, Reply, text};
 use reactor::timed::{ErrorSource, NetworkError, TimedPacket};
 use reactor::{Signals, StatusRequests, clock};
 
+use super::background::Tap;
 use super::engine::{Engine, PAUSE};
 use super::hi::View as Shown;
 use super::packets::{Whose, explain, plain};
@@ -12,11 +16,17 @@ use super::resolve::is_address;
 /// Tags of the signals' descriptors.
 pub(super) const SIGNALS: u64 = u64::MAX;
 pub(super) const REQUESTS: u64 = u64::MAX - 1;
+pub(super) const STOP: u64 = u64::MAX - 2;
 
-/// What the user requests by a signal: to stop, or a status report.
-pub(super) struct Wishes {
-    pub(super) signals: Signals,
-    pub(super) requests: StatusRequests,
+/// Who may stop the run or ask for its state.
+pub(super) enum Wishes {
+    /// The user, by signals.
+    User {
+        signals: Signals,
+        requests: StatusRequests,
+    },
+    /// Another command, in which the run is a thread.
+    Command(Arc<Tap>),
 }
 
 impl Wishes {
@@ -26,7 +36,7 @@ impl Wishes {
     /// # Errors
     /// The kernel's error.
     pub(super) fn new() -> std::io::Result<Wishes> {
-        Ok(Wishes {
+        Ok(Wishes::User {
             signals: Signals::new()?,
             requests: StatusRequests::new()?,
         })
@@ -42,6 +52,7 @@ impl Engine<'_> {
             match one.user {
                 SIGNALS => self.signal(),
                 REQUESTS => self.status(),
+                STOP => self.stop(),
                 lane => ready.push(lane as u32),
             }
         }
@@ -53,7 +64,9 @@ impl Engine<'_> {
 
     /// The first signal stops sending; the second ends the run at once. A signal that cannot be read stays ready.
     fn signal(&mut self) {
-        while let Ok(Some(_)) = self.wishes.signals.next_signal() {
+        while let Wishes::User { signals, .. } = &self.wishes
+            && let Ok(Some(_)) = signals.next_signal()
+        {
             if std::mem::replace(&mut self.stopped, true) {
                 self.experiment.abandon();
             } else {
@@ -62,9 +75,21 @@ impl Engine<'_> {
         }
     }
 
+    /// The command that started this run ends it.
+    fn stop(&mut self) {
+        if let Wishes::Command(tap) = &self.wishes
+            && tap.stop.clear()
+        {
+            self.experiment.stop();
+        }
+    }
+
     /// Prints the state of each stream, as ping does; the live view shows it all the time.
     fn status(&self) {
-        if !self.wishes.requests.take().unwrap_or(false) || self.screen.is_some() {
+        let Wishes::User { requests, .. } = &self.wishes else {
+            return;
+        };
+        if !requests.take().unwrap_or(false) || self.screen.is_some() {
             return;
         }
         let streams = &self.task.plan.streams;
@@ -87,11 +112,13 @@ impl Engine<'_> {
         let mut errors = std::mem::take(&mut self.scratch.errors);
         let lane = &mut self.lanes.lanes[number];
         let steps = lane.socket.stats().clock_steps;
+        // For another command, a round trip starts at the call, so that queues of this host count too.
+        let counts_from_driver = matches!(self.wishes, Wishes::User { .. });
         // Transmit times first: the reply to a packet on this host may have arrived already.
         let told = lane.socket.send_times(&mut times);
         let was_set = lane.socket.stats().clock_steps != steps;
         for (id, stamp) in times.drain(..) {
-            let whose = lane.whose(id).filter(|_| !was_set);
+            let whose = lane.whose(id).filter(|_| !was_set && counts_from_driver);
             if let Some((stream, sequence)) = whose {
                 self.experiment.sent(stream, sequence, stamp.at);
             }
@@ -164,6 +191,9 @@ impl Engine<'_> {
             tos: packet.traffic_class.unwrap_or(0),
             far,
         });
+        if let (Wishes::Command(tap), true) = (&self.wishes, accepted.is_ok()) {
+            tap.answered.fetch_add(1, Ordering::Relaxed);
+        }
         if let (Ok(accepted), true) = (accepted, self.prints_replies()) {
             let plan = &self.task.plan.streams[stream as usize];
             let address = packet.from.ip();

@@ -13,7 +13,7 @@ use reactor::timed::{NetworkError, Outgoing, Sent, Stamp, TimedBatch};
 use reactor::urgency::hasten;
 use reactor::{Interest, PollerKind, Reactor, StoreKind, clock};
 
-use super::collect::{REQUESTS, SIGNALS, Wishes};
+use super::collect::{REQUESTS, SIGNALS, STOP, Wishes};
 use super::hi::{Task, View as Shown};
 use super::packets::{Nonces, plain};
 use super::paper::Paper;
@@ -45,6 +45,7 @@ pub(super) struct Engine<'a> {
     pub(super) paper: Paper,
     pub(super) screen: Option<Screen>,
     pub(super) started_unix_ns: u64,
+    pub(super) started: Instant,
     stops_at: Option<Instant>,
     pub(super) stopped: bool,
     /// Taken out while its entries are processed.
@@ -78,8 +79,15 @@ impl<'a> Engine<'a> {
         // Request only the privileges that are needed; opening the sockets reports a missing one.
         let _ = reactor::limits::raise_descriptor_limit();
         let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
-        reactor.add(&wishes.signals, "signals", SIGNALS, Interest::READ)?;
-        reactor.add(&wishes.requests, "requests", REQUESTS, Interest::READ)?;
+        match &wishes {
+            Wishes::User { signals, requests } => {
+                reactor.add(signals, "signals", SIGNALS, Interest::READ)?;
+                reactor.add(requests, "requests", REQUESTS, Interest::READ)?;
+            }
+            Wishes::Command(tap) => {
+                reactor.add(&tap.stop, "stop", STOP, Interest::READ)?;
+            }
+        }
         let lanes = Lanes::open(task)?;
         for (number, lane) in lanes.lanes.iter().enumerate() {
             reactor
@@ -101,6 +109,7 @@ impl<'a> Engine<'a> {
             paper,
             screen: None,
             started_unix_ns: unix_ns + AHEAD.as_nanos(),
+            started: start,
             stops_at: task.deadline.map(|deadline| start + deadline),
             stopped: false,
             batch: Some(TimedBatch::new(BATCH, slot)),
@@ -284,9 +293,10 @@ impl<'a> Engine<'a> {
             return;
         }
         let name = &self.task.plan.streams[stream as usize].name;
-        match &self.screen {
-            Some(screen) => screen.note(stream, trouble),
-            None => eprintln!("headend ping: {name}: {trouble}"),
+        match (&self.screen, &self.wishes) {
+            (Some(screen), _) => screen.note(stream, trouble),
+            (None, Wishes::Command(tap)) => tap.note(format!("{name}: {trouble}")),
+            (None, Wishes::User { .. }) => eprintln!("headend ping: {name}: {trouble}"),
         }
     }
 }

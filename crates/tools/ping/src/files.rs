@@ -12,7 +12,7 @@ const PIECE: usize = 1 << 18;
 /// A file to be written. The content first goes to a temporary file beside it. An existing path that is not a regular
 /// file, such as a pipe, is written directly.
 #[derive(Debug)]
-pub(super) struct Target {
+pub struct Target {
     path: PathBuf,
     part: Option<PathBuf>,
     file: Option<File>,
@@ -24,7 +24,7 @@ impl Target {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn open(path: &Path) -> Result<Target> {
+    pub fn open(path: &Path) -> Result<Target> {
         Self::try_open(path).with_context(|| cannot_write(path))
     }
 
@@ -62,7 +62,7 @@ impl Target {
     ///
     /// # Errors
     /// The first file that cannot be written, or that is named twice.
-    pub(super) fn open_all<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Target>> {
+    pub fn open_all<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Target>> {
         let mut targets: Vec<Target> = Vec::new();
         for path in paths {
             let target = Target::open(path)?;
@@ -76,7 +76,7 @@ impl Target {
     }
 
     /// The file name's suffix in lower case: the part after the last dot.
-    pub(super) fn suffix(&self) -> Option<&str> {
+    pub fn suffix(&self) -> Option<&str> {
         self.suffix.as_deref()
     }
 
@@ -84,7 +84,7 @@ impl Target {
     ///
     /// # Errors
     /// The error of `fill` or of the file system. A previous file is left unchanged.
-    pub(super) fn write<F>(mut self, fill: F) -> Result<()>
+    pub fn write<F>(mut self, fill: F) -> Result<()>
     where
         F: FnOnce(BufWriter<File>) -> io::Result<BufWriter<File>>,
     {

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use base::Duration;
 use ping::Plan;
+use ping::load::Limits;
 
 use super::low::{Args, Discovery, PingArgs, ShowArgs, Verb};
 use super::plots::Wish;
 use super::resolve::{self, Family};
+use super::serve::{self, Settings};
 use super::spec::{self, Spec};
 use super::{is_watched, streams};
 
@@ -59,8 +61,8 @@ pub(super) struct Task {
 pub(super) enum HiArgs<'a> {
     /// Send probes.
     Ping(Box<Task>),
-    /// Answer probes.
-    Respond(SocketAddr),
+    /// Answer probes, and serve load if asked to.
+    Respond(SocketAddr, Option<Settings>),
     /// Compare result files.
     Show(&'a ShowArgs),
 }
@@ -75,7 +77,9 @@ impl HiArgs<'_> {
             return Ok(HiArgs::Show(show));
         }
         if let Some(address) = &args.ping.responder {
-            return responder(address).map(HiArgs::Respond);
+            let address = responder(address)?;
+            let load = args.ping.load.then(|| settings(&args.ping)).transpose()?;
+            return Ok(HiArgs::Respond(address, load));
         }
         task(&args.ping).map(|task| HiArgs::Ping(Box::new(task)))
     }
@@ -197,6 +201,22 @@ fn multiply(args: &PingArgs) -> Result<Vec<Spec>> {
 /// Whether this process has the privileges that ordinary users lack.
 fn is_privileged() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+fn settings(args: &PingArgs) -> Result<Settings> {
+    let limits = Limits::default();
+    let token = args.load_token.as_deref().map(serve::token).transpose()?;
+    Ok(Settings {
+        limits: Limits {
+            streams_per_source: args.load_streams,
+            streams: limits.streams.max(args.load_streams),
+            starts_per_minute: limits
+                .starts_per_minute
+                .max(args.load_streams.saturating_mul(8)),
+            duration: Duration::from_secs(args.load_seconds.into()),
+        },
+        token: token.unwrap_or_default(),
+    })
 }
 
 fn responder(text: &str) -> Result<SocketAddr> {

@@ -11,28 +11,31 @@
 //! | `save`, `files` | result files: plain, gzip, zstd; each written completely or not at all |
 //! | `plots`, `draw`, `words` | values of `--plot`; results as charts; labels of streams |
 //! | `show`, `compare` | `headend ping show` |
-//! | `respond` | `headend ping --responder` |
+//! | `respond`, `serve` | `headend ping --responder`, and the load service beside it (`--load`) |
+//! | [`background`] | an experiment as a thread of another command |
 //!
 //! Exit status: 0 every stream got a reply, 1 some stream got none, 2 error.
 #![forbid(unsafe_code)]
 
+pub mod background;
 mod collect;
 mod compare;
 mod draw;
 mod engine;
-mod files;
+pub mod files;
 mod hi;
 mod low;
 mod packets;
 mod paper;
 mod plots;
-mod resolve;
+pub mod resolve;
 mod respond;
-mod save;
+pub mod save;
 mod screen;
+pub mod serve;
 mod show;
 mod sockets;
-mod spec;
+pub mod spec;
 mod streams;
 mod words;
 
@@ -53,7 +56,7 @@ use plots::Files;
 pub fn run(args: &Args) -> Result<ExitCode> {
     let done = match HiArgs::new(args) {
         Ok(HiArgs::Ping(task)) => measure(*task),
-        Ok(HiArgs::Respond(address)) => respond::run(address),
+        Ok(HiArgs::Respond(address, load)) => respond::run(address, load),
         Ok(HiArgs::Show(show)) => show::run(show),
         Err(error) => Err(error),
     };

@@ -128,6 +128,18 @@ pub(super) struct PingArgs {
     /// Answer the UDP streams of other hosts instead of sending
     #[arg(long, value_name = "[ADDRESS:]PORT", conflicts_with = "hosts")]
     pub(super) responder: Option<String>,
+    /// Also serve TCP streams on the responder's port, for headend lab bufferbloat
+    #[arg(long, requires = "responder")]
+    pub(super) load: bool,
+    /// TCP streams that one host may have at once
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "load", value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    pub(super) load_streams: u16,
+    /// Seconds that a TCP stream may last
+    #[arg(long, value_name = "S", default_value_t = 60, requires = "load", value_parser = clap::value_parser!(u16).range(1..=3_600))]
+    pub(super) load_seconds: u16,
+    /// Serve only hosts that have the token in the first line of this file
+    #[arg(long, value_name = "FILE", requires = "load")]
+    pub(super) load_token: Option<PathBuf>,
 }
 
 /// Values of -M.

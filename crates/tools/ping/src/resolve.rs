@@ -12,9 +12,12 @@ use super::spec::{Spec, tos_name};
 
 /// The address families allowed for a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub enum Family {
+    /// IPv4 or IPv6, whichever comes first.
     Any,
+    /// IPv4 only.
     Four,
+    /// IPv6 only.
     Six,
 }
 
@@ -60,7 +63,11 @@ pub(super) fn streams(
     Ok((streams, to))
 }
 
-fn look_up(host: &str, family: Family) -> Result<SocketAddr> {
+/// The address of a host, without a port.
+///
+/// # Errors
+/// The host is not known, or has no address of the family.
+pub fn look_up(host: &str, family: Family) -> Result<SocketAddr> {
     let found = (host, 0).to_socket_addrs().map_err(|error| {
         let text = error.to_string();
         let text = text.strip_prefix("failed to lookup address information: ");

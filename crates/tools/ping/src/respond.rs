@@ -10,6 +10,7 @@ use reactor::timed::{Outgoing, TimedBatch, TimedOptions, TimedSocket};
 use reactor::{Interest, PollerKind, Reactor, Signals, StoreKind, clock};
 
 use super::packets::random;
+use super::serve::{Service, Settings};
 
 /// Maximum packets per call.
 const BATCH: usize = 64;
@@ -23,11 +24,11 @@ const PAUSE: base::Duration = base::Duration::from_millis(1);
 /// Tag of the signals' descriptor.
 const SIGNALS: u64 = u64::MAX;
 
-/// Answers at `address`. The IPv6 wildcard answers IPv4 too.
+/// Answers at `address`. The IPv6 wildcard answers IPv4 too. With `load`, the same addresses load links over TCP.
 ///
 /// # Errors
 /// The socket cannot be opened there.
-pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
+pub(super) fn run(address: SocketAddr, load: Option<Settings>) -> Result<ExitCode> {
     let signals = Signals::new()?;
     let mut reactor = Reactor::new(PollerKind::Epoll, StoreKind::default())?;
     reactor.add(&signals, "signals", SIGNALS, Interest::READ)?;
@@ -36,6 +37,9 @@ pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
         reactor.add(socket, "responder", number as u64, Interest::READ)?;
         writeln!(io::stdout(), "answering on UDP {}", socket.local_addr())?;
     }
+    let addresses = sockets.iter().map(TimedSocket::local_addr);
+    let load = load.map(|settings| Service::start(settings, addresses));
+    let load = load.transpose()?;
     let mut responder = Responder::new(random()?);
     let mut batch = TimedBatch::new(BATCH, PAYLOAD_MAX);
     let (mut waits_failed, mut told) = (0, false);
@@ -54,7 +58,7 @@ pub(super) fn run(address: SocketAddr) -> Result<ExitCode> {
             if ready.user == SIGNALS {
                 // A signal that cannot be read stays ready.
                 if let Ok(Some(_)) = signals.next_signal() {
-                    return Ok(end(&responder)?);
+                    return Ok(end(&responder, load.as_ref())?);
                 }
             } else if let Some(socket) = sockets.get_mut(ready.user as usize)
                 && let Err(error) = answer(socket, &mut responder, &mut batch)
@@ -144,7 +148,7 @@ fn answer(
     }
 }
 
-fn end(responder: &Responder) -> io::Result<ExitCode> {
+fn end(responder: &Responder, load: Option<&Service>) -> io::Result<ExitCode> {
     writeln!(
         io::stdout(),
         "answered {}, above the rate {}, no probes {}",
@@ -152,5 +156,8 @@ fn end(responder: &Responder) -> io::Result<ExitCode> {
         responder.limited,
         responder.strange
     )?;
+    if let Some(load) = load {
+        writeln!(io::stdout(), "{}", load.summary())?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -23,7 +23,7 @@ const MAGIC_MAX: u64 = 4;
 ///
 /// # Errors
 /// The file system's error. A previous file is left unchanged.
-pub(super) fn save(target: Target, outcome: &Outcome) -> Result<()> {
+pub fn save(target: Target, outcome: &Outcome) -> Result<()> {
     let suffix = target.suffix().map(str::to_owned);
     target.write(|mut file| match suffix.as_deref() {
         Some("gz") => {
@@ -42,7 +42,7 @@ pub(super) fn save(target: Target, outcome: &Outcome) -> Result<()> {
 ///
 /// # Errors
 /// The file, and why it is not a result.
-pub(super) fn load(path: &Path) -> Result<Outcome> {
+pub fn load(path: &Path) -> Result<Outcome> {
     open(path).map_err(|error| match error {
         ReadError::Io(error) => anyhow!("cannot read {}: {error}", path.display()),
         error => anyhow!("{}: {error}", path.display()),

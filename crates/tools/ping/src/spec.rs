@@ -70,7 +70,7 @@ const TOS_NAMES: [(&str, u8); 5] = [
 ///
 /// # Errors
 /// The value is none of these.
-pub(super) fn tos(text: &str) -> Result<u8> {
+pub fn tos(text: &str) -> Result<u8> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let digits = hex.unwrap_or(text);
     let radix = if hex.is_some() { 16 } else { 10 };
@@ -91,7 +91,7 @@ pub(super) fn tos(text: &str) -> Result<u8> {
 }
 
 /// The name of a TOS octet in stream names.
-pub(super) fn tos_name(tos: u8) -> String {
+pub fn tos_name(tos: u8) -> String {
     match Dscp::of(tos).name() {
         Some(_) if tos == 0 => "be".to_owned(),
         Some(name) if tos & 3 == 0 => name.to_owned(),
@@ -103,7 +103,7 @@ pub(super) fn tos_name(tos: u8) -> String {
 ///
 /// # Errors
 /// The text is not a duration.
-pub(super) fn seconds(text: &str) -> Result<Duration> {
+pub fn seconds(text: &str) -> Result<Duration> {
     let wrong = || anyhow!("{text:?} is no number of seconds: write 1, 0.2 or 0.002");
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let are_digits = |part: &str| part.bytes().all(|octet| octet.is_ascii_digit());
