@@ -293,9 +293,19 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-lab",
-        &["base", "qos", "reactor", "lab", "control", "cli"],
+        &[
+            "base",
+            "ping",
+            "plot",
+            "qos",
+            "reactor",
+            "lab",
+            "control",
+            "cli",
+            "tool-ping",
+        ],
         &[],
-        "the command line of experiments",
+        "the command line of experiments; one of them runs beside the pings of another command",
     ),
     row(
         "tool-top",

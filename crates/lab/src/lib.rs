@@ -10,12 +10,14 @@
 //! | `timers`, `poll` | costs of the timer stores and of the pollers |
 //! | `fit` | exponents of measured curves, and extrapolation |
 //! | `report` | tables and charts as text, JSON, CSV and SVG, with a description of the machine |
+//! | `bufferbloat` | what load adds to the delay of other packets: account, grade, files, pictures |
 //! | `host` | utilisation, saturation and errors of this host's resources |
 //! | `history` | the page of published figures re-run here |
 //!
 //! Start with the module of the experiment you want.
 #![forbid(unsafe_code)]
 
+pub mod bufferbloat;
 pub mod captures;
 pub mod fit;
 pub mod gateway;

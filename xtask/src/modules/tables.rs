@@ -357,6 +357,7 @@ pub(super) const TABLES: &[Inside] = &[
             "poll",
             "timers",
             "host",
+            "bufferbloat",
         ],
         besides: &[],
     },

@@ -3,15 +3,17 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `args` | the command line and its meaning |
+//! | `args` | the command line of `home-gateway`, and its meaning |
+//! | `bufferbloat` | `bufferbloat`: what load adds to the delay of other packets |
 //! | `host` | `use`: the resources of this host |
 //! | `course` | the measurements in order, on a thread of its own |
 //!
 //! Exit status: 0 if done, or if stopped by a signal with results, which are written; 2 after an
-//! error; 1 from `use` if a resource is saturated.
+//! error; 1 from `use` if a resource is saturated, and from `bufferbloat` if the grade is too bad.
 #![forbid(unsafe_code)]
 
 mod args;
+mod bufferbloat;
 mod course;
 mod host;
 
@@ -48,6 +50,8 @@ pub struct LabArgs {
 enum Verb {
     /// Measure two hosts behind a slow link: how the load of one delays the other, without and with a policy
     HomeGateway(GatewayArgs),
+    /// Measure what load adds to the delay of other packets between this host and a responder, with a grade
+    Bufferbloat(Box<bufferbloat::BloatArgs>),
     /// Judge utilisation, saturation and errors of each resource of this host
     Use(host::UseArgs),
 }
@@ -58,6 +62,7 @@ pub fn run(args: &LabArgs) -> Result<ExitCode> {
         Verb::HomeGateway(args) => Task::new(args)
             .and_then(|task| home_gateway(&task))
             .map(|()| ExitCode::SUCCESS),
+        Verb::Bufferbloat(args) => bufferbloat::run(args),
         Verb::Use(args) => host::run(args),
     };
     match done {
