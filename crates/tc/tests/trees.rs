@@ -74,7 +74,25 @@ fn the_lines_of_a_policy_are_those_of_the_golden_file() {
     let mut text = String::new();
     for (name, abilities) in [("everything", Abilities::ALL), ("htb and pfifo", NONE)] {
         for is_up in [true, false] {
-            let Compiled { tree, advice } = compiled(HOME, is_up, &abilities);
+            let Compiled {
+                tree,
+                advice,
+                class_names,
+                filter_names,
+            } = compiled(HOME, is_up, &abilities);
+            assert_eq!(
+                class_names.len(),
+                tree.classes
+                    .iter()
+                    .filter(|class| class.handle.major() == 1)
+                    .count()
+            );
+            let filters = tree
+                .filters
+                .iter()
+                .filter(|filter| filter.parent.0 == 1 << 16);
+            assert_eq!(filter_names.len(), filters.count());
+            assert!(filter_names.iter().all(|name| !name.is_empty()));
             text.push_str(&format!("# {name}, up {is_up}\n"));
             for line in advice {
                 text.push_str(&format!("# {line}\n"));

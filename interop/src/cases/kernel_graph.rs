@@ -329,7 +329,11 @@ impl Graph {
                 title: self.word(id, "title").to_owned(),
                 handle: self.word(id, "handle").to_owned(),
                 parent: self.parent(id).to_owned(),
-                counts: names.map(|name| node["numbers"][name].as_u64().unwrap_or(0)),
+                // `tc filter show` without -s prints no counters of actions.
+                counts: match node["kind"].as_str() {
+                    Some("filter") => Counts::default(),
+                    _ => names.map(|name| node["numbers"][name].as_u64().unwrap_or(0)),
+                },
                 class: class
                     .filter(|(_, to)| self.word(*to, "kind") == "class")
                     .map(|(_, to)| self.word(*to, "handle").to_owned()),

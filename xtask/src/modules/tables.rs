@@ -457,7 +457,11 @@ pub(super) const TABLES: &[Inside] = &[
             "rates", "rows", "running", "screen", "system", "check", "explain", "graph", "run",
             "show", "rate", "hosts", "apply", "import",
         ],
-        besides: &[],
+        besides: &[(
+            "graph",
+            "apply",
+            "the names of a policy in the kernel are in the state of apply",
+        )],
     },
     Inside {
         krate: "tools/ping",

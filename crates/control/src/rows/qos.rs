@@ -223,6 +223,9 @@ row! {
         what: String = [text],
         /// The class of matching packets.
         class: String = [text],
+        /// The section of the policy that the rule comes from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String> = [text],
     }
 }
 

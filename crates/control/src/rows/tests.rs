@@ -171,6 +171,7 @@ fn a_row_of_a_queue_has_its_fields_in_their_order_and_is_read_again() {
             rules: vec![QosRule {
                 what: "else".to_owned(),
                 class: "1:20".to_owned(),
+                name: None,
             }],
         },
     };

@@ -151,6 +151,17 @@ fn the_kernel_lists_what_the_tc_lines_make_and_remove_restores_what_was_there() 
     let applied = router.listed(&names);
     assert!(applied.contains("htb 1:31 parent 1:30"), "{applied}");
     // The second time nothing differs.
+    // The names of the policy are on the kernel's classes and filters.
+    let drawn = router.done(&["graph", "wan0"]);
+    for (below, name) in [
+        ("u32 800::800 pref 1 ip ", "ssh"),
+        ("htb 1:31", "desktop"),
+        ("htb 1:20", "rest"),
+    ] {
+        let mut lines = drawn.lines().skip_while(|line| !line.contains(below));
+        let next = lines.nth(1).unwrap_or_default();
+        assert!(next.ends_with(&format!("“{name}”")), "{below}: {drawn}");
+    }
     let again = router.done(&["apply", "home.toml", "--wan", "wan0"]);
     assert!(again.contains(" 0 changes"), "{again}");
     router.done(&["remove", "--wan", "wan0"]);

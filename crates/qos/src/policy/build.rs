@@ -105,6 +105,29 @@ pub(super) fn name_of(policy: &Policy, minor: u16) -> Option<&str> {
     }
 }
 
+/// The name of the section of each rule, in the order of [`spec`].
+pub(super) fn rule_names(policy: &Policy, is_up: bool) -> Vec<&str> {
+    let count = |rules: &super::rules::Rules| match is_up {
+        true => rules.up.len(),
+        false => rules.down.len(),
+    };
+    let mut names = Vec::new();
+    for First { name, rules, .. } in &policy.firsts {
+        names.extend(core::iter::repeat_n(name.as_str(), count(rules)));
+    }
+    if policy.shape.template.is_gamer() {
+        names.extend(core::iter::repeat_n("gamer", lively().len()));
+    }
+    let classes = policy.classes.iter();
+    for class in classes.filter(|class| class.directions[usize::from(!is_up)]) {
+        names.extend(core::iter::repeat_n(
+            class.name.as_str(),
+            count(&class.rules),
+        ));
+    }
+    names
+}
+
 impl Builder<'_> {
     fn add_class(&mut self, minor: u16, parent: Option<u16>, rate: u64, ceil: u64, priority: u8) {
         let burst = self.policy.shape.burst.map(|burst| burst.value as u32);

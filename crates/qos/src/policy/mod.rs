@@ -101,6 +101,13 @@ impl Policy {
         build::name_of(self, minor)
     }
 
+    /// The name of the section that each rule of [`Policy::up_spec`] or [`Policy::down_spec`] comes from, in the order
+    /// of the rules. Rules of a template have the template's name.
+    #[must_use]
+    pub fn rule_names(&self, is_up: bool) -> Vec<&str> {
+        build::rule_names(self, is_up)
+    }
+
     /// The disciplines for uploads. Lengths are in bytes on the line, computed by [`Policy::overhead`].
     #[must_use]
     pub fn up_spec(&self) -> Spec {

@@ -80,6 +80,10 @@ pub struct Compiled {
     pub tree: Tree,
     /// Advice, one line each.
     pub advice: Vec<String>,
+    /// The policy's names for classes, by handle.
+    pub class_names: Vec<(Handle, String)>,
+    /// The section of the policy that each filter comes from, in the order of priorities from 1.
+    pub filter_names: Vec<String>,
 }
 
 /// The major of the first discipline.
@@ -113,6 +117,9 @@ pub fn compile(policy: &Policy, place: Place, abilities: &Abilities) -> Result<C
     compiler.add_root();
     for class in &spec.classes {
         compiler.add_class(class);
+        let name = policy.class_name(class.minor).unwrap_or_default();
+        let named = (Handle::new(ROOT, class.minor), name.to_owned());
+        compiler.out.class_names.push(named);
     }
     for (minor, leaf) in &spec.leaves {
         compiler.add_leaf(*minor, leaf)?;

@@ -30,7 +30,9 @@ impl Compiler<'_> {
             return Ok(());
         };
         let mut priority = 0;
+        let mut names = self.policy.rule_names(self.place.is_up).into_iter();
         for (rule, class) in rules {
+            let name = names.next().unwrap_or_default();
             let minor = *class as u16;
             if let Some(missing) = self.missing(rule) {
                 return self.refuse(&self.name(minor), missing);
@@ -53,6 +55,7 @@ impl Compiler<'_> {
                     mark,
                     action: Action::Class(Handle::new(ROOT, minor)),
                 };
+                self.out.filter_names.push(name.to_owned());
                 self.out.tree.push(Object::Filter(Filter {
                     parent: Handle::new(ROOT, 0),
                     priority,

@@ -66,7 +66,11 @@ pub(super) fn node(node: &qos::tree::Node, way: &str, policy: &Policy) -> QosNod
     let minor = node.handle.strip_prefix("1:").filter(|_| node.is_class);
     let minor = minor.and_then(|minor| u16::from_str_radix(minor, 16).ok());
     let details = node.details.iter();
-    let rules = node.rules.iter();
+    let mut names = match node.rules.is_empty() {
+        true => Vec::new(),
+        false => policy.rule_names(way == "up"),
+    }
+    .into_iter();
     QosNode {
         way: way.to_owned(),
         kind: node.kind.to_owned(),
@@ -81,10 +85,14 @@ pub(super) fn node(node: &qos::tree::Node, way: &str, policy: &Policy) -> QosNod
         details: details
             .map(|(name, value)| ((*name).to_owned(), *value))
             .collect(),
-        rules: rules
+        rules: node
+            .rules
+            .iter()
             .map(|rule| QosRule {
                 what: rule.what.clone(),
                 class: rule.class.clone(),
+                // Only the first discipline has rules of the policy; its rule for the rest comes after them.
+                name: names.next().map(str::to_owned),
             })
             .collect(),
     }

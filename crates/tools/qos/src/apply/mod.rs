@@ -11,7 +11,7 @@
 
 mod kernel;
 mod plan;
-mod state;
+pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 mod transaction;

@@ -8,7 +8,7 @@ use qos::policy::Policy;
 use reactor::netlink::Netlink;
 use serde_json::json;
 use tc::compile::{Place, compile, ingress, redirection};
-use tc::{Abilities, Tree, changes, line};
+use tc::{Abilities, Compiled, Tree, changes, line};
 
 use super::kernel::{self, Kernel, Queues};
 use super::state::{Kept, State, Store};
@@ -89,7 +89,7 @@ impl Plan {
         let down = place(false, down_at, lan.is_none(), kernel)?;
         let down = compile(policy, down, abilities)?;
         let mut plan = Self {
-            state: store.empty(wan.0),
+            state: named(store, wan, lan, &up, &down),
             state_meanwhile: store.empty(wan.0),
             advice: up.advice,
             wanted: Vec::new(),
@@ -246,6 +246,22 @@ impl Plan {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A state without interfaces, with the policy's names for the queues of both directions.
+fn named(
+    store: &Store,
+    wan: (&str, u32),
+    lan: Option<(&str, u32)>,
+    up: &Compiled,
+    down: &Compiled,
+) -> State {
+    let mut state = store.empty(wan.0);
+    let down_at = lan.map_or_else(|| ifb_of(wan.0, wan.1), |(name, _)| name.to_owned());
+    for (device, compiled) in [(wan.0, up), (&down_at, down)] {
+        state.name(device, &compiled.class_names, &compiled.filter_names);
+    }
+    state
 }
 
 /// The queues of a policy, and what an interface has for arriving packets.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use tc::Tree;
+use tc::{Handle, Tree};
 
 const SCHEMA: &str = "qos.apply.state/1";
 /// The longest file that is read.
@@ -28,6 +28,47 @@ pub(super) struct State {
     pub(super) devices: Vec<Kept>,
     /// The interface made for arriving packets.
     pub(super) ifb: Option<String>,
+    /// The policy's names, for `headend qos graph`.
+    #[serde(default)]
+    names: Vec<Names>,
+}
+
+/// The policy's names for the queues of an interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Names {
+    device: String,
+    /// Handle and name.
+    classes: Vec<(Handle, String)>,
+    /// In the order of priorities from 1.
+    filters: Vec<String>,
+}
+
+impl Names {
+    /// The policy's name for a class, whose handle is as tc prints it.
+    pub(crate) fn of_class(&self, handle: &str) -> Option<&str> {
+        let mut classes = self.classes.iter();
+        let found = classes.find(|(own, _)| own.to_string() == handle)?;
+        Some(&found.1)
+    }
+
+    /// The section of the policy that a filter of the first discipline comes from.
+    pub(crate) fn of_filter(&self, priority: usize) -> Option<&str> {
+        let name = self.filters.get(priority.checked_sub(1)?)?;
+        Some(name)
+    }
+}
+
+impl State {
+    /// Notes the policy's names for the queues of an interface.
+    pub(super) fn name(&mut self, device: &str, classes: &[(Handle, String)], filters: &[String]) {
+        if !classes.is_empty() {
+            self.names.push(Names {
+                device: device.to_owned(),
+                classes: classes.to_vec(),
+                filters: filters.to_vec(),
+            });
+        }
+    }
 }
 
 /// An interface as it was.
@@ -39,14 +80,14 @@ pub(super) struct Kept {
 }
 
 /// The directory of states.
-pub(super) struct Store {
+pub(crate) struct Store {
     directory: PathBuf,
     boot: String,
     namespace: u64,
 }
 
 impl Store {
-    pub(super) fn new(directory: &Path) -> Result<Self> {
+    pub(crate) fn new(directory: &Path) -> Result<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let namespace = fs::metadata("/proc/thread-self/ns/net").context("/proc is missing")?;
         Ok(Self {
@@ -70,6 +111,7 @@ impl Store {
             wan: wan.to_owned(),
             devices: Vec::new(),
             ifb: None,
+            names: Vec::new(),
         }
     }
 
@@ -86,6 +128,14 @@ impl Store {
         let mut others = states.filter(|state| state.wan != wan);
         let other = others.find(|state| state.devices.iter().any(|kept| kept.index == index))?;
         Some(other.wan)
+    }
+
+    /// The names of the policy that is applied to `device`; `None` if there is none, or its file cannot be read.
+    pub(crate) fn names(&self, device: &str) -> Option<Names> {
+        let files = fs::read_dir(&self.directory).ok()?;
+        let states = files.filter_map(|file| self.read(&file.ok()?.path()).ok()?);
+        let mut names = states.flat_map(|state| state.names);
+        names.find(|names| names.device == device)
     }
 
     fn read(&self, path: &Path) -> Result<Option<State>> {

@@ -29,8 +29,19 @@ pub(super) fn queues(interface: &str) -> Result<Vec<Record>> {
 /// # Errors
 /// As for [`queues`].
 pub(super) fn filters(interface: &str, queues: &[Record]) -> Result<Vec<Record>> {
+    filters_at(interface, parents(queues))
+}
+
+/// The filters attached to `parents`.
+///
+/// # Errors
+/// As for [`queues`].
+pub(super) fn filters_at(
+    interface: &str,
+    parents: impl IntoIterator<Item = String>,
+) -> Result<Vec<Record>> {
     let mut records = Vec::new();
-    for parent in parents(queues) {
+    for parent in parents {
         let mut words = vec!["filter", "show", "dev", interface];
         if parent.contains(':') {
             words.push("parent");
@@ -80,8 +91,19 @@ fn parents(records: &[Record]) -> Vec<String> {
 }
 
 fn tc(words: &[&str], parent: Option<&str>) -> Result<Vec<Record>> {
+    let json = printed(&["-j", "-s"], words)?;
+    // The JSON of iproute2 6.1 lacks the rate of a police action.
+    let lacks_rate = json.contains("\"police\"") && !json.contains("\"rate\":");
+    let text = match lacks_rate {
+        true => printed(&["-s"], words)?,
+        false => json,
+    };
+    Ok(record::read(&text, parent))
+}
+
+fn printed(options: &[&str], words: &[&str]) -> Result<String> {
     let output = Command::new("tc")
-        .args(["-j", "-s"])
+        .args(options)
         .args(words)
         .stdin(Stdio::null())
         .output()
@@ -91,8 +113,5 @@ fn tc(words: &[&str], parent: Option<&str>) -> Result<Vec<Record>> {
         let line = said.lines().next().unwrap_or("failed").trim().to_owned();
         bail!("tc {}: {line}", words.join(" "));
     }
-    Ok(record::read(
-        &String::from_utf8_lossy(&output.stdout),
-        parent,
-    ))
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,6 +1,6 @@
 //! Builds the tree of disciplines and classes from tc's records.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::model::{Join, Kind, Tree, number};
 use super::record::{Record, What};
@@ -9,7 +9,8 @@ use super::record::{Record, What};
 pub(super) fn grow(records: &[Record], interface: &str) -> Tree {
     let mut tree = Tree::default();
     let mut names: Vec<&str> = Vec::new();
-    for record in records {
+    // Filters of a shared block belong to no interface.
+    for record in records.iter().filter(|record| record.block().is_none()) {
         let name = record.dev.as_deref().unwrap_or(interface);
         if !names.contains(&name) {
             names.push(name);
@@ -18,18 +19,44 @@ pub(super) fn grow(records: &[Record], interface: &str) -> Tree {
     if names.is_empty() {
         names.push(interface);
     }
-    for name in &names {
-        let own = records
-            .iter()
-            .filter(|record| record.dev.as_deref().unwrap_or(interface) == *name);
-        Grower::new(&mut tree, name).grow(&own.collect::<Vec<_>>());
+    let mut blocks = Blocks::default();
+    for (place, name) in names.iter().enumerate() {
+        let is_own = |record: &&Record| match record.block() {
+            // After the disciplines of all interfaces.
+            Some(_) => place + 1 == names.len(),
+            None => record.dev.as_deref().unwrap_or(interface) == *name,
+        };
+        let own: Vec<&Record> = records.iter().filter(is_own).collect();
+        Grower::new(&mut tree, name, &mut blocks).grow(&own);
     }
     tree.title = format!("Queues of {}", names.join(", "));
     tree
 }
 
+/// Blocks of filters that several qdiscs share.
+#[derive(Default)]
+struct Blocks {
+    nodes: HashMap<u32, usize>,
+    /// What identifies the filters that have a node: tc prints them for each qdisc of the block.
+    drawn: HashSet<(u32, String, String, u32, String)>,
+}
+
+impl Blocks {
+    /// Whether a filter is drawn already; false for one that is in no block.
+    fn has(&mut self, record: &Record) -> bool {
+        let Some(block) = record.block() else {
+            return false;
+        };
+        let (kind, place) = (record.kind.clone(), record.place.clone());
+        !self
+            .drawn
+            .insert((block, kind, place, record.chain, record.handle.clone()))
+    }
+}
+
 struct Grower<'t> {
     tree: &'t mut Tree,
+    blocks: &'t mut Blocks,
     top: usize,
     /// Qdiscs by handle. A qdisc with handle "0:" is never a parent.
     qdiscs: HashMap<String, usize>,
@@ -40,10 +67,11 @@ struct Grower<'t> {
 }
 
 impl<'t> Grower<'t> {
-    fn new(tree: &'t mut Tree, name: &str) -> Self {
+    fn new(tree: &'t mut Tree, name: &str, blocks: &'t mut Blocks) -> Self {
         let top = tree.add(Kind::Interface, name, "");
         Self {
             tree,
+            blocks,
             top,
             qdiscs: HashMap::new(),
             classes: HashMap::new(),
@@ -67,6 +95,7 @@ impl<'t> Grower<'t> {
                 let above = self.above(record, node);
                 self.tree.join(above, node, Join::Holds);
                 self.mark_default(record);
+                self.share(record, node);
                 self.tins(record, node);
             }
         }
@@ -93,6 +122,35 @@ impl<'t> Grower<'t> {
         node
     }
 
+    /// Adds the shared blocks of a qdisc, or arrows to those that another qdisc has too.
+    fn share(&mut self, record: &Record, node: usize) {
+        for (side, number) in &record.blocks {
+            let above = match record.kind.as_str() {
+                "clsact" => self.group(node, side),
+                _ => node,
+            };
+            match self.blocks.nodes.get(number) {
+                Some(block) => self.tree.join(above, *block, Join::Asks),
+                None => {
+                    let block = self.tree.add(Kind::Group, format!("block {number}"), "");
+                    self.tree.join(above, block, Join::Holds);
+                    self.blocks.nodes.insert(*number, block);
+                }
+            }
+        }
+    }
+
+    /// The node of a shared block.
+    fn block(&mut self, number: u32) -> usize {
+        if let Some(block) = self.blocks.nodes.get(&number) {
+            return *block;
+        }
+        let block = self.tree.add(Kind::Group, format!("block {number}"), "");
+        self.tree.join(self.top, block, Join::Holds);
+        self.blocks.nodes.insert(number, block);
+        block
+    }
+
     /// Adds the tins of cake below it.
     fn tins(&mut self, record: &Record, cake: usize) {
         for tin in &record.tins {
@@ -106,6 +164,8 @@ impl<'t> Grower<'t> {
         let node = &mut self.tree.nodes[node];
         node.lines = record.lines.clone();
         node.numbers = record.numbers;
+        let id = node.id;
+        self.tree.name(id, record.name.as_deref());
     }
 
     /// The parent of `node`, which was made from `record`. It checks all ancestors, so the tree cannot contain a cycle.
@@ -185,7 +245,7 @@ impl<'t> Grower<'t> {
             let is_followed = filters[at + 1..]
                 .iter()
                 .any(|other| is_same(record, other) && !other.is_announcement());
-            if record.is_announcement() && is_followed {
+            if record.is_announcement() && is_followed || self.blocks.has(record) {
                 continue;
             }
             let above = self.filter_parent(record);
@@ -267,6 +327,13 @@ impl<'t> Grower<'t> {
             "egress" | "ffff:fff3" => Some("egress"),
             _ => None,
         };
+        if let Some(number) = record.block() {
+            let block = self.block(number);
+            return match record.chain {
+                0 => block,
+                chain => self.group(block, &format!("chain {chain}")),
+            };
+        }
         let special = self.qdiscs.get("ffff:").copied().unwrap_or(self.top);
         let mut above = match hook {
             // An ingress qdisc has only one side.

@@ -199,7 +199,7 @@ fn sized(tree: &Tree, id: usize) -> Place {
     }
     let slots = match node.numbers {
         Some(numbers) if tree.has_rates => {
-            lines.extend(numbers.slots());
+            lines.extend(numbers.slots(node.kind));
             SLOTS
         }
         numbers => {

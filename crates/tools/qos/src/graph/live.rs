@@ -1,5 +1,6 @@
 //! Reads the queues of a running shaper or an interface repeatedly.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use reactor::clock;
 use super::model::Tree;
 use super::record::{Record, What};
 use super::{ask, grow, ours, text};
+use crate::apply::state::{Names, Store};
 use crate::running::Running;
 use crate::screen::{Beat, Screen};
 
@@ -16,8 +18,8 @@ use crate::screen::{Beat, Screen};
 pub(super) enum Source {
     /// A shaper, by its control socket. The connection is opened when needed.
     Running(PathBuf, Option<Running>),
-    /// An interface, with the filters from the last query to tc.
-    Interface(String, Option<Filters>),
+    /// An interface, with the directory of states of `headend qos apply`, and the filters from the last query to tc.
+    Interface(String, PathBuf, Option<Filters>),
 }
 
 /// Cached filters. They are queried again only when the qdiscs and classes have changed.
@@ -25,6 +27,33 @@ pub(super) struct Filters {
     /// The qdiscs and classes at the time of the query.
     at: Vec<(What, String)>,
     filters: Vec<Record>,
+    /// The names of the policy that `headend qos apply` has put in force.
+    names: Option<Names>,
+}
+
+impl Filters {
+    /// Queries the filters that count packets again, those with actions.
+    fn with_counters(mut self, interface: &str) -> Result<Self> {
+        let counted = self
+            .filters
+            .iter()
+            .filter(|filter| filter.numbers.is_some());
+        let parents: BTreeSet<String> = counted.filter_map(|it| it.parent.clone()).collect();
+        let mut order: Vec<Option<String>> = Vec::new();
+        for filter in &self.filters {
+            if order.last() != Some(&filter.parent) {
+                order.push(filter.parent.clone());
+            }
+        }
+        self.filters.retain(|filter| {
+            let parent = filter.parent.as_ref();
+            parent.is_none_or(|parent| !parents.contains(parent))
+        });
+        self.filters.extend(ask::filters_at(interface, parents)?);
+        self.filters
+            .sort_by_key(|filter| order.iter().position(|parent| *parent == filter.parent));
+        Ok(self)
+    }
 }
 
 impl Source {
@@ -41,7 +70,7 @@ impl Source {
                 *connection = Some(running);
                 (ours::of_run(&run), run.taken_ns)
             }
-            Self::Interface(name, filters) => {
+            Self::Interface(name, states, filters) => {
                 let mut records = ask::queues(name)?;
                 let at = clock::now().as_nanos();
                 let there = records
@@ -49,13 +78,19 @@ impl Source {
                     .map(|record| (record.what, record.handle.clone()));
                 let there: Vec<_> = there.collect();
                 let known = match filters.take() {
-                    Some(known) if known.at == there => known,
+                    Some(known) if known.at == there => known.with_counters(name)?,
                     _ => Filters {
                         at: there,
                         filters: ask::filters(name, &records)?,
+                        names: Store::new(states)?.names(name),
                     },
                 };
                 records.extend(known.filters.iter().cloned());
+                if let Some(names) = &known.names {
+                    records
+                        .iter_mut()
+                        .for_each(|record| record.take_name(names));
+                }
                 *filters = Some(known);
                 (grow::grow(&records, name), at)
             }

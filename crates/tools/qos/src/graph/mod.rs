@@ -5,6 +5,8 @@
 //! | `ask` | runs tc |
 //! | `loose` | reads JSON as tc writes it |
 //! | `record` | one record for each qdisc, class and filter of tc, from JSON or text |
+//! | `header`, `units` | what u32 filters compare, and limits, in words |
+//! | `actions` | the actions of filters, and their counters |
 //! | `tins` | the tins of cake |
 //! | `grow` | records -> tree |
 //! | `ours` | policy -> tree |
@@ -13,8 +15,10 @@
 //! | `layout`, `svg`, `page` | positions of boxes; SVG; page |
 //! | `live`, `serve` | repeated readings; the page over HTTP |
 
+mod actions;
 mod ask;
 mod grow;
+mod header;
 mod layout;
 mod live;
 pub(crate) mod loose;
@@ -28,6 +32,7 @@ mod svg;
 mod tests;
 mod text;
 mod tins;
+mod units;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -76,6 +81,9 @@ pub(super) struct QosGraphArgs {
     /// Stop after this many readings
     #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
+    /// The directory in which `headend qos apply` keeps the names of its policy
+    #[arg(long, value_name = "DIRECTORY", default_value = "/run/headend-qos")]
+    state: PathBuf,
     /// The format [default: that of the suffix of --out, else tree]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -147,7 +155,7 @@ fn bounded(tree: &Tree) -> Result<()> {
 /// The source to read from.
 fn source(args: &QosGraphArgs) -> Source {
     match (&args.interface, &args.control) {
-        (Some(interface), _) => Source::Interface(interface.clone(), None),
+        (Some(interface), _) => Source::Interface(interface.clone(), args.state.clone(), None),
         (None, Some(path)) => Source::Running(path.clone(), None),
         (None, None) => Source::Running(SOCKET.into(), None),
     }

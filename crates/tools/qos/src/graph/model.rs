@@ -157,6 +157,15 @@ impl Tree {
         id
     }
 
+    /// Puts the policy's name for a node before its other lines.
+    pub(super) fn name(&mut self, id: usize, name: Option<&str>) {
+        if let Some(name) = name {
+            self.nodes[id]
+                .lines
+                .insert(0, format!("\u{201c}{name}\u{201d}"));
+        }
+    }
+
     pub(super) fn join(&mut self, from: usize, to: usize, join: Join) {
         self.edges.push(Edge { from, to, join });
     }
@@ -275,9 +284,19 @@ impl Numbers {
     }
 
     /// The same counters in a fixed number of lines, so that later readings can replace them in place.
-    pub(super) fn slots(&self) -> [String; SLOTS] {
+    pub(super) fn slots(&self, kind: Kind) -> [String; SLOTS] {
+        let sent = format!("sent {} p, {}", self.packets, octets(self.bytes));
+        if kind == Kind::Filter {
+            // An action has no queue.
+            let (drops, overlimits) = (self.drops, self.overlimits);
+            return [
+                sent,
+                format!("dropped {drops}"),
+                format!("overlimits {overlimits}"),
+            ];
+        }
         [
-            format!("sent {} p, {}", self.packets, octets(self.bytes)),
+            sent,
             format!("dropped {} \u{b7} ecn_mark {}", self.drops, self.ecn_mark),
             match self.delays {
                 Some(delays) => delays.words(),

@@ -7,6 +7,7 @@ use qos::tree::Tree as Disciplines;
 use qos::units::Rate;
 
 use super::model::{Join, Kind, Numbers, Tree};
+use super::units;
 use crate::rows;
 use control::rows::{QosNode, QosRun, QosSums};
 
@@ -66,13 +67,10 @@ fn direction_of(tree: &mut Tree, top: usize, walked: &[QosNode]) {
         };
         let title = format!("{} {}", node.kind, node.handle);
         let id = tree.add(kind, title, &node.handle);
+        tree.name(id, node.name.as_deref());
         let drawn = &mut tree.nodes[id];
-        let name = node.name.iter();
-        drawn
-            .lines
-            .extend(name.map(|name| format!("\u{201c}{name}\u{201d}")));
         if !node.options.is_empty() {
-            drawn.lines.push(node.options.clone());
+            drawn.lines.push(units::line(&node.options));
         }
         drawn.numbers = Some(numbers(&node.sums));
     }
@@ -93,6 +91,7 @@ fn direction_of(tree: &mut Tree, top: usize, walked: &[QosNode]) {
                 continue;
             }
             let id = tree.add(Kind::Filter, rule.what.clone(), "");
+            tree.name(id, rule.name.as_deref());
             tree.join(first + at, id, Join::Holds);
             match class {
                 Some(class) => tree.join(id, class, Join::Sends),

@@ -82,7 +82,7 @@ pub(super) fn rates(tree: &Tree) -> String {
             rates: node.rates,
             label: label(node),
             stroke: stroke(node, busiest),
-            lines: node.numbers?.slots(),
+            lines: node.numbers?.slots(node.kind),
         })
     });
     let document = serde_json::json!({

@@ -1,14 +1,27 @@
 //! Parses tc's output into records, one per qdisc, class and filter. The input is JSON, text, or both in one file.
 
+use super::actions;
+use super::header::{self, Key, Said};
 use super::loose::{self, Item};
 use super::model::Numbers;
 use super::tins::{self, Tin};
+use super::units;
+use crate::apply::state::Names;
 
 /// Words of a header line whose following value is not an option.
-const HEADER: [&str; 6] = ["dev", "parent", "refcnt", "leaf", "fh", "handle"];
+const HEADER: [&str; 8] = [
+    "dev",
+    "parent",
+    "refcnt",
+    "leaf",
+    "fh",
+    "handle",
+    "ingress_block",
+    "egress_block",
+];
 
 /// Members that are irrelevant to the drawing.
-const NOISE: [&str; 15] = [
+pub(super) const NOISE: [&str; 15] = [
     "refcnt",
     "priomap",
     "multiqueue",
@@ -48,6 +61,14 @@ pub(super) struct Record {
     pub(super) dev: Option<String>,
     /// For filters: "pref 5 ip".
     pub(super) place: String,
+    /// For filters: the protocol of the packets, as tc names it.
+    protocol: String,
+    /// For u32 filters: the words of the packet that are compared.
+    keys: Vec<Key>,
+    /// For u32 filters: mask and place of the bucket in the linked table.
+    bucket: Option<(u32, i32)>,
+    /// For u32 filters: mask, shift and place of the length of the header.
+    next: Option<(u32, u32, i32)>,
     pub(super) chain: u32,
     /// The class that a filter selects, or the first of several.
     pub(super) class: Option<String>,
@@ -59,6 +80,11 @@ pub(super) struct Record {
     pub(super) goto: Option<u32>,
     /// Interfaces that actions send packets to.
     pub(super) devices: Vec<String>,
+    /// For a qdisc: the sides whose filters are in a shared block, with its number. For a filter: its shared block, and
+    /// an empty side.
+    pub(super) blocks: Vec<(&'static str, u32)>,
+    /// The policy's name for a class, or the section of the policy that a filter comes from.
+    pub(super) name: Option<String>,
     /// Everything else.
     pub(super) lines: Vec<String>,
     pub(super) numbers: Option<Numbers>,
@@ -75,15 +101,71 @@ impl Record {
             parent: None,
             dev: None,
             place: String::new(),
+            protocol: String::new(),
+            keys: Vec::new(),
+            bucket: None,
+            next: None,
             chain: 0,
             class: None,
             default: None,
             link: None,
             goto: None,
             devices: Vec::new(),
+            blocks: Vec::new(),
+            name: None,
             lines: Vec::new(),
             numbers: None,
             tins: Vec::new(),
+        }
+    }
+
+    /// Notes a shared block. `key` is "ingress_block", "egress_block" or "block".
+    fn share(&mut self, key: &str, number: &str) {
+        let side = match key {
+            "ingress_block" => "ingress",
+            "egress_block" => "egress",
+            _ => "",
+        };
+        self.blocks
+            .extend(number.parse().map(|number| (side, number)));
+    }
+
+    /// The shared block that a filter is in.
+    pub(super) fn block(&self) -> Option<u32> {
+        let is_filter = self.what == What::Filter;
+        self.blocks
+            .first()
+            .filter(|_| is_filter)
+            .map(|(_, number)| *number)
+    }
+
+    /// Takes the policy's name for this record.
+    pub(super) fn take_name(&mut self, names: &Names) {
+        let name = match self.what {
+            What::Class => names.of_class(&self.handle),
+            // A table has the priority of its rules.
+            What::Filter if self.parent.as_deref() == Some("1:") && !self.lines.is_empty() => {
+                let mut words = self.place.split(' ').skip_while(|word| *word != "pref");
+                let priority = words.nth(1).and_then(|word| word.parse().ok());
+                priority.and_then(|priority| names.of_filter(priority))
+            }
+            _ => None,
+        };
+        self.name = name.map(str::to_owned);
+    }
+
+    /// Puts what a u32 filter compares before its other lines.
+    fn say_keys(&mut self) {
+        if !self.keys.is_empty() {
+            let words = Said::of(&self.protocol, &self.keys).words();
+            self.lines.insert(0, words);
+        }
+        if let Some((mask, offset)) = self.bucket {
+            self.lines
+                .push(header::bucket(&self.protocol, mask, offset));
+        }
+        if let Some((mask, shift, offset)) = self.next {
+            self.lines.push(header::next_header(mask, shift, offset));
         }
     }
 
@@ -116,8 +198,15 @@ pub(super) fn read(text: &str, parent: Option<&str>) -> Vec<Record> {
         }
     }
     for record in &mut records {
+        record.say_keys();
         if record.what == What::Filter && record.parent.is_none() {
             record.parent = parent.map(str::to_owned);
+            // "block22=FILE": tc does not repeat the block that it was asked for.
+            if let Some(number) = parent.and_then(|parent| parent.strip_prefix("block"))
+                && record.blocks.is_empty()
+            {
+                record.share("block", number);
+            }
         }
     }
     records
@@ -167,6 +256,9 @@ fn from_item(item: &Item) -> Record {
             ("handle", Item::Text(text)) => record.handle = text.clone(),
             ("parent", Item::Text(text)) => record.parent = Some(text.clone()),
             ("dev", Item::Text(text)) => record.dev = Some(text.clone()),
+            ("block" | "ingress_block" | "egress_block", Item::Text(text)) => {
+                record.share(key, text)
+            }
             ("chain", Item::Text(text)) => record.chain = text.parse().unwrap_or(0),
             ("root" | "protocol" | "pref" | "requeues", _) => {}
             ("leaf", _) if what == What::Class => {}
@@ -184,12 +276,15 @@ fn from_item(item: &Item) -> Record {
     if what == What::Filter {
         let (pref, protocol) = (item.text("pref"), item.text("protocol"));
         record.place = place(pref, protocol);
+        record.protocol = protocol.unwrap_or_default().to_owned();
         // tc's text output has these in hexadecimal.
         if let Ok(handle) = record.handle.parse::<u32>() {
             record.handle = format!("{handle:#x}");
         }
     }
-    record.numbers = has_numbers.then_some(numbers);
+    if has_numbers {
+        record.numbers = Some(numbers);
+    }
     record
 }
 
@@ -225,7 +320,12 @@ fn options(item: &Item, record: &mut Record) {
                         if key == "default" {
                             record.default = item.text(key).map(str::to_owned);
                         }
-                        words.push(pair(key, value));
+                        words.push(amount(&record.kind, key, value));
+                    }
+                    // The police action of u32 has no object of its own.
+                    Item::Text(kind) if key == "kind" && kind == "police" => {
+                        actions::read(item, record);
+                        break;
                     }
                     _ => member(key, value, record),
                 }
@@ -241,6 +341,10 @@ fn options(item: &Item, record: &mut Record) {
 /// Options without keys, as tc prints them for hfsc, fw and flow.
 fn loose_options(text: &str, record: &mut Record) {
     let words: Vec<&str> = text.split_whitespace().collect();
+    // A linked table's offset: its numbers have keys.
+    if matches!(words.as_slice(), ["offset" | "eat"]) {
+        return;
+    }
     let rest = header_words(&words, record);
     if !rest.is_empty() {
         record.lines.push(rest.join(" "));
@@ -256,28 +360,43 @@ fn member(key: &str, value: &Item, record: &mut Record) {
             record.link = Some(text.clone());
             record.lines.push(format!("link {text}"));
         }
-        ("actions", Item::List(actions)) => {
-            for one in actions {
-                action(one, record);
+        ("ht_divisor", Item::Text(count)) => record.lines.push(buckets(count)),
+        ("hash_mask" | "hash_off", Item::Text(text)) => {
+            let bucket = record.bucket.get_or_insert_default();
+            match key {
+                "hash_mask" => bucket.0 = hexadecimal(text),
+                _ => bucket.1 = text.parse().unwrap_or(0),
             }
         }
-        ("match", Item::Object(_)) => {
-            let part = |key| value.text(key).unwrap_or("0");
-            let (of, mask, at) = (part("value"), part("mask"), part("off"));
-            record.lines.push(format!("match {of}/{mask} at {at}"));
+        ("offset_mask" | "offset_shift" | "offset_off", Item::Text(text)) => {
+            let next = record.next.get_or_insert_default();
+            match key {
+                "offset_mask" => next.0 = hexadecimal(text),
+                "offset_shift" => next.1 = text.parse().unwrap_or(0),
+                _ => next.2 = text.parse().unwrap_or(0),
+            }
         }
+        ("actions", Item::List(list)) => {
+            for one in list {
+                actions::read(one, record);
+            }
+        }
+        ("match", Item::Object(_)) => match key_of_json(value) {
+            Some(key) => record.keys.push(key),
+            None => record.lines.push(pair("match", value)),
+        },
         ("keys", Item::Object(keys)) => {
             let words = keys.iter().map(|(key, value)| pair(key, value));
             record.lines.push(words.collect::<Vec<_>>().join(" "));
         }
         ("kind", Item::Text(kind)) => record.lines.push(format!("action {kind}")),
-        ("control_action", _) => record.lines.push(control(value)),
+        ("control_action", _) => record.lines.push(actions::control(value)),
         ("bytecode", Item::Object(_)) => {
             let length = value.text("length").unwrap_or("?");
             record.lines.push(format!("bytecode of {length}"));
         }
         ("tins", Item::List(tins)) => record.tins = tins::of_json(tins),
-        ("", Item::Text(text)) if text.starts_with("Sent ") => {}
+        ("", Item::Text(text)) if text.starts_with("Sent ") => actions::sent(text, record),
         // Skip queue-specific counters, and members that are read elsewhere.
         (_, Item::Text(_)) if record.what == What::Qdisc && !key.is_empty() => {}
         (key, _) if NOISE.contains(&key) => {}
@@ -285,44 +404,54 @@ fn member(key: &str, value: &Item, record: &mut Record) {
     }
 }
 
-fn action(item: &Item, record: &mut Record) {
-    let Item::Object(members) = item else {
-        record.lines.push(flat(item));
-        return;
-    };
-    let mut words = vec!["action".to_owned()];
-    for (key, value) in members {
-        match (key.as_str(), value) {
-            ("kind" | "mirred_action" | "direction", Item::Text(text)) => words.push(text.clone()),
-            ("to_dev", Item::Text(text)) => {
-                words.push(format!("to {text}"));
-                record.devices.push(text.clone());
-            }
-            ("control_action", _) => {
-                if let Some(chain) = value.text("chain") {
-                    record.goto = chain.parse().ok();
-                }
-                words.push(control(value));
-            }
-            ("prob", Item::Object(_)) if value.text("random_type") == Some("none") => {}
-            ("stats", _) => {}
-            (key, _) if NOISE.contains(&key) => {}
-            (key, value) => words.push(pair(key, value)),
-        }
+/// The size of a hash table of u32.
+fn buckets(count: &str) -> String {
+    match count {
+        "1" => "1 bucket".to_owned(),
+        count => format!("{count} buckets"),
     }
-    record.lines.push(words.join(" "));
 }
 
-fn control(item: &Item) -> String {
-    let kind = item.text("type").unwrap_or("?");
-    match item.text("chain") {
-        Some(chain) => format!("{kind} chain {chain}"),
-        None => kind.to_owned(),
-    }
+fn hexadecimal(text: &str) -> u32 {
+    u32::from_str_radix(text, 16).unwrap_or(0)
+}
+
+/// A word of the packet that tc's JSON describes.
+fn key_of_json(item: &Item) -> Option<Key> {
+    let word = |key| u32::from_str_radix(item.text(key).unwrap_or("0"), 16).ok();
+    Some(Key {
+        value: word("value")?,
+        mask: word("mask")?,
+        offset: item.text("off").unwrap_or("0").parse().ok()?,
+        is_next: item.text("offmask").is_some_and(|mask| !mask.is_empty()),
+    })
+}
+
+/// "0a000000/ff000000" at "12" or "nexthdr+0".
+fn key_of_text(word: &str, place: &str) -> Option<Key> {
+    let (value, mask) = word.split_once('/')?;
+    let word = |text| u32::from_str_radix(text, 16).ok();
+    let next = place.strip_prefix("nexthdr+");
+    Some(Key {
+        value: word(value)?,
+        mask: word(mask)?,
+        offset: next.unwrap_or(place).parse().ok()?,
+        is_next: next.is_some(),
+    })
+}
+
+/// An option of a discipline or class, with its unit.
+fn amount(kind: &str, key: &str, value: &Item) -> String {
+    let count = match value {
+        Item::Text(text) => text.parse().ok(),
+        _ => None,
+    };
+    let amount = count.and_then(|count| units::amount(kind, key, count));
+    amount.map_or_else(|| pair(key, value), |amount| format!("{key} {amount}"))
 }
 
 /// Formats a member as tc's text output does: "rate 2Mbit".
-fn pair(key: &str, value: &Item) -> String {
+pub(super) fn pair(key: &str, value: &Item) -> String {
     let text = flat(value);
     let count = text.parse::<u64>().ok();
     match (key, text.as_str(), count) {
@@ -366,7 +495,7 @@ fn micros(count: u64) -> String {
     }
 }
 
-fn flat(item: &Item) -> String {
+pub(super) fn flat(item: &Item) -> String {
     match item {
         Item::Text(text) => text.clone(),
         Item::List(items) => items.iter().map(flat).collect::<Vec<_>>().join(" "),
@@ -411,14 +540,23 @@ fn from_text(block: &str) -> Record {
         record.default = rest.get(at + 1).map(|word| (*word).to_owned());
     }
     if !rest.is_empty() {
-        record.lines.push(rest.join(" "));
+        let line = rest.join(" ");
+        record.lines.push(match what {
+            What::Filter => match line.strip_prefix("ht divisor ") {
+                Some(count) => buckets(count),
+                None => line,
+            },
+            _ => units::line(&line),
+        });
     }
     let mut numbers = None;
     let mut is_in_action = false;
     for line in lines {
         further(line.trim(), &mut record, &mut numbers, &mut is_in_action);
     }
-    record.numbers = numbers;
+    if what != What::Filter {
+        record.numbers = numbers;
+    }
     record
 }
 
@@ -432,6 +570,7 @@ fn header_words<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
         if HEADER.contains(word) || (is_filter && is_class) {
             let value = words.next().copied().unwrap_or_default();
             match *word {
+                "ingress_block" | "egress_block" => record.share(word, value),
                 "parent" => record.parent = Some(value.to_owned()),
                 "dev" => record.dev = Some(value.to_owned()),
                 "fh" | "handle" => record.handle = value.to_owned(),
@@ -468,6 +607,7 @@ fn filter_head<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
         match *word {
             "protocol" => protocol = value,
             "pref" => pref = value,
+            "block" => record.share("block", value.unwrap_or_default()),
             "parent" => record.parent = value.map(str::to_owned),
             "dev" => record.dev = value.map(str::to_owned),
             "chain" => {
@@ -485,6 +625,7 @@ fn filter_head<'w>(words: &[&'w str], record: &mut Record) -> Vec<&'w str> {
         at += 2;
     }
     record.place = place(pref, protocol);
+    record.protocol = protocol.unwrap_or_default().to_owned();
     let words = words.get(at..).unwrap_or_default();
     // The counters of u32 are not options.
     let end = words.iter().position(|word| *word == "(rule");
@@ -523,6 +664,12 @@ fn further(
         }
     }
     match words.as_slice() {
+        ["Sent", ..] if record.what == What::Filter => actions::sent(line, record),
+        _ if u32_line(&words, record) => {}
+        ["police", _, rest @ ..] => {
+            *is_in_action = true;
+            record.lines.push(actions::police(rest));
+        }
         ["Sent", bytes, "bytes", packets, _, rest @ ..] if !*is_in_action => {
             let into = numbers.get_or_insert_default();
             into.bytes = leading(bytes);
@@ -548,14 +695,17 @@ fn further(
             if let ["gact", "action", "goto", "chain", chain, ..] = rest {
                 record.goto = chain.parse().ok();
             }
-            record.lines.push(format!("action {}", rest.join(" ")));
+            record.lines.push(match rest {
+                ["police", _, rest @ ..] => actions::police(rest),
+                _ => format!("action {}", rest.join(" ")),
+            });
         }
         [
             "Sent" | "backlog" | "Action" | "index" | "ref" | "random",
             ..,
         ]
         | ["lended:" | "tokens:" | "period" | "rate", ..]
-        | ["not_in_hw", ..]
+        | ["not_in_hw" | "overhead", ..]
         | [] => {}
         _ if record.what == What::Qdisc => {}
         _ => {
@@ -565,8 +715,35 @@ fn further(
     }
 }
 
+/// Reads a line below the header of a u32 filter; returns whether it is one.
+fn u32_line(words: &[&str], record: &mut Record) -> bool {
+    if record.kind != "u32" || record.what != What::Filter {
+        return false;
+    }
+    match words {
+        ["match", word, "at", place, ..] if key_of_text(word, place).is_some() => {
+            record.keys.extend(key_of_text(word, place));
+        }
+        ["hash", "mask", mask, "at", place, ..] => {
+            record.bucket = Some((hexadecimal(mask), place.parse().unwrap_or(0)));
+        }
+        ["offset", length, "at", place, rest @ ..] if length.contains(">>") => {
+            let (mask, shift) = length.split_once(">>").unwrap_or_default();
+            let shift = shift.parse().unwrap_or(0);
+            record.next = Some((hexadecimal(mask), shift, place.parse().unwrap_or(0)));
+            let rest = rest.iter().filter(|word| **word != "eat");
+            let rest: Vec<&str> = rest.copied().collect();
+            if !rest.is_empty() {
+                record.lines.push(rest.join(" "));
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
 /// "(dropped 1, overlimits 2 requeues 3)".
-fn dropped(words: &[&str], into: &mut Numbers) {
+pub(super) fn dropped(words: &[&str], into: &mut Numbers) {
     for pair in words.windows(2) {
         match pair[0].trim_start_matches('(') {
             "dropped" => into.drops = leading(pair[1]),
@@ -576,7 +753,7 @@ fn dropped(words: &[&str], into: &mut Numbers) {
     }
 }
 
-fn leading(text: &str) -> u64 {
+pub(super) fn leading(text: &str) -> u64 {
     let end = text
         .find(|char: char| !char.is_ascii_digit())
         .unwrap_or(text.len());

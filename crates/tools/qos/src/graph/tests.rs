@@ -1,12 +1,12 @@
 //! Tests the trees of real tc output (testdata/tc), as JSON and as text, and of input that tc never prints.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
 use super::model::{Join, Kind, Tree};
-use super::{grow, layout, ours, record, svg, text};
+use super::{grow, layout, ours, record, svg, text, units};
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../testdata/tc")
@@ -39,7 +39,9 @@ fn tree(interface: &str, extension: &str) -> Tree {
     grow::grow(&records, interface)
 }
 
-const INTERFACES: [&str; 8] = ["d0", "d1", "d2", "d3", "d4", "d5", "m0", "m1"];
+const INTERFACES: [&str; 12] = [
+    "a0", "b0", "c1", "d0", "d1", "d2", "d3", "d4", "d5", "m0", "m1", "w0",
+];
 
 /// How often each handle occurs in tc's text, counted without the parser under test.
 fn handles(interface: &str) -> BTreeMap<(&'static str, String), usize> {
@@ -81,7 +83,7 @@ fn every_queue_that_a_policy_can_choose_is_drawn_with_its_kind_and_options() {
         let title = format!("{} {}", leaf.kind, leaf.handle);
         assert!(page.contains(&title), "{title:?} is not in {page}");
         let drawn = tree.nodes.iter().find(|node| node.title == title);
-        assert!(drawn.is_some_and(|node| node.lines.contains(&leaf.options)));
+        assert!(drawn.is_some_and(|node| node.lines.contains(&units::line(&leaf.options))));
         assert!(svg::svg(&tree).contains(&title), "{title:?}");
     }
 }
@@ -172,6 +174,20 @@ fn each_tin_of_cake_has_its_delays_drops_and_marks() {
 }
 
 #[test]
+fn cake_under_load_shows_what_tc_printed() {
+    let drawn = text::terminal(&tree("c1", "txt"));
+    assert!(
+        drawn.contains(
+            "sent 60 p, 56.5 kB · dropped 5 · ecn_mark 0 · delay 8.9 ms, peak 234.0 ms, sparse 8.9 ms · backlog 36.7 kB"
+        ),
+        "{drawn}"
+    );
+    for tin in ["Bulk", "Best Effort", "Video", "Voice"] {
+        assert!(drawn.contains(&format!("── {tin}\n")), "{drawn}");
+    }
+}
+
+#[test]
 fn json_and_text_give_the_same_tree() {
     let shape = |tree: &Tree| {
         let title = |id: usize| tree.nodes[id].title.clone();
@@ -180,6 +196,15 @@ fn json_and_text_give_the_same_tree() {
             .iter()
             .map(|edge| format!("{} {:?} {}", title(edge.from), edge.join, title(edge.to)))
             .collect();
+        let u32_rules = tree
+            .nodes
+            .iter()
+            .filter(|node| node.title.starts_with("u32"));
+        edges.extend(u32_rules.map(|node| {
+            // The JSON of a police action lacks its rate.
+            let lines = node.lines.iter().filter(|line| !line.contains("action"));
+            format!("{} {:?}", node.title, lines.collect::<BTreeSet<_>>())
+        }));
         let defaults = tree.nodes.iter().filter(|node| node.is_default);
         edges.extend(defaults.map(|node| format!("default {}", node.title)));
         edges.sort();
@@ -202,7 +227,11 @@ fn defaults_tables_chains_sides_and_targets_are_shown() {
         "fw 0x7 pref 6 ip  -> 1:30",
         "flow 0x9 pref 7 ip  -> 1:10",
         "flower 0x1 pref 8 ip  -> 1:20",
-        "rate 2Mbit burst 10240 lat 50ms",
+        "rate 2Mbit burst 10 KiB lat 50ms",
+        "memory_limit 32 MiB",
+        "limit 10 packets",
+        "src 10.0.0.0/8",
+        "dst port 22",
     ] {
         assert!(d0.contains(line), "{line}\n{d0}");
     }
@@ -211,11 +240,16 @@ fn defaults_tables_chains_sides_and_targets_are_shown() {
         "to interface d2",
         "asks chain 5",
         "action skbedit",
-        "action police",
+        "action police drop",
+        "all packets",
+        "src 1.2.3.4",
+        "sent 1 p, 56 B",
     ] {
         assert!(d1.contains(line), "{line}\n{d1}");
     }
     let as_text = text::terminal(&tree("d1", "txt"));
+    let police = "action police rate 1Mbit burst 10 KiB mtu 2 KiB drop";
+    assert!(as_text.contains(police), "{as_text}");
     assert!(
         !as_text.contains("priomap") && !as_text.contains("---"),
         "{as_text}"
@@ -253,6 +287,60 @@ fn a_ring_of_parents_ends() {
     assert_eq!(text::terminal(&tree).lines().count(), 6);
 }
 
+/// The records of interface `name` whose saved output names no interface.
+fn of_interface(name: &str, extension: &str) -> Vec<record::Record> {
+    let mut records = Vec::new();
+    for (parent, text) in printed(name, extension) {
+        records.extend(record::read(&text, parent.as_deref()));
+    }
+    for record in &mut records {
+        record.dev = Some(name.to_owned());
+    }
+    records
+}
+
+#[test]
+fn filters_of_a_shared_block_are_drawn_once() {
+    for extension in ["json", "txt"] {
+        let mut records = of_interface("a0", extension);
+        records.extend(of_interface("b0", extension));
+        let tree = grow::grow(&records, "a0");
+        let drawn = text::terminal(&tree);
+        assert_eq!(
+            drawn.matches("u32 800::800 pref 1 ip").count(),
+            1,
+            "{drawn}"
+        );
+        assert_eq!(
+            drawn.matches("matchall 0x1 pref 3 all").count(),
+            1,
+            "{drawn}"
+        );
+        // Once in its place, and once as what b0 asks.
+        assert_eq!(drawn.matches("block 22").count(), 2, "{drawn}");
+        assert!(drawn.contains("ingress  asks block 22"), "{drawn}");
+        // What the police actions dropped, of 40 packets each.
+        assert!(
+            drawn.contains("sent 40 p, 29.1 kB · dropped 36 · overlimits 36"),
+            "{drawn}"
+        );
+        assert!(drawn.contains("sent 40 p, 5120 B"), "{drawn}");
+        let roots = tree.roots();
+        let names: Vec<&str> = roots
+            .iter()
+            .map(|id| tree.nodes[*id].title.as_str())
+            .collect();
+        assert_eq!(names, ["a0", "b0"]);
+    }
+    let saved = std::fs::read_to_string(testdata().join("block-22.txt")).expect("a file");
+    let drawn = text::terminal(&grow::grow(&record::read(&saved, Some("block22")), "eth0"));
+    assert!(drawn.contains("└── block 22\n"), "{drawn}");
+    assert!(
+        drawn.contains("action police rate 2Mbit burst 20 KiB mtu 2 KiB drop/pipe"),
+        "{drawn}"
+    );
+}
+
 #[test]
 fn both_directions_of_a_policy_are_drawn_with_names_and_the_default() {
     let policy = std::fs::read_to_string(testdata().join("home.toml")).expect("a file");
@@ -260,7 +348,11 @@ fn both_directions_of_a_policy_are_drawn_with_names_and_the_default() {
     let tree = ours::grow(&policy, "home.toml").expect("a tree");
     let drawn = text::terminal(&tree);
     assert_eq!(drawn.matches("htb 1:20  [default]").count(), 2, "{drawn}");
-    assert_eq!(drawn.matches("“backups”").count(), 2, "{drawn}");
+    // The class, and its rule.
+    assert_eq!(drawn.matches("“backups”").count(), 4, "{drawn}");
+    // Rules of a section without a share go to a class with another name.
+    let rules = drawn.lines().filter(|line| line.contains("“ssh”"));
+    assert!(rules.count() >= 2, "{drawn}");
     assert_eq!(drawn.matches("dscp ef  -> 1:11").count(), 2, "{drawn}");
     assert_fits(&tree);
     assert_well_formed(&svg::svg(&tree));
