@@ -1,7 +1,7 @@
 //! Positions of the boxes: a parent is to the left of its children, in columns, and many leaves of one node form a
 //! grid. No two boxes overlap.
 
-use super::model::{Kind, SLOTS, Tree};
+use super::model::{Kind, Tree};
 use crate::printable;
 
 /// Width of a character of the monospaced face, in hundredths of a pixel at 12 pixels.
@@ -18,8 +18,11 @@ const GRID_BETWEEN: u32 = 24;
 const GRID_BETWEEN_RATES: u32 = 108;
 /// Characters reserved for a line whose number changes.
 const SLOT_CHARACTERS: usize = 30;
-/// The same with the three delays of a tin.
-const DELAY_CHARACTERS: usize = 46;
+/// The same in a fold, which names a node.
+const FOLD_CHARACTERS: usize = 38;
+/// Pixels of the rates of the last minutes: the curve, and the axis of time below it.
+pub(super) const CURVE: u32 = 26;
+pub(super) const AXIS: u32 = 14;
 /// Vertical pixels between boxes.
 const GAP: u32 = 16;
 /// Maximum characters in a line; longer text is wrapped.
@@ -27,7 +30,7 @@ const CHARACTERS_MAX: usize = 38;
 /// Maximum lines in a box; the tooltip shows the rest.
 const LINES_MAX: usize = 9;
 /// Number of sibling leaves from which they are arranged in a grid.
-const GRID_FROM: usize = 12;
+pub(super) const GRID_FROM: usize = 12;
 
 /// A box and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +55,20 @@ pub(super) struct Layout {
     pub(super) height: u32,
 }
 
+/// Cuts a line whose text changes to the space that is reserved for it.
+pub(super) fn cut(line: &mut String) {
+    if line.chars().count() > FOLD_CHARACTERS {
+        let kept: String = line.chars().take(FOLD_CHARACTERS - 1).collect();
+        *line = kept + "\u{2026}";
+    }
+}
+
 /// Computes the layout of `tree` below a heading of `top` pixels.
 pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
     let children = tree.children();
     let mut places: Vec<Place> = (0..tree.nodes.len()).map(|id| sized(tree, id)).collect();
     let order = parents_first(tree, &children);
-    let (between, grid_between) = match tree.has_rates {
-        true => (BETWEEN_RATES, GRID_BETWEEN_RATES),
-        false => (BETWEEN, GRID_BETWEEN),
-    };
+    let (between, grid_between) = between(tree);
     let left = left_edges(&order, &places, between);
     let grids: Vec<Option<usize>> = children
         .iter()
@@ -102,6 +110,14 @@ pub(super) fn lay_out(tree: &Tree, top: u32) -> Layout {
         width: width.unwrap_or(0) + 40,
         height: height.unwrap_or(0) + 24,
         places,
+    }
+}
+
+/// Pixels between columns, and between the boxes of a grid.
+pub(super) fn between(tree: &Tree) -> (u32, u32) {
+    match tree.has_rates {
+        true => (BETWEEN_RATES, GRID_BETWEEN_RATES),
+        false => (BETWEEN, GRID_BETWEEN),
     }
 }
 
@@ -197,10 +213,13 @@ fn sized(tree: &Tree, id: usize) -> Place {
         lines.truncate(LINES_MAX - 1);
         lines.push("\u{2026}".to_owned());
     }
+    let before = lines.len();
     let slots = match node.numbers {
-        Some(numbers) if tree.has_rates => {
-            lines.extend(numbers.slots(node.kind));
-            SLOTS
+        Some(_) if tree.has_rates || node.worst.is_some() => {
+            let mut slots = node.slots();
+            slots.iter_mut().for_each(cut);
+            lines.extend(slots);
+            lines.len() - before
         }
         numbers => {
             let words = numbers.and_then(|numbers| numbers.words());
@@ -214,24 +233,27 @@ fn sized(tree: &Tree, id: usize) -> Place {
         .max()
         .unwrap_or(0);
     if slots > 0 {
-        let has_delays = node.numbers.is_some_and(|numbers| numbers.delays.is_some());
-        longest = longest.max(match has_delays {
-            true => DELAY_CHARACTERS,
-            false => SLOT_CHARACTERS,
+        longest = longest.max(match node.kind {
+            Kind::Fold => FOLD_CHARACTERS,
+            _ => SLOT_CHARACTERS,
         });
     }
-    if node.is_default {
+    if node.is_default || node.kind == Kind::Fold {
         // The word is at the right end of the title's line.
         longest = longest.max(lines[0].chars().count() + 9);
     }
     let longest = u32::try_from(longest).unwrap_or(u32::MAX / CHARACTER);
     let rows = u32::try_from(lines.len()).unwrap_or(u32::MAX / LINE);
+    let past = match tree.has_past && node.has_past() {
+        true => CURVE + AXIS,
+        false => 0,
+    };
     let tip = if node.kind == Kind::Filter { 4 } else { 0 };
     Place {
         x: 0,
         y: 0,
         width: (longest * CHARACTER / 100 + 2 * PAD + tip).max(60),
-        height: rows * LINE + 2 * PAD - 4,
+        height: rows * LINE + 2 * PAD - 4 + past,
         lines,
         slots,
         is_inner: false,

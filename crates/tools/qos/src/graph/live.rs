@@ -129,6 +129,11 @@ impl Watcher {
         Ok(tree)
     }
 
+    /// Drops the previous reading: the next one has no rates.
+    pub(super) fn forget(&mut self) {
+        self.before = None;
+    }
+
     /// Takes one reading, without rates.
     pub(super) fn once(mut self) -> Result<Tree> {
         Ok(self.source.look()?.0)

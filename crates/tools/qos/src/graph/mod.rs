@@ -12,11 +12,13 @@
 //! | `ours` | policy -> tree |
 //! | `model` | the tree |
 //! | `text` | terminal, dot, JSON |
-//! | `layout`, `svg`, `page` | positions of boxes; SVG; page |
+//! | `fold` | groups of like nodes, for pages |
+//! | `layout`, `svg`, `page` | positions of boxes; SVG; page, with `page.js` and `live.js` |
 //! | `live`, `serve` | repeated readings; the page over HTTP |
 
 mod actions;
 mod ask;
+mod fold;
 mod grow;
 mod header;
 mod layout;

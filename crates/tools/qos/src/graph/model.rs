@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Device,
     /// Input that could not be parsed, unchanged.
     Unknown,
+    /// A group of like nodes; only pages have it.
+    Fold,
 }
 
 /// A node's traffic counters, under the names of `tc -s`.
@@ -88,6 +90,9 @@ pub(super) struct Node {
     /// The rates of the counters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) rates: Option<QosRates>,
+    /// For a fold: the node that is worst off, in words.
+    #[serde(skip)]
+    pub(super) worst: Option<String>,
 }
 
 /// The relation between two nodes.
@@ -114,6 +119,9 @@ pub(super) struct Edge {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(super) struct Tree {
     pub(super) title: String,
+    /// Whether to reserve space for the rates of the last minutes.
+    #[serde(skip)]
+    pub(super) has_past: bool,
     /// Whether to reserve space for rates, even if none is known yet.
     #[serde(skip)]
     pub(super) has_rates: bool,
@@ -134,10 +142,35 @@ pub(super) fn has_flow_classes(kind: &str) -> bool {
 }
 
 impl Node {
+    /// The kind of a discipline, class or filter: "htb".
+    pub(super) fn word(&self) -> &str {
+        self.title.split(' ').next().unwrap_or_default()
+    }
+
+    /// The policy's name, if [`Tree::name`] gave it one.
+    pub(super) fn name(&self) -> Option<&str> {
+        let quoted = self.lines.first()?.strip_prefix('\u{201c}')?;
+        quoted.strip_suffix('\u{201d}')
+    }
+
+    /// The counters as lines that later readings replace in place: always the same number of them for a node.
+    pub(super) fn slots(&self) -> Vec<String> {
+        let mut slots = match self.numbers {
+            Some(numbers) => numbers.slots(self.kind),
+            None => Vec::new(),
+        };
+        slots.extend(self.worst.clone());
+        slots
+    }
+
+    /// Whether a page shows the rates of the last minutes in the node's box.
+    pub(super) fn has_past(&self) -> bool {
+        self.numbers.is_some() && matches!(self.kind, Kind::Class | Kind::Tin | Kind::Fold)
+    }
+
     /// Whether tc counts the packets that this node sent. It does not for flows.
     fn counts_sent(&self) -> bool {
-        let kind = self.title.split(' ').next().unwrap_or_default();
-        self.kind != Kind::Class || !has_flow_classes(kind)
+        self.kind != Kind::Class || !has_flow_classes(self.word())
     }
 }
 
@@ -153,6 +186,7 @@ impl Tree {
             is_default: false,
             numbers: None,
             rates: None,
+            worst: None,
         });
         id
     }
@@ -190,6 +224,7 @@ impl Tree {
                 let node = &self.nodes[*id];
                 match node.kind {
                     Kind::Group | Kind::Filter => (0, 0, *id),
+                    Kind::Fold => (1, u32::MAX, *id),
                     Kind::Class => (1, number(&node.handle), *id),
                     // In the order of tc's table.
                     Kind::Tin => (1, 0, *id),
@@ -270,9 +305,6 @@ pub(super) fn number(handle: &str) -> u32 {
     part(major) << 16 | part(minor)
 }
 
-/// Number of lines that [`Numbers::slots`] returns.
-pub(super) const SLOTS: usize = 3;
-
 impl Numbers {
     fn counted(&self) -> Counted {
         Counted {
@@ -283,30 +315,33 @@ impl Numbers {
         }
     }
 
-    /// The same counters in a fixed number of lines, so that later readings can replace them in place.
-    pub(super) fn slots(&self, kind: Kind) -> [String; SLOTS] {
+    /// The same counters in lines of their own.
+    fn slots(&self, kind: Kind) -> Vec<String> {
         let sent = format!("sent {} p, {}", self.packets, octets(self.bytes));
+        let (drops, overlimits) = (self.drops, self.overlimits);
         if kind == Kind::Filter {
             // An action has no queue.
-            let (drops, overlimits) = (self.drops, self.overlimits);
-            return [
+            return vec![
                 sent,
                 format!("dropped {drops}"),
                 format!("overlimits {overlimits}"),
             ];
         }
-        [
+        let mut slots = vec![
             sent,
-            format!("dropped {} \u{b7} ecn_mark {}", self.drops, self.ecn_mark),
-            match self.delays {
-                Some(delays) => delays.words(),
-                None => format!(
-                    "backlog {} p, {}",
-                    self.backlog_packets,
-                    octets(self.backlog_bytes)
-                ),
-            },
-        ]
+            format!("dropped {drops} \u{b7} ecn_mark {}", self.ecn_mark),
+        ];
+        let waiting = octets(self.backlog_bytes);
+        match self.delays {
+            Some(delays) => {
+                let [average, peak, sparse] =
+                    [delays.average_us, delays.peak_us, delays.sparse_us].map(delay);
+                slots.push(format!("delay {average}, peak {peak}"));
+                slots.push(format!("sparse {sparse} \u{b7} backlog {waiting}"));
+            }
+            None => slots.push(format!("backlog {} p, {waiting}", self.backlog_packets)),
+        }
+        slots
     }
 
     /// "2 packets, 140 octets, 1 dropped"; `None` if all counters are 0.

@@ -4,56 +4,88 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::Serialize;
 
-use super::model::{SLOTS, Tree};
-use super::svg::{busiest_bps, escaped, label, stroke, svg};
+use super::fold::fold;
+use super::layout::{GRID_FROM, LINE, PAD, between, cut, lay_out};
+use super::model::{Join, Kind, Tree};
+use super::svg::{HEADING, LABEL, busiest_bps, escaped, label, stroke, svg};
 use control::rows::QosRates;
 
-/// A self-contained page with the picture. Pointing at a box highlights the boxes connected to it.
+/// Places, folds and highlights the boxes.
+const PLACE: &str = include_str!("page.js");
+/// Writes the rates into the picture. If the boxes have changed, the page loads the picture again.
+const LIVE: &str = include_str!("live.js");
+const STYLE: &str = include_str!("page.css");
+
+/// A self-contained page with the picture. Groups of like boxes are folded; pointing at a box highlights the boxes
+/// connected to it.
 pub(super) fn html(tree: &Tree) -> String {
-    with_script(tree, "")
+    let mut tree = tree.clone();
+    fold(&mut tree);
+    with_script(&tree, "")
 }
 
-/// The same page, which also fetches [`rates`] from its server every `every_ms`.
+/// The same page, which also fetches [`rates`] from its server every `every_ms`. `tree` is folded.
 pub(super) fn live(tree: &Tree, every_ms: u128) -> String {
     let shape = shape(tree);
-    let script = format!("const every={every_ms},shape=\"{shape}\";{ASK}");
+    let script = format!("const every={every_ms},shape=\"{shape}\";\n{LIVE}");
     with_script(tree, &script)
 }
 
-/// Writes the rates into the picture. If the boxes have changed, the page reloads the picture.
-const ASK: &str = "\
-const state=document.getElementById('state');let looks=0,last=new Date();\
-async function look(){const stop=new AbortController(),late=setTimeout(()=>stop.abort(),5000);\
-try{const answer=await fetch('rates.json',{cache:'no-store',signal:stop.signal});const d=await answer.json();\
-if(d.error)throw Error(d.error);if(d.shape!==shape){location.reload();return}\
-for(const n of d.nodes){const r=document.getElementById('r'+n.id);if(r)r.textContent=n.label;\
-const e=document.getElementById('e'+n.id);if(e)e.style.strokeWidth=n.stroke+'px';\
-document.querySelectorAll('#n'+n.id+' .n').forEach((t,i)=>t.textContent=n.lines[i])}\
-last=new Date();state.textContent=d.state;q.classList.remove('old');q.dataset.looks=++looks}\
-catch(error){q.classList.add('old');\
-state.textContent='as of '+last.toLocaleTimeString()+': '+(error.message||'no answer')}\
-clearTimeout(late);setTimeout(look,every)}look();";
+/// What the script has to know about the boxes.
+#[derive(Serialize)]
+struct Boxes<'t> {
+    below: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+    /// From, to, and 1 for an arrow.
+    edges: Vec<(usize, usize, u8)>,
+    folds: Vec<usize>,
+    /// Identify the boxes when the page is loaded again.
+    names: Vec<&'t str>,
+    /// Pixels from the top of a box to the text of its first counter.
+    first: Vec<u32>,
+    top: u32,
+    between: (u32, u32),
+    grid: usize,
+    /// Whether lines have rates, and the length of their last, horizontal part.
+    deep: bool,
+    flat: u32,
+}
+
+fn boxes(tree: &Tree) -> Boxes<'_> {
+    let layout = lay_out(tree, HEADING);
+    let first = layout.places.iter().map(|place| {
+        let before = place.lines.len() - place.slots;
+        PAD + 10 + LINE * u32::try_from(before).unwrap_or(0)
+    });
+    let edges = tree.edges.iter();
+    let folds = tree.nodes.iter().filter(|node| node.kind == Kind::Fold);
+    Boxes {
+        below: tree.children(),
+        roots: tree.roots(),
+        edges: edges
+            .map(|edge| (edge.from, edge.to, u8::from(edge.join != Join::Holds)))
+            .collect(),
+        folds: folds.map(|fold| fold.id).collect(),
+        names: tree.nodes.iter().map(|node| node.title.as_str()).collect(),
+        first: first.collect(),
+        top: HEADING,
+        between: between(tree),
+        grid: GRID_FROM,
+        deep: tree.has_rates,
+        flat: LABEL,
+    }
+}
 
 fn with_script(tree: &Tree, more: &str) -> String {
-    let joins: Vec<(usize, usize)> = tree.edges.iter().map(|edge| (edge.from, edge.to)).collect();
-    let joins = serde_json::to_string(&joins).unwrap_or_else(|_| "[]".to_owned());
+    let boxes = serde_json::to_string(&boxes(tree)).unwrap_or_else(|_| "{}".to_owned());
+    // No text of tc ends the script.
+    let boxes = boxes.replace('<', "\\u003c");
     let picture = svg(tree);
     let title = escaped(&tree.title);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<style>body{{margin:0}}\
-         @media (prefers-color-scheme:dark){{body{{background:#15181c}}}}\
-         .q.some g[id]{{opacity:.25}}.q.some path{{opacity:.12}}.q.some .r{{opacity:.25}}\
-         .q.some .on{{opacity:1!important}}.q.old .r,.q.old .n{{opacity:.35}}.q.old #state{{fill:#c0392b}}</style></head>\n\
-         <body>\n{picture}<script>\nconst joins={joins},q=document.querySelector('svg.q'),\
-         lines=[...q.children].filter(e=>e.tagName==='path').slice(2);\n\
-         const box=i=>document.getElementById('n'+i);\n\
-         q.addEventListener('mouseover',e=>{{const g=e.target.closest('g[id]');\
-         q.querySelectorAll('.on').forEach(x=>x.classList.remove('on'));q.classList.toggle('some',!!g);if(!g)return;\
-         const id=+g.id.slice(1);g.classList.add('on');joins.forEach(([a,b],i)=>{{if(a===id||b===id){{\
-         lines[i].classList.add('on');box(a).classList.add('on');box(b).classList.add('on');\
-         const r=document.getElementById('r'+b);if(r)r.classList.add('on')}}}})}});\n\
-         {more}</script>\n</body></html>\n"
+         <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style></head>\n\
+         <body>\n{picture}<script>\nconst T={boxes};\n{PLACE}\n{more}</script>\n</body></html>\n"
     )
 }
 
@@ -68,13 +100,16 @@ struct Moving {
     /// The text at the line to the node, the width of that line in pixels, and the node's last lines.
     label: String,
     stroke: f64,
-    lines: [String; SLOTS],
+    lines: Vec<String>,
 }
 
 /// The changing parts of a tree, as JSON.
 pub(super) fn rates(tree: &Tree) -> String {
     let busiest = busiest_bps(tree);
     let counted = tree.nodes.iter().filter_map(|node| {
+        node.numbers?;
+        let mut lines = node.slots();
+        lines.iter_mut().for_each(cut);
         Some(Moving {
             id: node.id,
             handle: node.handle.clone(),
@@ -82,7 +117,7 @@ pub(super) fn rates(tree: &Tree) -> String {
             rates: node.rates,
             label: label(node),
             stroke: stroke(node, busiest),
-            lines: node.numbers?.slots(node.kind),
+            lines,
         })
     });
     let document = serde_json::json!({
@@ -103,7 +138,7 @@ pub(super) fn failure(error: &str) -> String {
 const COUNTED: &str = "direct_packets_stat";
 
 /// A hash that is the same for trees with the same boxes.
-fn shape(tree: &Tree) -> String {
+pub(super) fn shape(tree: &Tree) -> String {
     let mut hasher = DefaultHasher::new();
     for node in &tree.nodes {
         (&node.title, node.is_default, node.numbers.is_some()).hash(&mut hasher);

@@ -6,12 +6,13 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use super::fold::fold;
 use super::live::Watcher;
 use super::model::Tree;
 use super::page;
@@ -23,6 +24,10 @@ const CLIENTS_MAX: usize = 16;
 const REQUEST_MAX: usize = 8 * 1024;
 /// Timeout for receiving a request, and for sending a response.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a request waits for a reading, if the last one is old.
+const READING: Duration = Duration::from_secs(3);
+/// Time in addition to a few intervals after which a reading is old, and no client looks any more.
+const SLACK: Duration = Duration::from_secs(2);
 /// Limits on reading from a client whose request was rejected, so that the rejection reaches it.
 const DRAIN_MAX: usize = 64 * 1024;
 const DRAIN: Duration = Duration::from_millis(500);
@@ -30,11 +35,87 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// The current page and rates.
 #[derive(Debug, Default)]
 struct Served {
-    page: String,
+    page: Arc<String>,
     rates: String,
 }
 
-type Shared = Arc<Mutex<Arc<Served>>>;
+/// What the threads share: the reader of queues and those that answer.
+struct Site {
+    state: Mutex<State>,
+    /// A client asked, or there is a new reading.
+    changed: Condvar,
+    every: Duration,
+}
+
+struct State {
+    served: Arc<Served>,
+    read: Instant,
+    asked: Instant,
+}
+
+impl Site {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn current(&self) -> Arc<Served> {
+        Arc::clone(&self.state().served)
+    }
+
+    /// The page and rates for a client that asks. If no client has asked for a while, waits for a reading of this moment.
+    fn ask(&self) -> Arc<Served> {
+        let now = Instant::now();
+        let mut state = self.state();
+        state.asked = now;
+        self.changed.notify_all();
+        let is_old = |state: &mut State| state.read + self.every * 2 + SLACK < now;
+        let fresh = self.changed.wait_timeout_while(state, READING, is_old);
+        let (state, _) = fresh.unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&state.served)
+    }
+
+    /// Waits while no client asks; returns whether it waited.
+    fn rest(&self) -> bool {
+        let is_idle = |state: &mut State| state.asked.elapsed() > self.every * 3 + SLACK;
+        let mut state = self.state();
+        if !is_idle(&mut state) {
+            return false;
+        }
+        let asked = self.changed.wait_while(state, is_idle);
+        drop(asked.unwrap_or_else(PoisonError::into_inner));
+        true
+    }
+
+    fn publish(&self, served: Served) {
+        let mut state = self.state();
+        state.served = Arc::new(served);
+        state.read = Instant::now();
+        self.changed.notify_all();
+    }
+}
+
+/// Draws the page only if the boxes have changed.
+struct Painter {
+    shape: String,
+    page: Arc<String>,
+    every: Duration,
+}
+
+impl Painter {
+    fn paint(&mut self, mut tree: Tree) -> Served {
+        fold(&mut tree);
+        tree.has_past = true;
+        let shape = page::shape(&tree);
+        if shape != self.shape {
+            self.page = Arc::new(page::live(&tree, self.every.as_millis()));
+            self.shape = shape;
+        }
+        Served {
+            page: Arc::clone(&self.page),
+            rates: page::rates(&tree),
+        }
+    }
+}
 
 /// Parses the address to listen on, which has to be a loopback address.
 pub(super) fn address(text: &str) -> Result<SocketAddr> {
@@ -65,12 +146,22 @@ pub(super) fn serve(
     let address = listener.local_addr()?;
     // From here on the process only answers requests, and needs no privileges.
     reactor::drop_capabilities().context("cannot give up privileges")?;
-    let served = |tree: &Tree| Served {
-        page: page::live(tree, every.as_millis()),
-        rates: page::rates(tree),
+    let mut painter = Painter {
+        shape: String::new(),
+        page: Arc::default(),
+        every,
     };
-    let shared: Shared = Arc::new(Mutex::new(Arc::new(served(&tree))));
-    let accepting = Arc::clone(&shared);
+    let now = Instant::now();
+    let site = Arc::new(Site {
+        state: Mutex::new(State {
+            served: Arc::new(painter.paint(tree)),
+            read: now,
+            asked: now,
+        }),
+        changed: Condvar::new(),
+        every,
+    });
+    let accepting = Arc::clone(&site);
     thread::Builder::new()
         .name("http".into())
         .spawn(move || accept(&listener, &accepting))?;
@@ -83,25 +174,25 @@ pub(super) fn serve(
     let mut looks = 0;
     while count.is_none_or(|count| looks < count) {
         beat.wait();
-        let now = match watcher.look() {
-            Ok(tree) => served(&tree),
+        // A number of readings is taken whether or not a client asks.
+        if count.is_none() && site.rest() {
+            watcher.forget();
+            beat = Beat::new(every);
+        }
+        site.publish(match watcher.look() {
+            Ok(tree) => painter.paint(tree),
             // The source may come back; until then the page keeps showing the last picture.
             Err(error) => Served {
-                page: current(&shared).page.clone(),
+                page: Arc::clone(&painter.page),
                 rates: page::failure(&format!("{error:#}")),
             },
-        };
-        *shared.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(now);
+        });
         looks += 1;
     }
     Ok(())
 }
 
-fn current(shared: &Shared) -> Arc<Served> {
-    Arc::clone(&shared.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-fn accept(listener: &TcpListener, shared: &Shared) {
+fn accept(listener: &TcpListener, site: &Arc<Site>) {
     let clients = Arc::new(AtomicUsize::new(0));
     loop {
         let stream = match listener.accept() {
@@ -121,13 +212,13 @@ fn accept(listener: &TcpListener, shared: &Shared) {
                 .write(&Answer::refusal(503, "Service Unavailable", "too many ask at once").head());
             continue;
         }
-        let served = current(shared);
+        let site = Arc::clone(site);
         // If no thread can be started, the connection is closed.
         let _ = thread::Builder::new()
             .name("http client".into())
             .spawn(move || {
                 let _client = client;
-                let _ = converse(&stream, &served);
+                let _ = converse(&stream, &site);
             });
     }
 }
@@ -192,9 +283,14 @@ impl<'s> Answer<'s> {
 }
 
 /// Reads one request and answers it.
-fn converse(stream: &TcpStream, served: &Served) -> io::Result<()> {
+fn converse(stream: &TcpStream, site: &Site) -> io::Result<()> {
     let head = hear(stream, Instant::now() + PATIENCE)?;
-    let answer = answer(&head, served);
+    // A request that is refused is no reason to read queues.
+    let served = match answer(&head, &site.current()).status {
+        200 => site.ask(),
+        _ => site.current(),
+    };
+    let answer = answer(&head, &served);
     let end = Instant::now() + PATIENCE;
     say(stream, &answer.head(), end)?;
     if answer.status == 200 {
@@ -321,7 +417,7 @@ mod tests {
 
     fn status(request: &str) -> u16 {
         let served = Served {
-            page: "page".into(),
+            page: Arc::new("page".into()),
             rates: "{}".into(),
         };
         answer(request.as_bytes(), &served).status
@@ -374,6 +470,31 @@ mod tests {
             assert_eq!(status(request), 400, "{request:?}");
         }
         assert_eq!(status(&"x".repeat(REQUEST_MAX + 1)), 431);
+    }
+
+    #[test]
+    fn a_client_after_a_pause_gets_a_reading_of_its_own() {
+        let long_ago = Instant::now() - Duration::from_secs(60);
+        let site = Site {
+            state: Mutex::new(State {
+                served: Arc::default(),
+                read: long_ago,
+                asked: long_ago,
+            }),
+            changed: Condvar::new(),
+            every: Duration::from_millis(1),
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                site.rest();
+                site.publish(Served {
+                    page: Arc::default(),
+                    rates: "new".to_owned(),
+                });
+            });
+            assert_eq!(site.ask().rates, "new");
+        });
+        assert!(!site.rest(), "a client asked just now");
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use super::layout::{LINE, Layout, PAD, Place, lay_out};
+use super::layout::{AXIS, CURVE, LINE, Layout, PAD, Place, lay_out};
 use super::model::{Edge, Join, Kind, Node, Tree};
 use crate::printable;
 use crate::rates::bits;
 
 /// Height of the heading and legend in pixels.
-const HEADING: u32 = 84;
+pub(super) const HEADING: u32 = 84;
 
 /// Colours, light and dark. They also differ for readers with red-green colour blindness, and by border and text.
 const STYLE: &str = "\
@@ -23,6 +23,9 @@ const STYLE: &str = "\
 .q .class rect{fill:#fff;stroke:#0072b2}
 .q .filter rect{fill:#fff3dc;stroke:#d08700}
 .q .group rect{fill:#f3f4f6;stroke:#8c959f}
+.q .fold rect{fill:#eaf5ee;stroke:#00795a;stroke-width:2}
+.q .k{stroke:#0072b2;stroke-width:1.5;stroke-linejoin:round}.q .a{stroke:#8c959f;stroke-width:1}
+.q .z{font-size:10px;fill:#57606a}.q .o{font-weight:600;fill:#00795a;text-decoration:underline}
 .q .unknown rect{fill:#fff;stroke:#c0392b;stroke-dasharray:5 3}
 .q .default rect{stroke-width:3;stroke:#b35900}
 .q path{fill:none;stroke:#8c959f;stroke-width:1.3}
@@ -33,13 +36,14 @@ const STYLE: &str = "\
 .q .d{fill:#ffb454}.q .interface rect,.q .device rect{fill:#e6edf3;stroke:#e6edf3}
 .q .interface text,.q .device text{fill:#15181c}.q .qdisc rect{fill:#0f3350}.q .class rect{fill:#15181c}
 .q .filter rect{fill:#3d2d0a}.q .group rect{fill:#262b31}.q .unknown rect{fill:#15181c}
+.q .fold rect{fill:#12352a;stroke:#3fc796}.q .o{fill:#3fc796}.q .k{stroke:#8fd0ff}.q .z{fill:#9aa4af}
 .q .default rect{stroke:#ffb454}.q .r{fill:#8fd0ff;stroke:#15181c}}";
 
 /// Width in pixels of a line without traffic, and the extra width of the busiest line.
 const STROKE: f64 = 1.3;
 const STROKE_MORE: f64 = 7.7;
 /// Width in pixels of the rate at a line.
-const LABEL: u32 = 92;
+pub(super) const LABEL: u32 = 92;
 /// Pixels between a line and the rate above it.
 const ABOVE: u32 = 8;
 /// Vertical position in pixels of the note on the rates.
@@ -140,8 +144,8 @@ fn legend(out: &mut String) {
         let class = class_of(kind);
         let _ = write!(
             out,
-            "<g class=\"{class}\"><rect x=\"{x}\" y=\"48\" width=\"16\" height=\"12\" rx=\"2\"/></g>\
-             <text class=\"s\" x=\"{}\" y=\"58\">{name}</text>",
+            "<g class=\"{class} l\"><rect x=\"{x}\" y=\"48\" width=\"16\" height=\"12\" rx=\"2\"/>\
+             <text class=\"s\" x=\"{}\" y=\"58\">{name}</text></g>",
             x + 22
         );
         x += 100;
@@ -149,8 +153,8 @@ fn legend(out: &mut String) {
     for (class, name) in [("sends", "sends to"), ("asks", "goes on with")] {
         let _ = write!(
             out,
-            "<path class=\"{class}\" d=\"M{x} 54H{}\" marker-end=\"url(#{class})\"/>\
-             <text class=\"s\" x=\"{}\" y=\"58\">{name}</text>",
+            "<g class=\"l\"><path class=\"{class}\" d=\"M{x} 54H{}\" marker-end=\"url(#{class})\"/>\
+             <text class=\"s\" x=\"{}\" y=\"58\">{name}</text></g>",
             x + 30,
             x + 36
         );
@@ -168,6 +172,7 @@ fn class_of(kind: Kind) -> &'static str {
         Kind::Group => "group",
         Kind::Device => "device",
         Kind::Unknown => "unknown",
+        Kind::Fold => "fold",
     }
 }
 
@@ -214,6 +219,17 @@ fn boxes(tree: &Tree, layout: &Layout, out: &mut String) {
             );
             base += LINE;
         }
+        if tree.has_past && node.has_past() {
+            past(node.id, place, out);
+        }
+        if node.kind == Kind::Fold {
+            let _ = write!(
+                out,
+                "<text class=\"d o\" text-anchor=\"end\" x=\"{}\" y=\"{}\">open</text>",
+                x + width - PAD,
+                y + PAD + 10
+            );
+        }
         if node.is_default {
             let _ = write!(
                 out,
@@ -224,6 +240,36 @@ fn boxes(tree: &Tree, layout: &Layout, out: &mut String) {
         }
         out.push_str("</g>\n");
     }
+}
+
+/// The empty curve of the last minutes, and its axis of time with a mark for each minute. The page's script draws it.
+fn past(id: usize, place: &Place, out: &mut String) {
+    let (left, width) = (place.x + PAD, place.width - 2 * PAD);
+    let bottom = place.y + place.height - AXIS - 4;
+    let (top, high) = (bottom - CURVE + 5, CURVE - 5);
+    let _ = write!(
+        out,
+        "<path class=\"a\" d=\"M{left} {bottom}h{width}M{left} {bottom}v4M{} {bottom}v3M{} {bottom}v3M{} {bottom}v4\"/>\
+         <path class=\"k\" id=\"k{id}\" data-x=\"{left}\" data-y=\"{top}\" data-w=\"{width}\" data-h=\"{high}\" d=\"\"/>",
+        left + width / 3,
+        left + width * 2 / 3,
+        left + width
+    );
+    let base = bottom + 12;
+    for (class, anchor, x, text) in [
+        ("z p", "start", left, ""),
+        ("z", "end", left + width, "now"),
+    ] {
+        let _ = write!(
+            out,
+            "<text class=\"{class}\" text-anchor=\"{anchor}\" x=\"{x}\" y=\"{base}\">{text}</text>"
+        );
+    }
+    let _ = write!(
+        out,
+        "<text class=\"z\" id=\"m{id}\" text-anchor=\"middle\" x=\"{}\" y=\"{base}\"></text>",
+        left + width / 2
+    );
 }
 
 /// The line from the right edge of the parent to the left edge of the child. In a grid, it runs through the gap above

@@ -71,7 +71,7 @@ pub(super) fn dot(tree: &Tree) -> String {
         let shape = match node.kind {
             Kind::Interface | Kind::Device => "cds",
             Kind::Qdisc => "box",
-            Kind::Class | Kind::Tin => "box\", style = \"rounded",
+            Kind::Class | Kind::Tin | Kind::Fold => "box\", style = \"rounded",
             Kind::Filter => "note",
             Kind::Group => "folder",
             Kind::Unknown => "box\", style = \"dashed",
