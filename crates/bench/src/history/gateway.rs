@@ -79,6 +79,7 @@ fn outcome(seconds: u64, seeds: u64) -> Result<Outcome> {
         place: "virtual time",
         link: first.link,
         treatment: first.treatment.name().to_owned(),
+        browser: None,
         seconds,
         seed: SEED,
         interrupted: false,

@@ -22,6 +22,8 @@ pub struct Outcome {
     pub link: Link,
     /// What the gateway did in the rows that have a policy.
     pub treatment: String,
+    /// The name of the browser's program; `None` if pages were loaded only by our own loader.
+    pub browser: Option<String>,
     /// Seconds of each measurement.
     pub seconds: u64,
     /// Seed of all random numbers.

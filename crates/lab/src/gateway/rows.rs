@@ -104,8 +104,12 @@ pub struct Result {
     pub page_ms: Vec<f64>,
     /// Number of page loads that failed.
     pub page_failures: u32,
-    /// The time of each page load in a browser, in milliseconds.
+    /// The time of each page load in a browser, in milliseconds, from the start of the navigation to
+    /// the load event. The first load of each browser process is left out.
     pub browser_ms: Vec<f64>,
+    /// The part of each of these loads that waited for the network: from the first connection
+    /// attempt to the last byte.
+    pub browser_network_ms: Vec<f64>,
     /// Page loads that the browser did not finish.
     pub browser_failures: u32,
     /// B's pings, as pairs of sending time in seconds and round-trip time in milliseconds; `None`
@@ -126,10 +130,10 @@ impl Result {
         mean(&self.page_ms)
     }
 
-    /// The mean of the browser's page loads in milliseconds; `None` when no load was finished.
+    /// The median of the browser's page loads in milliseconds; `None` when no load was finished.
     #[must_use]
-    pub fn browser_mean_ms(&self) -> Option<f64> {
-        mean(&self.browser_ms)
+    pub fn browser_median_ms(&self) -> Option<f64> {
+        median(&self.browser_ms)
     }
 
     /// The round-trip time that a share `p` of the answered pings did not exceed.
@@ -156,6 +160,18 @@ impl Result {
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The median; `None` for an empty slice.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (
+        values.get(values.len().saturating_sub(1) / 2)?,
+        values.get(values.len() / 2)?,
+    );
+    Some(low.midpoint(*high))
 }
 
 /// Jain's fairness index: 1 if all shares are equal, 1/n if one has everything.

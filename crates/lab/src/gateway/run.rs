@@ -1,19 +1,15 @@
 //! Runs one row, in namespaces or in virtual time. Start with [`Plan::probe`].
 
-use std::io;
-use std::net::TcpListener;
-use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use super::model::{self, Setup};
 use super::pinger::{Pings, Target};
 use super::rows::{self, BULK_CONNECTIONS, Load, Row};
-use super::stage::{DRAIN, Error, Job, Stage, join, web};
+use super::stage::{DRAIN, Error, Stage, join, web};
 use super::stop::Stop;
 use super::topology::FAR;
-use super::traffic::browser::{Browser, Profile};
 use super::traffic::page;
 use super::treatment::{Both, Link, Treatment};
 
@@ -23,14 +19,8 @@ pub(super) const PING_EVERY: base::Duration = base::Duration::from_millis(100);
 /// Pause between two page loads.
 const PAGE_PAUSE: Duration = Duration::from_millis(500);
 
-/// Longest wait before checking whether to stop.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-
 /// Shortest measurement of a share in seconds; a shorter one has too few packets.
 const SHARE_LEAST_S: f64 = 1.0;
-
-/// Number of consecutive page loads in a browser.
-const BROWSER_LOADS: usize = 3;
 
 /// Where the hosts run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +136,7 @@ impl Plan {
         let end = from + Duration::from_secs(self.seconds);
         let wait = self.wait(Duration::ZERO);
         stage.load(row.load, BULK_CONNECTIONS, (begin, end + DRAIN))?;
-        let (server, _) = serve(&stage, end)?;
+        let (servers, _) = serve(&stage, web().port()..web().port() + 1, end)?;
         self.settle_until(from)?;
         let stream = stage.stream((from, end), wait)?;
         let pinger = stage.pings(self.pings(vec![far()], wait))?;
@@ -166,7 +156,7 @@ impl Plan {
         };
         if !result.partial {
             join(pages)?;
-            join(server)?;
+            servers.into_iter().try_for_each(join)?;
         }
         for load in loaded.try_iter() {
             match load {
@@ -213,52 +203,6 @@ impl Plan {
         let [a, b] = [after[0] - before[0], after[1] - before[1]].map(|octets| octets as f64);
         Ok((b / (a + b).max(1.0), (a + b) * 8.0 / seconds.max(0.001)))
     }
-
-    /// Page loads of a browser on B beside A's load, in milliseconds, and the number that did not
-    /// finish in time. Only in namespaces.
-    ///
-    /// # Errors
-    /// As [`Plan::probe`], and a browser that cannot be started.
-    pub fn browse(&self, row: Row, program: &Path) -> Result<(Vec<f64>, u32), Error> {
-        let mut stage = self.stage(row.shaped)?;
-        let begin = Instant::now() + Duration::from_millis(50);
-        let end = begin + self.settle() + self.half();
-        stage.load(row.load, BULK_CONNECTIONS, (begin, end))?;
-        let (server, heard) = serve(&stage, end)?;
-        self.settle_until(begin + self.settle())?;
-        let (mut took, mut failures) = (Vec::new(), 0);
-        let profile = Profile::new()?;
-        while took.len() < BROWSER_LOADS && Instant::now() < end && !self.stop.is_set() {
-            let started = Instant::now();
-            let browser = Browser::start(program, web(), &profile, &stage.topology.b)?;
-            let load = loop {
-                let left = end.saturating_duration_since(Instant::now());
-                let load = heard.recv_timeout(left.min(LOOK_EVERY)).ok();
-                if load.is_some() || left.is_zero() || self.stop.is_set() {
-                    break load;
-                }
-            };
-            match load {
-                Some(ms) => took.push(ms),
-                None => failures += u32::from(started.elapsed() >= page::CHANCE),
-            }
-            drop(browser);
-        }
-        if !self.stop.is_set() {
-            join(server)?;
-        }
-        stage.finish()?;
-        Ok((took, failures))
-    }
-}
-
-/// Serves the page at the far side. The receiver gets the load times that browsers report.
-fn serve(stage: &Stage, end: Instant) -> io::Result<(Job, Receiver<f64>)> {
-    let far = &stage.topology.far;
-    let listener = far.run(|| TcpListener::bind(web()))??;
-    let (loads, heard) = mpsc::channel();
-    let server = far.spawn("web", move || page::serve(&listener, &loads, end))?;
-    Ok((server, heard))
 }
 
 fn far() -> Target {
@@ -289,5 +233,9 @@ fn load_pages(end: Instant, loads: &Sender<Option<f64>>, stop: &Stop) {
     }
 }
 
+mod browse;
 #[cfg(test)]
 mod tests;
+
+use browse::serve;
+pub use browse::{BROWSER_LEAST, Browsed};

@@ -67,6 +67,8 @@ pub(super) struct Stage {
     /// Bytes received of B's bulk connection.
     pub(super) from_b: Arc<AtomicU64>,
     stop: Stop,
+    /// Ends all senders and receivers of this stage.
+    pub(super) over: Stop,
 }
 
 impl Stage {
@@ -107,6 +109,7 @@ impl Stage {
             from_a: Arc::default(),
             from_b: Arc::default(),
             stop: stop.clone(),
+            over: Stop::default(),
         })
     }
 
@@ -137,14 +140,16 @@ impl Stage {
                 let to = SocketAddr::from((FAR, FLOOD));
                 let sink = self.topology.far.run(|| UdpSocket::bind(to))??;
                 let octets = Arc::clone(&self.from_a);
+                let over = self.over.clone();
                 self.job(
                     |topology| &topology.far,
-                    move || swallow(&sink, &octets, end),
+                    move || swallow(&sink, &octets, end, &over),
                 )?;
                 let span = Span { to, begin, end };
+                let over = self.over.clone();
                 self.job(
                     |topology| &topology.a,
-                    move || flood::send(span, FLOOD_BPS).map(drop),
+                    move || flood::send(span, FLOOD_BPS, &over).map(drop),
                 )
             }
         }
@@ -186,12 +191,14 @@ impl Stage {
     ) -> io::Result<()> {
         let to = SocketAddr::from((FAR, port));
         let listener = self.topology.far.run(|| TcpListener::bind(to))??;
+        let over = self.over.clone();
         self.job(
             |topology| &topology.far,
-            move || bulk::receive(&listener, &octets, end),
+            move || bulk::receive(&listener, &octets, end, &over),
         )?;
         let span = Span { to, begin, end };
-        self.job(host, move || bulk::send(span).map(drop))
+        let over = self.over.clone();
+        self.job(host, move || bulk::send(span, &over).map(drop))
     }
 
     /// Starts B's thin stream from `begin` to `end`; `wait` later the thread returns its
@@ -252,10 +259,10 @@ pub(super) fn join<T>(thread: JoinHandle<io::Result<io::Result<T>>>) -> io::Resu
 }
 
 /// Counts a flood's bytes.
-fn swallow(socket: &UdpSocket, octets: &AtomicU64, end: Instant) -> io::Result<()> {
+fn swallow(socket: &UdpSocket, octets: &AtomicU64, end: Instant, over: &Stop) -> io::Result<()> {
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     let mut buffer = [0; 2_048];
-    while Instant::now() < end {
+    while Instant::now() < end && !over.is_set() {
         if let Ok(length) = socket.recv(&mut buffer) {
             octets.fetch_add(length as u64, Ordering::Relaxed);
         }

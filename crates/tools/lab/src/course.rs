@@ -1,11 +1,12 @@
 //! Takes the measurements of the home-gateway experiment, in order.
 
+use std::path::Path;
 use std::sync::mpsc::Sender;
 
 use lab::gateway::Error;
 use lab::gateway::outcome::{Experiment, Fairness, Outcome, RowOutcome, SCHEMA};
 use lab::gateway::rows::{self, BULK_CONNECTIONS, Load, Row};
-use lab::gateway::run::{Place, Plan};
+use lab::gateway::run::{BROWSER_LEAST, Browsed, Place, Plan};
 use lab::gateway::treatment::Treatment;
 use lab::report::MachineInfo;
 
@@ -30,11 +31,10 @@ pub(super) enum Step {
         goodput_bps: f64,
         partial: bool,
     },
-    /// Page loads of the last row in a browser, and the number that did not finish in time.
+    /// Page loads of the last row in a browser.
     Browsed {
         row: u8,
-        took: Vec<f64>,
-        failures: u32,
+        browsed: Browsed,
         partial: bool,
     },
     /// B's share against nine connections.
@@ -70,6 +70,7 @@ pub(super) fn empty(task: &Task, machine: MachineInfo) -> Outcome {
         },
         link: task.plan.link,
         treatment: task.plan.treatment.name().to_owned(),
+        browser: task.browser.as_deref().map(file_name),
         seconds: task.plan.seconds,
         seed: task.plan.seed,
         interrupted: false,
@@ -110,13 +111,14 @@ pub(super) fn keep(outcome: &mut Outcome, step: Step) {
         }
         Step::Browsed {
             row: number,
-            took,
-            failures,
+            browsed,
             partial,
         } => {
             if let Some(run) = last(&mut outcome.rows, number) {
-                run.browser_ms = took;
-                run.browser_failures = failures;
+                let loads = &browsed.loads;
+                run.browser_ms = loads.iter().map(|load| load.load_ms).collect();
+                run.browser_network_ms = loads.iter().map(|load| load.network_ms).collect();
+                run.browser_failures = browsed.failures;
                 run.partial |= partial;
             }
         }
@@ -214,11 +216,10 @@ impl Course<'_> {
             }
             if let Some(program) = &self.task.browser {
                 self.begin(what("browser"))?;
-                let (took, failures) = plan.browse(*row, program)?;
+                let browsed = plan.browse(*row, program)?;
                 self.say(Step::Browsed {
                     row: number,
-                    took,
-                    failures,
+                    browsed,
                     partial: plan.stop.is_set(),
                 })?;
             }
@@ -239,6 +240,14 @@ impl Course<'_> {
         }
         Ok(())
     }
+}
+
+fn file_name(program: &Path) -> String {
+    program
+        .file_name()
+        .unwrap_or_default()
+        .display()
+        .to_string()
 }
 
 fn method(task: &Task) -> Vec<String> {
@@ -267,8 +276,8 @@ fn method(task: &Task) -> Vec<String> {
     );
     lines.push(match &task.browser {
         Some(program) => format!(
-            "Pages are loaded by a loader of our own over six connections, and apart from that by {}.",
-            program.file_name().unwrap_or_default().display()
+            "Pages are loaded by a loader of our own over six connections, and apart from that by {}: one process for a row, at least {BROWSER_LEAST} loads over new connections, without the first of the process.",
+            file_name(program)
         ),
         None => "Pages are loaded by a loader of our own over six connections.".into(),
     });

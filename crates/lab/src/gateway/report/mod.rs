@@ -82,7 +82,8 @@ pub fn page(outcome: &Outcome) -> String {
 
 /// Explains the tables' columns.
 const LEGEND: &str = "Loss and jitter (RFC 3550): of a stream of 200 kbit/s from B. Page: the mean time until a page of a \
-    dozen objects is loaded. Ping p50 and p99: the round trips that 50 % and 99 % of B's pings did not exceed. B's share: \
+    dozen objects is loaded by our own loader. Browser: the median of the same in a browser, the part of it that waits for \
+    the network, and the number of loads. Ping p50 and p99: the round trips that 50 % and 99 % of B's pings did not exceed. B's share: \
     the part of the link that one upload of B gets against A's load. The published figure (publ.) is beside each. A dash \
     means not measured, or not published.";
 

@@ -1,7 +1,7 @@
 //! Tables of the results, for the terminal, the page and CSV.
 
 use super::super::outcome::{Experiment, Outcome, RowOutcome, Spread};
-use super::super::rows::Result;
+use super::super::rows::{Result, median};
 use super::super::targets::targets;
 use super::load_words;
 use crate::report::{Cell, Table};
@@ -78,7 +78,9 @@ pub(crate) fn waits_table(outcome: &Outcome) -> Table {
         ("page publ.", "ms"),
         ("page", "ms"),
         ("failed", ""),
-        ("browser", "ms"),
+        ("browser p50", "ms"),
+        ("network", "ms"),
+        ("loads", ""),
         ("ping p50", "ms"),
         ("ping p99", "ms"),
         ("pings lost", "%"),
@@ -91,7 +93,9 @@ pub(crate) fn waits_table(outcome: &Outcome) -> Table {
             number(row.published.page_ms, 0),
             number(row.mean(Result::page_mean_ms), 0),
             Cell::from(failures.sum::<u64>()),
-            number(row.mean(Result::browser_mean_ms), 0),
+            number(row.mean(Result::browser_median_ms), 0),
+            number(row.mean(|run| median(&run.browser_network_ms)), 0),
+            browser_loads(row),
             number(row.mean(|run| run.ping_percentile_ms(0.5)), 1),
             number(row.mean(|run| run.ping_percentile_ms(0.99)), 1),
             number(row.mean(|run| Some(run.ping_loss_percent())), 1),
@@ -99,6 +103,17 @@ pub(crate) fn waits_table(outcome: &Outcome) -> Table {
         table.row(row_cells(row).into_iter().chain(figures));
     }
     table
+}
+
+/// How many pages a browser loaded, and how many it did not finish.
+fn browser_loads(row: &RowOutcome) -> Cell {
+    let loads: usize = row.runs.iter().map(|run| run.browser_ms.len()).sum();
+    let failures: u32 = row.runs.iter().map(|run| run.browser_failures).sum();
+    match (loads, failures) {
+        (0, 0) => Cell::Missing,
+        (loads, 0) => Cell::from(loads),
+        (loads, failures) => Cell::Text(format!("{loads}, {failures} failed")),
+    }
 }
 
 /// A figure of one measurement.
@@ -109,7 +124,7 @@ const FIGURES: [(&str, Reading); 6] = [
     ("loss (%)", |run| Some(run.loss_percent)),
     ("jitter (ms)", |run| Some(run.jitter_ms)),
     ("page (ms)", |run| run.page_mean_ms()),
-    ("browser (ms)", |run| run.browser_mean_ms()),
+    ("browser (ms)", |run| run.browser_median_ms()),
     ("ping p99 (ms)", |run| run.ping_percentile_ms(0.99)),
     ("B's share", |run| run.share),
 ];

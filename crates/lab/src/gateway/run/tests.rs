@@ -117,6 +117,7 @@ fn the_file_has_its_version_and_what_is_not_measured_is_no_target_missed() {
         place: "virtual time",
         link: plan.link,
         treatment: plan.treatment.name().to_owned(),
+        browser: None,
         seconds: plan.seconds,
         seed: plan.seed,
         interrupted: false,

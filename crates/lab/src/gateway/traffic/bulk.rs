@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{LOOK_EVERY, Span};
+use crate::gateway::stop::Stop;
 
 /// Longest wait for a connection to open through a full link.
 const CONNECT_MAX: Duration = Duration::from_secs(30);
@@ -13,12 +14,12 @@ const CONNECT_MAX: Duration = Duration::from_secs(30);
 /// Longest time before the end at which the other end may close first.
 const CLOSING: Duration = Duration::from_millis(500);
 
-/// Sends until the span ends. Returns the bytes that the kernel took, or zero if no connection was
+/// Sends until the span ends or `over` is set. Returns the bytes that the kernel took, or zero if no connection was
 /// established in time.
 ///
 /// # Errors
 /// The connection is refused or breaks.
-pub fn send(span: Span) -> std::io::Result<u64> {
+pub fn send(span: Span, over: &Stop) -> std::io::Result<u64> {
     span.wait();
     let left = span.end.saturating_duration_since(Instant::now());
     let limit = left.clamp(Duration::from_millis(1), CONNECT_MAX);
@@ -30,7 +31,7 @@ pub fn send(span: Span) -> std::io::Result<u64> {
     stream.set_write_timeout(Some(LOOK_EVERY))?;
     let block = [0; 1 << 14];
     let mut sent = 0;
-    while Instant::now() < span.end {
+    while Instant::now() < span.end && !over.is_set() {
         match stream.write(&block) {
             Ok(0) => break,
             Ok(octets) => sent += octets as u64,
@@ -42,18 +43,23 @@ pub fn send(span: Span) -> std::io::Result<u64> {
     Ok(sent)
 }
 
-/// Accepts one connection and adds received bytes to `octets`, until `end` or until the sender
-/// closes.
+/// Accepts one connection and adds received bytes to `octets`, until `end`, until `over` is set, or
+/// until the sender closes.
 ///
 /// # Errors
 /// No connection can be accepted.
-pub fn receive(listener: &TcpListener, octets: &AtomicU64, end: Instant) -> std::io::Result<()> {
+pub fn receive(
+    listener: &TcpListener,
+    octets: &AtomicU64,
+    end: Instant,
+    over: &Stop,
+) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let stream = loop {
         match listener.accept() {
             Ok((stream, _)) => break stream,
             Err(error) if is_patience(&error) => {
-                if Instant::now() >= end {
+                if Instant::now() >= end || over.is_set() {
                     return Ok(());
                 }
                 std::thread::sleep(Duration::from_millis(2));
@@ -62,13 +68,18 @@ pub fn receive(listener: &TcpListener, octets: &AtomicU64, end: Instant) -> std:
         }
     };
     stream.set_nonblocking(false)?;
-    count(stream, octets, end)
+    count(stream, octets, end, over)
 }
 
-fn count(mut stream: TcpStream, octets: &AtomicU64, end: Instant) -> std::io::Result<()> {
+fn count(
+    mut stream: TcpStream,
+    octets: &AtomicU64,
+    end: Instant,
+    over: &Stop,
+) -> std::io::Result<()> {
     stream.set_read_timeout(Some(LOOK_EVERY))?;
     let mut buffer = vec![0; 1 << 16];
-    while Instant::now() < end {
+    while Instant::now() < end && !over.is_set() {
         match stream.read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => {

@@ -2,14 +2,17 @@
 //! does.
 //!
 //! HTTP/1.1 as far as one page needs it: GET, `Content-Length`, persistent connections. The page
-//! reports a browser's load time to the server: its script fetches `/loaded?ms=...` once everything
-//! has loaded.
+//! reports a browser's load time to the server: its script fetches `/loaded?...` once everything
+//! has loaded. Then it goes to the same page at the next port, so that each load has new
+//! connections, as a first visit has, while the browser process stays the same.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use crate::gateway::stop::Stop;
 
 /// Number of objects on the page, besides the page itself.
 pub const OBJECTS: usize = 12;
@@ -33,15 +36,49 @@ const LINE_MAX: u64 = 8_192;
 /// Limit of connections served at a time.
 const SERVED_MAX: usize = 64;
 
-/// Serves the page until `end`. Load times that browsers report are sent to `loads`, in
-/// milliseconds.
+/// Pause of a browser between two loads, in milliseconds.
+const BROWSER_PAUSE_MS: u64 = 200;
+
+/// A page load that a browser reports, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reported {
+    /// From the start of the navigation to the page's load event.
+    pub load_ms: f64,
+    /// From the first connection attempt to the last byte of the last object: the part of the load
+    /// that waits for the network.
+    pub network_ms: f64,
+}
+
+impl Reported {
+    /// Reads the path that the page's script fetches.
+    fn parse(path: &str) -> Option<Self> {
+        let values = path.strip_prefix("/loaded?")?;
+        let value = |key: &str| {
+            let values = values.split('&').filter_map(|pair| pair.split_once('='));
+            let mut values = values.filter(|(name, _)| *name == key);
+            let value: f64 = values.next()?.1.parse().ok()?;
+            (value.is_finite() && value >= 0.0).then_some(value)
+        };
+        Some(Self {
+            load_ms: value("ms")?,
+            network_ms: value("network")?,
+        })
+    }
+}
+
+/// Serves the page until `end`, or until `over` is set. Page loads that browsers report are sent to `loads`.
 ///
 /// # Errors
 /// The listener cannot be used.
-pub fn serve(listener: &TcpListener, loads: &Sender<f64>, end: Instant) -> std::io::Result<()> {
+pub fn serve(
+    listener: &TcpListener,
+    loads: &Sender<Reported>,
+    end: Instant,
+    over: &Stop,
+) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
     let served = Arc::new(());
-    while Instant::now() < end {
+    while Instant::now() < end && !over.is_set() {
         match listener.accept() {
             Ok((stream, _)) if Arc::strong_count(&served) <= SERVED_MAX => {
                 let (loads, held) = (loads.clone(), Arc::clone(&served));
@@ -58,19 +95,16 @@ pub fn serve(listener: &TcpListener, loads: &Sender<f64>, end: Instant) -> std::
     Ok(())
 }
 
-fn answer_all(stream: &TcpStream, loads: &Sender<f64>, end: Instant) -> std::io::Result<()> {
+fn answer_all(stream: &TcpStream, loads: &Sender<Reported>, end: Instant) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     let left = end.saturating_duration_since(Instant::now());
     stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
     let mut reader = BufReader::new(stream);
     while let Some(path) = read_request(&mut reader)? {
-        if let Some(ms) = path
-            .strip_prefix("/loaded?ms=")
-            .and_then(|ms| ms.parse().ok())
-        {
+        if let Some(reported) = Reported::parse(&path) {
             // The receiver may be gone.
-            let _ = loads.send(ms);
+            let _ = loads.send(reported);
         }
         let (kind, body) = content(&path);
         let head = format!(
@@ -110,13 +144,22 @@ fn content(path: &str) -> (&'static str, Vec<u8>) {
     }
 }
 
+/// Reports the load and, once the report has arrived, goes on. Image data that is not an image has
+/// timing entries all the same.
+const SCRIPT: &str = "addEventListener('load', () => { \
+    const ms = performance.now(), page = performance.getEntriesByType('navigation')[0]; \
+    const ends = performance.getEntriesByType('resource').map(one => one.responseEnd); \
+    const network = Math.max(page.responseEnd, ...ends) - page.connectStart; \
+    const next = () => { const to = new URL(location); to.port = Number(to.port || 80) + 1; location = to; }; \
+    fetch(`/loaded?ms=${ms}&network=${network}`).finally(() =>";
+
 fn page() -> String {
     let objects: String = (0..OBJECTS)
         .map(|number| format!("<img src=\"/object/{number}\" alt=\"\">\n"))
         .collect();
     format!(
         "<!DOCTYPE html><html lang=\"en\"><meta charset=\"utf-8\"><title>A page</title>\n{objects}\
-         <script>addEventListener('load', () => fetch('/loaded?ms=' + performance.now()));</script></html>"
+         <script>{SCRIPT} setTimeout(next, {BROWSER_PAUSE_MS})); }});</script></html>"
     )
 }
 

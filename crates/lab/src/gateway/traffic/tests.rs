@@ -72,11 +72,22 @@ fn a_page_of_a_dozen_objects_is_loaded_whole() {
     let server = listener.local_addr().expect("an address");
     let (loads, heard) = std::sync::mpsc::channel();
     let end = Instant::now() + Duration::from_secs(2);
-    std::thread::spawn(move || page::serve(&listener, &loads, end));
+    std::thread::spawn(move || page::serve(&listener, &loads, end, &Stop::default()));
     assert!(page::load(server, Duration::from_secs(2)).is_some());
     let mut stream = std::net::TcpStream::connect(server).expect("a connection");
-    std::io::Write::write_all(&mut stream, b"GET /loaded?ms=123.5 HTTP/1.1\r\n\r\n").expect("sent");
-    assert_eq!(heard.recv_timeout(Duration::from_secs(2)), Ok(123.5));
+    let request = b"GET /loaded?ms=123.5&network=99 HTTP/1.1\r\n\r\n";
+    std::io::Write::write_all(&mut stream, request).expect("sent");
+    let reported = page::Reported {
+        load_ms: 123.5,
+        network_ms: 99.0,
+    };
+    assert_eq!(heard.recv_timeout(Duration::from_secs(2)), Ok(reported));
+    // What is not a load's report is answered, and not kept.
+    for wrong in ["", "?ms=1", "?ms=NaN&network=1", "?ms=1&network=-1"] {
+        let request = format!("GET /loaded{wrong} HTTP/1.1\r\n\r\n");
+        std::io::Write::write_all(&mut stream, request.as_bytes()).expect("sent");
+    }
+    assert!(heard.recv_timeout(Duration::from_millis(300)).is_err());
 }
 
 #[test]
@@ -92,8 +103,9 @@ fn bulk_counts_what_arrives_and_both_ends_stop() {
     let span = span(listener.local_addr().expect("an address"), 200);
     let octets = AtomicU64::new(0);
     let sent = std::thread::scope(|scope| {
-        let sender = scope.spawn(|| bulk::send(span));
-        bulk::receive(&listener, &octets, span.end + Duration::from_secs(1)).expect("received");
+        let sender = scope.spawn(|| bulk::send(span, &Stop::default()));
+        let end = span.end + Duration::from_secs(1);
+        bulk::receive(&listener, &octets, end, &Stop::default()).expect("received");
         sender.join().expect("no panic").expect("sent")
     });
     assert!(sent > 0);
@@ -106,6 +118,6 @@ fn a_flood_goes_on_though_nobody_listens_and_is_never_faster_than_its_rate() {
     let to = socket.local_addr().expect("an address");
     drop(socket);
     // 1,400 octets at 1.12 Mbit/s: a datagram every 10 ms.
-    let sent = flood::send(span(to, 200), 1_120_000).expect("sent");
+    let sent = flood::send(span(to, 200), 1_120_000, &Stop::default()).expect("sent");
     assert!((1..=21).contains(&sent), "{sent}");
 }

@@ -73,6 +73,7 @@ fn as_published() -> Outcome {
         place: "virtual time",
         link: Link::default(),
         treatment: "fair".to_owned(),
+        browser: None,
         seconds: 20,
         seed: 1,
         interrupted: false,
