@@ -142,7 +142,7 @@ const ALLOWED: &[Row] = &[
     row("plot", &[], &[], "pictures are made of numbers and names"),
     row(
         "tc",
-        &["base", "wire", "qos"],
+        &["base", "wire", "qos", "bpf"],
         &[],
         "the kernel's queues as values and bytes; who sends them is for others",
     ),
@@ -203,8 +203,7 @@ const ALLOWED: &[Row] = &[
         "daemon",
         &[
             "base", "wire", "capfile", "l2tp", "ppp", "aaa", "ledger", "filter", "forward", "hqos",
-            "edge",
-            "reactor", "bgp", "peering", "settings", "control",
+            "edge", "reactor", "bgp", "peering", "settings", "control",
         ],
         &["sim"],
         "the loop, the sockets and the configuration of what runs; no tool and no benchmark",

@@ -52,7 +52,11 @@ fn each_kind_of_packet_each_queue_and_the_page_are_measured() {
 fn the_queues_of_subscribers_are_measured_with_their_memory() {
     let words = ["--quick", "--json", "--only", "subscribers"];
     let report = report(&directory("subscribers"), &words);
-    assert_eq!(rows(&report, 0).len(), 5, "the floor, three ways to pass, memory");
+    assert_eq!(
+        rows(&report, 0).len(),
+        5,
+        "the floor, three ways to pass, memory"
+    );
 }
 
 #[test]

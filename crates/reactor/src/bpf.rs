@@ -84,6 +84,23 @@ impl Program {
         }
     }
 
+    /// The loaded program with this number, whoever loaded it. It stays loaded until this is dropped.
+    ///
+    /// # Errors
+    /// There is none, or the calling thread lacks the privilege (root, or CAP_SYS_ADMIN).
+    pub fn by_id(id: u32) -> io::Result<Self> {
+        sys::bpf::by_id(id).map(|fd| Self { fd })
+    }
+
+    /// The program's number, by which filters list it, and the kernel's hash of its instructions. Other kernels may have
+    /// another hash.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn identity(&self) -> io::Result<(u32, [u8; 8])> {
+        sys::bpf::info(self.fd.as_fd())
+    }
+
     /// Runs the program `repeat` times, at least once, on a frame with an Ethernet header. [`ProgramKind::IpOutput`] sees
     /// the frame without this header.
     ///
@@ -207,6 +224,19 @@ mod tests {
         let outcome = program.run(&[0; 60], context, 1).expect("a run");
         assert_eq!((outcome.value, outcome.context), (7, context));
         assert!(program.run(&[0; 3], context, 1).is_err());
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_number_until_it_is_gone() {
+        let Some(program) = load(&SEVEN) else { return };
+        let program = program.expect("a valid program");
+        let (id, tag) = program.identity().expect("its number");
+        let again = Program::by_id(id).expect("the same program");
+        assert_eq!(again.identity().expect("its number"), (id, tag));
+        let outcome = again.run(&[0; 60], Context::default(), 1);
+        assert_eq!(outcome.expect("a run").value, 7);
+        drop((program, again));
+        assert!(Program::by_id(id).is_err(), "nothing holds it");
     }
 
     #[test]

@@ -23,10 +23,10 @@ pub struct Change {
 }
 
 impl Change {
-    /// The request for the interface with this index.
+    /// The request for the interface with this index. A filter with an eBPF program needs a descriptor of that program.
     #[must_use]
-    pub fn message(&self, index: u32) -> Message {
-        self.object.message(self.verb, index)
+    pub fn message(&self, index: u32, program: Option<i32>) -> Message {
+        self.object.message(self.verb, index, program)
     }
 }
 
@@ -151,7 +151,21 @@ impl<'t> Difference<'t> {
         };
         class_stays
             && !self.doomed.contains(&self.home(filter))
-            && self.filters[0].get(&key) == self.filters[1].get(&key)
+            && match [0, 1].map(|tree| self.filters[tree].get(&key)) {
+                [Some(now), Some(want)] => now.is_like(want),
+                _ => false,
+            }
+    }
+
+    /// Whether a filter gets another program in its place, so that no packet is without a class meanwhile.
+    fn is_replaced(&self, filter: &Filter) -> bool {
+        let key = (filter.parent, filter.priority);
+        let is_program = |filter: &Filter| match &filter.kind {
+            FilterKind::Bpf(_) => Some((filter.protocol, filter.handle)),
+            _ => None,
+        };
+        let both = [0, 1].map(|tree| self.filters[tree].get(&key).and_then(|one| is_program(one)));
+        both[0].is_some() && both[0] == both[1] && !self.doomed.contains(&self.home(filter))
     }
 
     /// The discipline or class that a filter belongs to.
@@ -164,7 +178,8 @@ impl<'t> Difference<'t> {
 
     fn deletions(&self, out: &mut Vec<Change>) {
         for filter in self.filters[0].values() {
-            if !self.is_kept(filter) && !self.doomed.contains(&self.home(filter)) {
+            let stays = self.is_kept(filter) || self.is_replaced(filter);
+            if !stays && !self.doomed.contains(&self.home(filter)) {
                 push(out, Verb::Delete, Object::Filter((*filter).clone()));
             }
         }
@@ -206,8 +221,12 @@ impl<'t> Difference<'t> {
         added.sort_by_key(|(depth, _)| *depth);
         out.extend(added.into_iter().map(|(_, change)| change));
         for filter in &self.want.filters {
+            let verb = match self.is_replaced(filter) {
+                true => Verb::Change,
+                false => Verb::Add,
+            };
             if !self.is_kept(filter) {
-                push(out, Verb::Add, Object::Filter(filter.clone()));
+                push(out, verb, Object::Filter(filter.clone()));
             }
         }
     }

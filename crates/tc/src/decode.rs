@@ -3,8 +3,8 @@
 use crate::attributes::{Reader, half, word};
 use crate::encode::{HEAD, KIND, NEW_CLASS, NEW_FILTER, NEW_QDISC, OPTIONS, STAB, STAB_BASE};
 use crate::object::{
-    Action, Cake, Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Key, Object,
-    Qdisc, QdiscKind, Speed,
+    Action, Bpf, Cake, Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Key,
+    Object, Qdisc, QdiscKind, Speed,
 };
 
 /// Kinds whose classes the operator makes. All other kinds list queues of their own as classes.
@@ -96,6 +96,7 @@ fn qdisc(name: &str, attributes: Reader<'_>) -> Option<QdiscKind> {
             limit: word(bytes, 8)?,
         },
         "drr" => QdiscKind::Drr,
+        "ets" => ets(options)?,
         "cake" => cake(options)?,
         "ingress" => QdiscKind::Ingress,
         _ => QdiscKind::Other {
@@ -116,6 +117,20 @@ fn codel(options: Reader<'_>) -> Option<CodelKind> {
         quantum: 0,
         memory: 0,
     })
+}
+
+/// Bands that share alike, and no strict ones.
+fn ets(options: Reader<'_>) -> Option<QdiscKind> {
+    let &[bands] = options.bytes(1)? else {
+        return None;
+    };
+    let is_strict = options.bytes(2).is_some_and(|bands| bands != [0]);
+    let quanta = options.bytes(3)?;
+    let quantum = Reader(quanta).u32(4)?;
+    // Each is an attribute of 8 bytes.
+    let mut all = quanta.chunks(8).map(|one| Reader(one).u32(4));
+    let is_alike = quanta.len() == usize::from(bands) * 8 && all.all(|one| one == Some(quantum));
+    (is_alike && !is_strict).then_some(QdiscKind::Ets { bands, quantum })
 }
 
 fn cake(options: Reader<'_>) -> Option<QdiscKind> {
@@ -182,6 +197,7 @@ fn filter(name: &str, handle: Handle, attributes: Reader<'_>) -> Option<FilterKi
         // A table of u32; the first one is made by itself.
         "u32" if handle.0 & 0xf_ffff == 0 && options.u32(4) == Some(1) => None,
         "flow" => Some(flow(options).unwrap_or_else(other)),
+        "bpf" => Some(bpf(options).map_or_else(other, FilterKind::Bpf)),
         _ => Some(other()),
     }
 }
@@ -255,5 +271,19 @@ fn flow(options: Reader<'_>) -> Option<FilterKind> {
         keys,
         divisor: options.u32(8)?,
         base: Handle(options.u32(3)?),
+    })
+}
+
+/// A filter with a program, and without actions of its own.
+fn bpf(options: Reader<'_>) -> Option<Bpf> {
+    // Actions, a policer, and instructions of the older BPF.
+    let has_others = [1, 2, 5].iter().any(|&kind| options.bytes(kind).is_some());
+    (!has_others).then_some(())?;
+    Some(Bpf {
+        name: options.text(7)?.to_owned(),
+        class: options.u32(3).filter(|class| *class != 0).map(Handle),
+        is_direct: options.u32(8).unwrap_or(0) & 1 != 0,
+        tag: options.bytes(10).and_then(|tag| tag.try_into().ok()),
+        id: options.u32(11),
     })
 }

@@ -47,9 +47,9 @@ pub struct Message {
 }
 
 impl Object {
-    /// The request for the interface with this index.
+    /// The request for the interface with this index. A filter with an eBPF program needs a descriptor of that program.
     #[must_use]
-    pub fn message(&self, verb: Verb, index: u32) -> Message {
+    pub fn message(&self, verb: Verb, index: u32, program: Option<i32>) -> Message {
         let flags = match verb {
             Verb::Add => F_CREATE | F_EXCL,
             Verb::Change => F_REPLACE,
@@ -75,7 +75,7 @@ impl Object {
             Self::Qdisc(one) => qdisc(one, verb, &mut writer),
             Self::Class(one) if is_new => class(one, &mut writer),
             Self::Class(_) => {}
-            Self::Filter(one) => filter(one, is_new, &mut writer),
+            Self::Filter(one) => filter(one, is_new, program, &mut writer),
         }
         Message {
             kind: if is_new { new } else { delete },
@@ -137,6 +137,15 @@ fn qdisc(qdisc: &Qdisc, verb: Verb, out: &mut Writer) {
             out.bytes(OPTIONS, &words(&[*quantum, *perturb_s, *limit, 0, 0]));
         }
         QdiscKind::Drr | QdiscKind::Ingress => {}
+        QdiscKind::Ets { bands, quantum } => {
+            out.nest(OPTIONS, |out| {
+                out.bytes(1, &[*bands]).nest(3, |out| {
+                    for _ in 0..*bands {
+                        out.u32(4, *quantum);
+                    }
+                });
+            });
+        }
         QdiscKind::Cake(options) => cake(options, out),
         QdiscKind::Other { options, .. } => raw(options.as_ref(), out),
     }
@@ -219,7 +228,7 @@ fn ratespec(speed: &Speed) -> Vec<u8> {
     bytes
 }
 
-fn filter(filter: &Filter, is_new: bool, out: &mut Writer) {
+fn filter(filter: &Filter, is_new: bool, program: Option<i32>, out: &mut Writer) {
     out.text(KIND, filter.kind.name());
     if !is_new {
         return;
@@ -251,6 +260,18 @@ fn filter(filter: &Filter, is_new: bool, out: &mut Writer) {
             };
             out.nest(OPTIONS, |out| {
                 out.u32(1, key).u32(2, 0).u32(3, base.0).u32(8, *divisor);
+            });
+        }
+        FilterKind::Bpf(bpf) => {
+            out.nest(OPTIONS, |out| {
+                if let Some(class) = bpf.class {
+                    out.u32(3, class.0);
+                }
+                if let Some(program) = program {
+                    out.u32(6, program.cast_unsigned());
+                }
+                out.text(7, &bpf.name);
+                out.u32(8, u32::from(bpf.is_direct));
             });
         }
         FilterKind::Other { options, .. } => raw(options.as_ref(), out),

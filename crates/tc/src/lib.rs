@@ -25,7 +25,7 @@ pub use compile::{Abilities, Compiled, Refusal};
 pub use decode::{Found, decode};
 pub use encode::{Message, Verb};
 pub use object::{
-    Action, Cake, Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Key, Object,
-    Qdisc, QdiscKind, Speed, Tree, canonical_us,
+    Action, Bpf, Cake, Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Key,
+    Object, Qdisc, QdiscKind, Speed, Tree, canonical_us,
 };
 pub use text::line;

@@ -118,6 +118,13 @@ pub enum QdiscKind {
     },
     /// Classes in turn.
     Drr,
+    /// Classes in turn, each with the same share.
+    Ets {
+        /// Number of classes.
+        bands: u8,
+        /// Bytes of a turn.
+        quantum: u32,
+    },
     /// Rate, fairness and controlled delay in one.
     Cake(Cake),
     /// The place for filters of arriving packets.
@@ -288,6 +295,8 @@ pub enum FilterKind {
         /// The first class.
         base: Handle,
     },
+    /// An eBPF program chooses the class (tc-bpf(8)).
+    Bpf(Bpf),
     /// A filter of a kind that headend does not make.
     Other {
         /// The kind.
@@ -295,6 +304,21 @@ pub enum FilterKind {
         /// `TCA_OPTIONS`, if there are any.
         options: Option<Vec<u8>>,
     },
+}
+
+/// A filter with an eBPF program. The program itself is the kernel's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bpf {
+    /// The filter's name; those of headend contain a hash of the program.
+    pub name: String,
+    /// The class, if the filter names one.
+    pub class: Option<Handle>,
+    /// Whether the program's value is an action, and not a class.
+    pub is_direct: bool,
+    /// The kernel's hash of the instructions; `None` if it is not known yet.
+    pub tag: Option<[u8; 8]>,
+    /// The program's number; `None` if it is not known, and for programs of headend.
+    pub id: Option<u32>,
 }
 
 /// What a filter does with a packet.
@@ -342,6 +366,7 @@ impl QdiscKind {
             Self::Codel(_) => "codel",
             Self::Sfq { .. } => "sfq",
             Self::Drr => "drr",
+            Self::Ets { .. } => "ets",
             Self::Cake(_) => "cake",
             Self::Ingress => "ingress",
             Self::Other { kind, .. } => kind,
@@ -368,7 +393,45 @@ impl FilterKind {
         match self {
             Self::U32 { .. } => "u32",
             Self::Flow { .. } => "flow",
+            Self::Bpf(_) => "bpf",
             Self::Other { kind, .. } => kind,
+        }
+    }
+}
+
+impl Bpf {
+    /// Whether two filters do the same. What is not known of either makes no difference.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        let is_same = |(one, other): (Option<u64>, Option<u64>)| {
+            one.is_none() || other.is_none() || one == other
+        };
+        let number = |tag: Option<[u8; 8]>| tag.map(u64::from_ne_bytes);
+        (&self.name, self.class, self.is_direct) == (&other.name, other.class, other.is_direct)
+            && is_same((number(self.tag), number(other.tag)))
+            && is_same((self.id.map(u64::from), other.id.map(u64::from)))
+    }
+}
+
+impl Filter {
+    /// Whether two filters do the same at the same place.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        let place = |filter: &Self| {
+            let Self {
+                parent,
+                priority,
+                protocol,
+                handle,
+                ..
+            } = *filter;
+            (parent, priority, protocol, handle)
+        };
+        match (&self.kind, &other.kind) {
+            (FilterKind::Bpf(one), FilterKind::Bpf(two)) => {
+                place(self) == place(other) && one.is_like(two)
+            }
+            _ => self == other,
         }
     }
 }

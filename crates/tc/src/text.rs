@@ -31,8 +31,13 @@ pub fn line(change: &Change, interface: &str, name_of: impl Fn(u32) -> String) -
         }
         Object::Class(one) => format!("tc class {verb} dev {interface} {}", class(one, is_new)),
         Object::Filter(one) => {
+            // tc cannot load the program from a line.
+            let comment = match (&one.kind, is_new) {
+                (FilterKind::Bpf(_), true) => "# ",
+                _ => "",
+            };
             format!(
-                "tc filter {verb} dev {interface} {}",
+                "{comment}tc filter {verb} dev {interface} {}",
                 filter(one, is_new, name_of)
             )
         }
@@ -80,6 +85,10 @@ fn qdisc(qdisc: &Qdisc, is_new: bool) -> String {
             perturb_s,
         } => format!("sfq quantum {quantum} limit {limit} perturb {perturb_s}"),
         QdiscKind::Drr => "drr".to_owned(),
+        QdiscKind::Ets { bands, quantum } => {
+            let quanta = vec![quantum.to_string(); usize::from(*bands)].join(" ");
+            format!("ets bands {bands} quanta {quanta}")
+        }
         QdiscKind::Cake(options) => cake(options),
         QdiscKind::Ingress => "ingress".to_owned(),
         QdiscKind::Other { kind, .. } => other(kind),
@@ -193,6 +202,16 @@ fn filter(filter: &Filter, is_new: bool, name_of: impl Fn(u32) -> String) -> Str
             format!(
                 "handle {:#x} flow map key {key} divisor {divisor} baseclass {base}",
                 filter.handle
+            )
+        }
+        FilterKind::Bpf(bpf) => {
+            let class = bpf
+                .class
+                .map_or(String::new(), |class| format!(" classid {class}"));
+            let direct = if bpf.is_direct { " direct-action" } else { "" };
+            format!(
+                "handle {:#x} bpf [program {}]{class}{direct}",
+                filter.handle, bpf.name
             )
         }
         FilterKind::Other { kind, .. } => other(kind),

@@ -44,6 +44,8 @@ const NONE: Abilities = Abilities {
     codel: false,
     sfq: false,
     drr: false,
+    ets: false,
+    bpf: false,
     cake: false,
     ..Abilities::ALL
 };
@@ -72,13 +74,22 @@ fn objects(tree: &Tree) -> Vec<Object> {
 #[test]
 fn the_lines_of_a_policy_are_those_of_the_golden_file() {
     let mut text = String::new();
-    for (name, abilities) in [("everything", Abilities::ALL), ("htb and pfifo", NONE)] {
+    let without = Abilities {
+        bpf: false,
+        ..Abilities::ALL
+    };
+    for (name, abilities) in [
+        ("everything", Abilities::ALL),
+        ("no programs", without),
+        ("htb and pfifo", NONE),
+    ] {
         for is_up in [true, false] {
             let Compiled {
                 tree,
                 advice,
                 class_names,
                 filter_names,
+                programs,
             } = compiled(HOME, is_up, &abilities);
             assert_eq!(
                 class_names.len(),
@@ -101,6 +112,14 @@ fn the_lines_of_a_policy_are_those_of_the_golden_file() {
                 text.push_str(&line(&change, "eth0", |_| "ifb0".to_owned()));
                 text.push('\n');
             }
+            for (n, program) in programs.iter().enumerate() {
+                // The name has a hash of the instructions, which are crate bpf's.
+                text = text.replace(&program.name, &format!("headend-{n}"));
+                text.push_str(&format!("# {n} at {}\n", program.parent));
+                for words in &program.words {
+                    text.push_str(&format!("#   {words}\n"));
+                }
+            }
         }
     }
     let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/apply/home.txt");
@@ -119,7 +138,7 @@ fn objects_are_the_same_after_encoding_and_decoding() {
             tree.push(Object::Qdisc(ingress()));
             tree.push(Object::Filter(redirection(7, 3)));
             for object in objects(&tree) {
-                let message = object.message(Verb::Add, 12);
+                let message = object.message(Verb::Add, 12, None);
                 let mut found = decode(message.kind, &message.body).expect("an object");
                 // The kernel lists these times a microsecond shorter.
                 if let Object::Qdisc(tc::Qdisc {
@@ -200,7 +219,7 @@ fn cake_takes_rate_overhead_and_hosts_from_the_policy() {
         ]
     );
     let object = Object::Qdisc(compiled(text, false, &Abilities::ALL).tree.qdiscs[0].clone());
-    let message = object.message(Verb::Add, 3);
+    let message = object.message(Verb::Add, 3, None);
     let found = decode(message.kind, &message.body).expect("an object");
     assert_eq!(found.object, object);
     let place = Place {
@@ -247,7 +266,13 @@ fn after(tree: &Tree, changes: &[Change]) -> Tree {
                 let mut own = tree.qdiscs.iter_mut();
                 *own.find(|one| one.handle == handle).expect("the qdisc") = qdisc.clone();
             }
-            (Verb::Change, Object::Filter(_)) => panic!("filters are replaced"),
+            (Verb::Change, Object::Filter(filter)) => {
+                assert!(matches!(filter.kind, tc::FilterKind::Bpf(_)), "{object:?}");
+                let mut own = tree.filters.iter_mut();
+                let place = (parent, filter.priority);
+                let now = own.find(|one| (one.parent, one.priority) == place);
+                *now.expect("the filter") = filter.clone();
+            }
             (Verb::Delete, Object::Filter(filter)) => {
                 let count = tree.filters.len();
                 tree.filters
@@ -340,7 +365,7 @@ proptest! {
     fn broken_messages_are_no_other_objects(at in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let tree = compiled(HOME, true, &Abilities::ALL).tree;
         let objects = objects(&tree);
-        let message = objects[at.index(objects.len())].message(Verb::Add, 12);
+        let message = objects[at.index(objects.len())].message(Verb::Add, 12, None);
         let mut body = message.body.clone();
         let place = cut.index(body.len());
         let _ = decode(message.kind, &body[..place]);

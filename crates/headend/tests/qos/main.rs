@@ -2,6 +2,7 @@
 //! hosts. Tests in namespaces need root or user namespaces, and fail without either.
 
 mod apply;
+mod apply_bpf;
 mod explain;
 mod files;
 mod live;

@@ -9,6 +9,8 @@ use toml::de::DeTable;
 pub struct Kernel {
     /// Whether the kernel's `cake` shapes, in place of `htb` with queues below it.
     pub cake: bool,
+    /// The filters that choose the class.
+    pub classifier: Filters,
     /// Whether hosts are those before NAT.
     pub nat: bool,
     /// Whether superfluous acknowledgements of TCP are dropped upstream. Only for `cake`.
@@ -17,11 +19,34 @@ pub struct Kernel {
     pub wash: bool,
 }
 
+/// The kernel's filters that choose the class of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filters {
+    /// An eBPF program where the policy asks for more than the others can read, and for many rules.
+    #[default]
+    Auto,
+    /// An eBPF program.
+    Bpf,
+    /// `u32`, and `flow` for hosts.
+    U32,
+}
+
 /// Reads the section. `has_classes`: the file has sections that `cake` cannot have.
 pub(super) fn read(root: &DeTable<'_>, has_classes: bool, notes: &Notes<'_>) -> Kernel {
     let mut section = Section::open(root, "kernel", notes);
     let queue = section.choice("queue", &[("htb", false), ("cake", true)]);
     let cake = queue.is_some_and(|queue| queue.value);
+    let classifiers = [
+        ("auto", Filters::Auto),
+        ("bpf", Filters::Bpf),
+        ("u32", Filters::U32),
+    ];
+    let classifier = section.choice("classifier", &classifiers);
+    if let Some(given) = classifier.as_ref().filter(|_| cake) {
+        let message = "cake has no classes, so nothing chooses one";
+        let right = "give queue = \"htb\", or leave it out";
+        notes.at(given.at, section.path("classifier"), (message, right));
+    }
     let mut flag = |key: &'static str, needs_cake: bool| {
         let flag = section.flag(key);
         if let Some(flag) = flag.filter(|flag| needs_cake && flag.value && !cake) {
@@ -32,6 +57,7 @@ pub(super) fn read(root: &DeTable<'_>, has_classes: bool, notes: &Notes<'_>) -> 
     };
     let kernel = Kernel {
         cake,
+        classifier: classifier.map_or(Filters::Auto, |given| given.value),
         nat: flag("nat", false),
         ack_filter: flag("ack_filter", true),
         wash: flag("wash", true),

@@ -30,7 +30,7 @@ use link::Link;
 use shape::{Shape, is_same};
 use units::Rate;
 
-pub use kernel::Kernel;
+pub use kernel::{Filters, Kernel};
 pub use rates::{RATE_MAX, RateError};
 
 /// The sections of the file.

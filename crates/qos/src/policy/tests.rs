@@ -531,6 +531,7 @@ fn the_kernels_queue_is_chosen_and_cake_takes_no_classes() {
     ));
     let chosen = Kernel {
         cake: true,
+        classifier: Filters::Auto,
         nat: true,
         ack_filter: false,
         wash: true,
@@ -538,6 +539,13 @@ fn the_kernels_queue_is_chosen_and_cake_takes_no_classes() {
     assert_eq!(policy.kernel(), chosen);
     let needs = faults(&format!("{link}[kernel]\nack_filter = true\n"));
     assert_one(&needs, 4, "kernel.ack_filter", "only cake can do this");
+    for (name, filters) in [("bpf", Filters::Bpf), ("u32", Filters::U32)] {
+        let policy = good(&format!("{link}[kernel]\nclassifier = \"{name}\"\n"));
+        assert_eq!(policy.kernel().classifier, filters);
+    }
+    let both = "[kernel]\nqueue = \"cake\"\nclassifier = \"bpf\"\n";
+    let both = faults(&format!("{link}{both}"));
+    assert_one(&both, 5, "kernel.classifier", "nothing chooses one");
     let first = "[[first]]\nport = 22\n";
     let classes = faults(&format!("{link}{first}[kernel]\nqueue = \"cake\"\n"));
     assert_one(&classes, 6, "kernel.queue", "cake has no classes");

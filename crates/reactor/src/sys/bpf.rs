@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 const PROG_LOAD: libc::c_int = 5;
 const PROG_TEST_RUN: libc::c_int = 10;
+const PROG_GET_FD_BY_ID: libc::c_int = 13;
+const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
 
 /// The part of `union bpf_attr` that loads a program.
 #[repr(C)]
@@ -99,4 +101,64 @@ pub(crate) fn test_run(
         0 => Ok((attr.retval, attr.duration)),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The part of `struct bpf_prog_info` that names a program.
+#[repr(C)]
+#[derive(Default)]
+struct Info {
+    kind: u32,
+    id: u32,
+    tag: [u8; 8],
+}
+
+/// The part of `union bpf_attr` that asks for such a description.
+#[repr(C)]
+struct AskInfo {
+    bpf_fd: u32,
+    info_len: u32,
+    info: u64,
+}
+
+/// The program's number, and the kernel's hash of its instructions.
+pub(crate) fn info(program: BorrowedFd<'_>) -> io::Result<(u32, [u8; 8])> {
+    let mut info = Info::default();
+    let mut attr = AskInfo {
+        bpf_fd: program.as_raw_fd() as u32,
+        info_len: size_of::<Info>() as u32,
+        info: &raw mut info as u64,
+    };
+    let (command, length) = (OBJ_GET_INFO_BY_FD, size_of::<AskInfo>());
+    // SAFETY: `attr` is a `bpf_attr` for this command. The kernel writes at most `info_len` bytes to `info`, which lives
+    // until the call returns.
+    let done = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut attr, length) };
+    match done {
+        0 => Ok((info.id, info.tag)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The part of `union bpf_attr` that finds a program by its number.
+#[repr(C)]
+#[derive(Default)]
+struct ById {
+    prog_id: u32,
+    next_id: u32,
+    open_flags: u32,
+}
+
+/// A descriptor of the loaded program with this number.
+pub(crate) fn by_id(id: u32) -> io::Result<OwnedFd> {
+    let mut attr = ById {
+        prog_id: id,
+        ..ById::default()
+    };
+    let (command, length) = (PROG_GET_FD_BY_ID, size_of::<ById>());
+    // SAFETY: `attr` is a `bpf_attr` for this command, which reads nothing else.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut attr, length) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just returned this descriptor, which nothing else knows.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
 }

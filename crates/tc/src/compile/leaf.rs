@@ -1,17 +1,22 @@
 //! The queue of a class: what the policy says where the kernel has it, else the nearest that it has.
 
 use qos::codel::Parameters;
+use qos::fair;
 use qos::fifo::Limit;
 use qos::tree::Spec;
 
-use super::{Compiler, ROOT, Refusal};
+use super::{Compiler, ROOT, Refusal, programs};
 use crate::object::{
     Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Object, Qdisc, QdiscKind,
     canonical_us,
 };
 
-/// Host buckets of a class. A `map` filter gives neighbouring addresses different buckets.
-const HOSTS: u16 = 16;
+/// Classes in turn of a queue: buckets of hosts, or of flows. `map` gives neighbouring addresses different buckets.
+const BANDS: u16 = 16;
+/// Queues of `fq_codel`.
+const FQ_CODEL_FLOWS: u16 = 1_024;
+/// Queues of `sfq`, whose number is the kernel's.
+const SFQ_FLOWS: u16 = 1_024;
 /// The first number of the disciplines below drr; those of classes are smaller.
 const BELOW: u16 = 0x1000;
 /// Milliseconds that a plain queue may take to drain.
@@ -19,6 +24,7 @@ const PLAIN_MS: u64 = 50;
 
 impl Compiler<'_> {
     pub(super) fn add_leaf(&mut self, minor: u16, spec: &Spec) -> Result<(), Refusal> {
+        let mut keys = None;
         let kind = match spec {
             Spec::Fair(options) => {
                 let queue = self.fq_codel(
@@ -27,25 +33,29 @@ impl Compiler<'_> {
                     options.memory_limit,
                     &options.codel,
                 );
-                if let (false, Ok(queue)) = (options.hosts.is_empty(), &queue) {
-                    if self.abilities.drr {
-                        self.add_hosts(minor, options.quantum, queue);
-                        return Ok(());
+                if !options.hosts.is_empty() {
+                    if self.has_bands() {
+                        let queue = queue.unwrap_or_else(|missing| self.plain(minor, missing));
+                        return self.add_hosts(minor, options, &queue);
                     }
                     self.advise(
-                        "the link is shared by flow, not by host: this kernel has no drr with flow filters (modules \
-                         sch_drr and cls_flow)"
+                        "the link is shared by flow, not by host: this kernel has no drr with flow or bpf filters \
+                         (modules sch_drr, and cls_flow or cls_bpf)"
                             .to_owned(),
                     );
                 }
+                keys = Some(options.flows);
                 queue
             }
-            Spec::FqCodel(options) => self.fq_codel(
-                options.limit,
-                options.quantum,
-                options.memory_limit,
-                &options.parameters,
-            ),
+            Spec::FqCodel(options) => {
+                keys = Some(options.keys);
+                self.fq_codel(
+                    options.limit,
+                    options.quantum,
+                    options.memory_limit,
+                    &options.parameters,
+                )
+            }
             Spec::Codel(options) if self.abilities.codel => Ok(QdiscKind::Codel(CodelKind {
                 limit: options.limit,
                 flows: 0,
@@ -54,11 +64,15 @@ impl Compiler<'_> {
                 ..times(&options.parameters)
             })),
             Spec::Codel(_) => Err("codel (module sch_codel)"),
-            Spec::Sfq(options) if self.abilities.sfq => Ok(QdiscKind::Sfq {
-                quantum: options.quantum,
-                limit: options.limit,
-                perturb_s: u32::try_from(options.period.as_nanos() / 1_000_000_000).unwrap_or(0),
-            }),
+            Spec::Sfq(options) if self.abilities.sfq => {
+                keys = Some(options.keys);
+                Ok(QdiscKind::Sfq {
+                    quantum: options.quantum,
+                    limit: options.limit,
+                    perturb_s: u32::try_from(options.period.as_nanos() / 1_000_000_000)
+                        .unwrap_or(0),
+                })
+            }
             Spec::Sfq(_) => Err("sfq (module sch_sfq)"),
             Spec::Fifo(Limit::Packets(limit)) => Ok(QdiscKind::Pfifo { limit: *limit }),
             Spec::Fifo(Limit::Bytes(bytes)) => Ok(QdiscKind::Bfifo {
@@ -73,9 +87,28 @@ impl Compiler<'_> {
                 return self.refuse(&self.name(minor), message);
             }
         };
-        let kind = kind.unwrap_or_else(|missing| self.plain(minor, missing));
-        self.add_queue(Handle::new(minor, 0), Handle::new(ROOT, minor), kind);
-        Ok(())
+        let kind = match (kind, keys) {
+            (Ok(kind), _) => kind,
+            // Its flows in turn are the next best.
+            (Err(missing), Some(keys)) if self.has_bands() && self.has_host_program() => {
+                let queue = self.plain(minor, missing);
+                self.add_bands(minor, self.spec.mtu, &queue);
+                let classifier = programs::hash(minor, keys, BANDS);
+                return self.attach(Handle::new(minor, 0), &classifier);
+            }
+            (Err(missing), _) => self.plain(minor, missing),
+        };
+        let flows = match &kind {
+            QdiscKind::FqCodel(options) => options.flows as u16,
+            QdiscKind::Sfq { .. } => SFQ_FLOWS,
+            _ => 0,
+        };
+        let own = Handle::new(minor, 0);
+        self.add_queue(own, Handle::new(ROOT, minor), kind);
+        match keys.filter(|keys| flows > 0 && self.has_flow_program(*keys)) {
+            Some(keys) => self.attach(own, &programs::hash(minor, keys, flows)),
+            None => Ok(()),
+        }
     }
 
     fn add_queue(&mut self, handle: Handle, parent: Handle, kind: QdiscKind) {
@@ -99,7 +132,7 @@ impl Compiler<'_> {
         }
         Ok(QdiscKind::FqCodel(CodelKind {
             limit,
-            flows: 1_024,
+            flows: FQ_CODEL_FLOWS.into(),
             // The kernel's least.
             quantum: quantum.max(256),
             memory: u32::try_from(memory).unwrap_or(u32::MAX).min(1 << 31),
@@ -121,22 +154,62 @@ impl Compiler<'_> {
         QdiscKind::Pfifo { limit }
     }
 
-    /// A drr class for each host bucket, with a queue of flows in each.
-    fn add_hosts(&mut self, minor: u16, quantum: u32, queue: &QdiscKind) {
+    /// Whether the kernel serves classes in turn, and has a filter that chooses one by host.
+    fn has_bands(&self) -> bool {
+        (self.abilities.drr || self.abilities.ets)
+            && (self.abilities.flow || self.has_host_program())
+    }
+
+    /// Classes in turn, of `drr` or else `ets`, with a queue in each.
+    fn add_bands(&mut self, minor: u16, quantum: u32, queue: &QdiscKind) {
         let own = Handle::new(minor, 0);
-        self.add_queue(own, Handle::new(ROOT, minor), QdiscKind::Drr);
         let quantum = quantum.max(self.spec.mtu);
+        let kind = match self.abilities.drr {
+            true => QdiscKind::Drr,
+            false => QdiscKind::Ets {
+                bands: BANDS as u8,
+                quantum,
+            },
+        };
+        let is_drr = kind == QdiscKind::Drr;
+        self.add_queue(own, Handle::new(ROOT, minor), kind);
         let used = self.out.tree.qdiscs.iter();
         let used = used.filter(|qdisc| qdisc.handle.major() >= BELOW).count() as u16;
-        for host in 1..=HOSTS {
-            let class = Handle::new(minor, host);
-            self.out.tree.push(Object::Class(Class {
-                handle: class,
-                parent: own,
-                kind: ClassKind::Drr { quantum },
-            }));
-            let handle = Handle::new(BELOW + used + host - 1, 0);
+        for band in 1..=BANDS {
+            let class = Handle::new(minor, band);
+            if is_drr {
+                self.out.tree.push(Object::Class(Class {
+                    handle: class,
+                    parent: own,
+                    kind: ClassKind::Drr { quantum },
+                }));
+            }
+            let handle = Handle::new(BELOW + used + band - 1, 0);
             self.add_queue(handle, class, queue.clone());
+        }
+    }
+
+    /// A class for each host bucket, with a queue of flows in each.
+    fn add_hosts(
+        &mut self,
+        minor: u16,
+        options: &fair::Options,
+        queue: &QdiscKind,
+    ) -> Result<(), Refusal> {
+        let first = self.out.tree.qdiscs.len() + 1;
+        self.add_bands(minor, options.quantum, queue);
+        let own = Handle::new(minor, 0);
+        if matches!(queue, QdiscKind::FqCodel(_)) && self.has_flow_program(options.flows) {
+            let below = self.out.tree.qdiscs[first..].iter();
+            let below: Vec<u16> = below.map(|qdisc| qdisc.handle.major()).collect();
+            for major in below {
+                let classifier = programs::hash(major, options.flows, FQ_CODEL_FLOWS);
+                self.attach(Handle::new(major, 0), &classifier)?;
+            }
+        }
+        if self.has_host_program() {
+            let classifier = self.hosts(minor, options.hosts, BANDS);
+            return self.attach(own, &classifier);
         }
         let keys = match self.place.is_up {
             true if self.policy.kernel().nat => FlowKeys::SourceBeforeNat,
@@ -150,10 +223,11 @@ impl Compiler<'_> {
             handle: 1,
             kind: FilterKind::Flow {
                 keys,
-                divisor: HOSTS.into(),
+                divisor: BANDS.into(),
                 base: Handle::new(minor, 1),
             },
         }));
+        Ok(())
     }
 }
 

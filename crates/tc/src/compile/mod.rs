@@ -1,12 +1,15 @@
 //! A policy becomes the kernel's objects, for what a kernel has.
 //!
-//! `cake` is the other choice for the root. `leaf` chooses the queue of a class, `rules` turns conditions into filters. What a kernel cannot do is refused, or
-//! done by a simpler queue with advice that names the missing module.
+//! `cake` is the other choice for the root. `leaf` chooses the queue of a class, `rules` turns conditions into filters,
+//! `programs` into eBPF programs. What a kernel cannot do is refused, or done by a simpler queue with advice that names
+//! the missing module.
 
 mod cake;
 mod leaf;
+mod programs;
 mod rules;
 
+pub use programs::Attached;
 use qos::policy::Policy;
 use qos::tree::{HtbSpec, Overhead, Spec};
 use serde::{Deserialize, Serialize};
@@ -28,8 +31,14 @@ pub struct Abilities {
     pub codel: bool,
     /// `sch_sfq`.
     pub sfq: bool,
-    /// `sch_drr` and `cls_flow`.
+    /// `sch_drr`.
     pub drr: bool,
+    /// `sch_ets`.
+    pub ets: bool,
+    /// `cls_flow`.
+    pub flow: bool,
+    /// `cls_bpf`, and leave to load eBPF programs.
+    pub bpf: bool,
     /// `sch_cake`.
     pub cake: bool,
     /// `cls_u32`.
@@ -46,6 +55,9 @@ impl Abilities {
         codel: true,
         sfq: true,
         drr: true,
+        ets: true,
+        flow: true,
+        bpf: true,
         cake: true,
         u32: true,
         redirect: true,
@@ -84,6 +96,8 @@ pub struct Compiled {
     pub class_names: Vec<(Handle, String)>,
     /// The section of the policy that each filter comes from, in the order of priorities from 1.
     pub filter_names: Vec<String>,
+    /// The eBPF programs that the tree's filters run.
+    pub programs: Vec<Attached>,
 }
 
 /// The major of the first discipline.
@@ -196,11 +210,6 @@ impl Compiler<'_> {
             let message = "this kernel has no htb (module sch_htb); load it, install the package of \
                            your kernel's modules, or use headend qos run";
             return self.refuse("link", message);
-        }
-        if self.spec.classifier.is_some() && !self.abilities.u32 {
-            let message = "this kernel has no u32 filters (module cls_u32); load it, or leave out \
-                           [[first]] and [[class]]";
-            return self.refuse("rules", message);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Conditions as u32 filters (tc-u32(8)): words of the packet from the start of the IP header.
+//! Conditions as u32 filters, unless [`super::programs`] has a program for them (tc-u32(8)): words of the packet from the start of the IP header.
 //!
 //! Filters read a packet's outer header. Ports are read where a header without options ends; fragments have none, as in
 //! [`wire::flow`]. Another kind of filter replaces [`filters_of`] alone.
@@ -20,6 +20,10 @@ const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 /// The most filters of a tree. u32 has 2,047 tables, and each filter has one.
 pub(super) const FILTERS_MAX: usize = 2_000;
 
+/// Why a mark cannot be asked for.
+pub(super) const MARKLESS: &str =
+    "mark: packets are redirected before the firewall marks them; give --lan IF";
+
 /// A filter without its place: the EtherType, the words, the mark.
 type Words = (u16, Vec<Key>, Option<(u32, u32)>);
 
@@ -29,6 +33,13 @@ impl Compiler<'_> {
         let Some(Classifier::Rules(rules)) = &spec.classifier else {
             return Ok(());
         };
+        if self.has_program(rules)? {
+            return self.attach_rules(rules);
+        }
+        if !self.abilities.u32 {
+            let message = "this kernel has no u32 filters (module cls_u32); load it, or leave out [[first]] and [[class]]";
+            return self.refuse("rules", message);
+        }
         let mut priority = 0;
         let mut names = self.policy.rule_names(self.place.is_up).into_iter();
         for (rule, class) in rules {
@@ -38,7 +49,8 @@ impl Compiler<'_> {
                 return self.refuse(&self.name(minor), missing);
             }
             if rule.innermost != FlowMatch::default() {
-                let line = "rules read the outer header of a packet in a tunnel: u32 filters do not look into tunnels";
+                let line = "rules read the outer header of a packet in a tunnel, because u32 filters do not look into \
+                            tunnels; eBPF programs do (kernel.classifier, module cls_bpf)";
                 self.advise(line.to_owned());
             }
             for (protocol, keys, mark) in filters_of(rule) {
@@ -72,21 +84,28 @@ impl Compiler<'_> {
     fn missing(&self, rule: &Match) -> Option<&'static str> {
         if rule.tunnel != FlowMatch::default() {
             return Some(
-                "header = \"tunnel\": u32 filters do not look into tunnels; use headend qos run",
+                "header = \"tunnel\": u32 filters do not look into tunnels; leave out classifier = \"u32\", load the module \
+                 cls_bpf, or use headend qos run",
             );
         }
         if rule.vlan.is_some() {
             return Some(
-                "vlan: u32 filters cannot read the tag; apply a policy to the VLAN's own interface",
+                "vlan: u32 filters cannot read the tag; leave out classifier = \"u32\", load the module cls_bpf, or apply a \
+                 policy to the VLAN's own interface",
             );
         }
-        if rule.mark.is_some() && self.place.is_redirected {
-            return Some(
-                "mark: packets are redirected before the firewall marks them; give --lan IF",
-            );
-        }
-        None
+        self.is_markless(rule).then_some(MARKLESS)
     }
+
+    /// Whether the rule asks for a mark where packets have none.
+    pub(super) fn is_markless(&self, rule: &Match) -> bool {
+        rule.mark.is_some() && self.place.is_redirected
+    }
+}
+
+/// Number of filters of a rule.
+pub(super) fn count(rule: &Match) -> usize {
+    filters_of(rule).len()
 }
 
 /// The filters that together match what a rule matches.

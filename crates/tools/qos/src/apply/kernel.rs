@@ -5,10 +5,13 @@ use std::io;
 use anyhow::{Context, Result};
 use reactor::namespace::Namespace;
 use reactor::netlink::{Asked, Netlink};
+use tc::compile::Attached;
 use tc::{
-    Abilities, Cake, Change, CodelKind, Filter, FilterKind, FlowKeys, Handle, Message, Object,
+    Abilities, Bpf, Cake, Change, CodelKind, Filter, FilterKind, FlowKeys, Handle, Message, Object,
     Qdisc, QdiscKind, Tree, Verb, canonical_us,
 };
+
+use super::programs::Programs;
 
 const GET_QDISC: u16 = 38;
 const GET_CLASS: u16 = 42;
@@ -40,10 +43,17 @@ pub(super) trait Queues {
 
     /// Makes changes. Returns the first that the kernel refused.
     fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>>;
+
+    /// Lets go of the eBPF programs of the trees that were read. Until then they stay loaded, and their filters can be
+    /// made again.
+    fn release(&mut self);
 }
 
 /// The kernel of this network namespace.
-pub(super) struct Kernel(pub(super) Netlink);
+pub(super) struct Kernel {
+    pub(super) netlink: Netlink,
+    pub(super) programs: Programs,
+}
 
 impl Queues for Kernel {
     fn read(&mut self, index: u32) -> Result<Tree> {
@@ -65,24 +75,42 @@ impl Queues for Kernel {
         for place in places {
             self.list(GET_FILTER, index, place, &mut tree)?;
         }
+        self.programs.hold(&tree);
         Ok(tree)
     }
 
     fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>> {
         let asked = changes.iter().map(|(index, change)| {
-            let Message { kind, flags, body } = change.message(*index);
-            Asked { kind, flags, body }
+            let program = self.programs.descriptor(change)?;
+            let Message { kind, flags, body } = change.message(*index, program);
+            Ok(Asked { kind, flags, body })
         });
-        let refused = self.0.change_all(&asked.collect::<Vec<_>>())?;
+        let asked = asked.collect::<Result<Vec<_>>>()?;
+        let refused = self.netlink.change_all(&asked)?;
         Ok(refused.into_iter().next().map(|refused| Failure {
             place: refused.place,
             error: refused.error,
             text: refused.text,
         }))
     }
+
+    fn release(&mut self) {
+        self.programs.release();
+    }
 }
 
 impl Kernel {
+    /// The kernel of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub(super) fn open() -> Result<Self> {
+        Ok(Self {
+            netlink: Netlink::open().context("cannot open a netlink socket")?,
+            programs: Programs::default(),
+        })
+    }
+
     fn list(&mut self, kind: u16, index: u32, parent: Handle, tree: &mut Tree) -> Result<()> {
         // `struct tcmsg`.
         let words = [0, index, 0, parent.0, 0];
@@ -91,7 +119,7 @@ impl Kernel {
             flags: 0,
             body: words.into_iter().flat_map(u32::to_ne_bytes).collect(),
         };
-        let listed = self.0.list(&asked).context("cannot list queues")?;
+        let listed = self.netlink.list(&asked).context("cannot list queues")?;
         let found = listed
             .iter()
             .filter_map(|(kind, body)| tc::decode(*kind, body));
@@ -109,8 +137,8 @@ impl Kernel {
 pub(super) fn abilities() -> Result<Abilities> {
     let namespace = Namespace::new()?;
     namespace.run(|| {
-        let kernel = Kernel(Netlink::open()?);
-        let index = kernel.0.index("lo")?;
+        let kernel = Kernel::open()?;
+        let index = kernel.netlink.index("lo")?;
         let mut probe = Probe { kernel, index };
         let codel = CodelKind {
             limit: 10,
@@ -132,15 +160,18 @@ pub(super) fn abilities() -> Result<Abilities> {
             limit: 127,
             perturb_s: 0,
         };
-        let has_ifb = probe.kernel.0.add_ifb("ifb-probe");
+        let has_ifb = probe.kernel.netlink.add_ifb("ifb-probe");
         Ok(Abilities {
-            htb: probe.has(QdiscKind::Htb { default: 1 }, None),
+            htb: probe.has(HTB, None),
             fq_codel: probe.has(QdiscKind::FqCodel(fq_codel), None),
             codel: probe.has(QdiscKind::Codel(codel), None),
             sfq: probe.has(sfq, None),
-            drr: probe.has(QdiscKind::Drr, Some(flow())),
+            drr: probe.has(QdiscKind::Drr, None),
+            ets: probe.has(ETS, None),
+            flow: probe.has(HTB, Some(flow())),
+            bpf: probe.runs_programs(),
             cake: probe.has(QdiscKind::Cake(CAKE), None),
-            u32: probe.has(QdiscKind::Htb { default: 1 }, Some(anything())),
+            u32: probe.has(HTB, Some(anything())),
             redirect: match has_ifb {
                 Ok(index) => probe.redirects(index),
                 Err(_) => false,
@@ -148,6 +179,13 @@ pub(super) fn abilities() -> Result<Abilities> {
         })
     })?
 }
+
+const HTB: QdiscKind = QdiscKind::Htb { default: 1 };
+
+const ETS: QdiscKind = QdiscKind::Ets {
+    bands: 2,
+    quantum: 1_514,
+};
 
 const CAKE: Cake = Cake {
     rate: 125_000,
@@ -186,6 +224,9 @@ fn anything() -> Filter {
     }
 }
 
+/// `exit`.
+const EXIT: u64 = u64::from_ne_bytes([0x95, 0, 0, 0, 0, 0, 0, 0]);
+
 struct Probe {
     kernel: Kernel,
     index: u32,
@@ -213,6 +254,35 @@ impl Probe {
             _ => filter,
         });
         self.tries(Object::Qdisc(qdisc), filter)
+    }
+
+    /// Whether this process may load a program, and a filter runs it.
+    fn runs_programs(&mut self) -> bool {
+        // `r0 = 0; exit`: no class.
+        let nothing = Attached {
+            name: "headend-probe".to_owned(),
+            parent: Handle::new(1, 0),
+            instructions: vec![u64::from_ne_bytes([0xb7, 0, 0, 0, 0, 0, 0, 0]), EXIT],
+            words: Vec::new(),
+        };
+        if self.kernel.programs.load(&[nothing]).is_err() {
+            return false;
+        }
+        let kind = FilterKind::Bpf(Bpf {
+            name: "headend-probe".to_owned(),
+            class: None,
+            is_direct: false,
+            tag: None,
+            id: None,
+        });
+        self.has(
+            HTB,
+            Some(Filter {
+                handle: 1,
+                kind,
+                ..anything()
+            }),
+        )
     }
 
     fn redirects(&mut self, to: u32) -> bool {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `kernel` | reads queues, changes them in one system call, tries which modules there are |
 //! | `transaction` | all changes or none |
+//! | `programs` | the eBPF programs that filters run |
 //! | `state` | what was there before, on disk |
 //! | `plan` | which interface gets which queues |
 //!
@@ -11,6 +12,7 @@
 
 mod kernel;
 mod plan;
+mod programs;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
@@ -24,7 +26,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use qos::policy::Policy;
 use qos::units::Rate;
-use reactor::netlink::Netlink;
 use rustix::io::Errno;
 use serde_json::json;
 
@@ -115,7 +116,7 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
     };
     let store = Store::new(&args.place.state)?;
     let kept = store.load(&args.wan)?;
-    let mut kernel = Kernel(Netlink::open()?);
+    let mut kernel = Kernel::open()?;
     let abilities = plan::abilities(args.dry_run)?;
     let lan = lan.as_ref().map(|(name, (index, _))| (*name, *index));
     for index in [Some(wan), lan.map(|(_, index)| index)]
@@ -143,6 +144,7 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
     if args.dry_run {
         return plan.print(args.json, &mut kernel);
     }
+    kernel.programs.load(&plan.programs())?;
     let (changed, targets) = put_in_force(&plan, &store, &mut kernel)?;
     for target in &targets {
         for name in differences(&mut kernel, target)? {
@@ -153,23 +155,29 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
         }
     }
     if args.json {
-        return print_json(&targets, changed);
+        return print_json(&plan, &targets, changed);
     }
-    summarise(args, &policy, &targets, changed)
+    summarise(args, &policy, &plan, &targets, changed)
 }
 
 /// Prints the line that says what is in force.
 fn summarise(
     args: &ApplyArgs,
     policy: &Policy,
+    plan: &Plan,
     targets: &[Target],
     changed: usize,
 ) -> Result<ExitCode> {
     let rate =
         |rate: Option<u64>| rate.map_or("as it was".to_owned(), |rate| Rate(rate).to_string());
     let objects: usize = targets.iter().map(|target| target.want.len()).sum();
+    let programs = match plan.programs().len() {
+        0 => String::new(),
+        1 => ", one eBPF program".to_owned(),
+        count => format!(", {count} eBPF programs"),
+    };
     let line = format!(
-        "{}: up {}, down {}; {objects} objects, {changed} changes; headend qos remove --wan {} restores what was there",
+        "{}: up {}, down {}; {objects} objects{programs}, {changed} changes; headend qos remove --wan {} restores what was there",
         args.wan,
         rate(policy.up_bps()),
         rate(policy.down_bps()),
@@ -179,12 +187,17 @@ fn summarise(
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_json(targets: &[Target], changed: usize) -> Result<ExitCode> {
+fn print_json(plan: &Plan, targets: &[Target], changed: usize) -> Result<ExitCode> {
     let devices: Vec<_> = targets
         .iter()
         .map(|target| json!({ "device": target.name, "objects": target.want }))
         .collect();
-    let document = json!({ "schema": "qos.apply/1", "changes": changed, "devices": devices });
+    let document = json!({
+        "schema": "qos.apply/1",
+        "changes": changed,
+        "devices": devices,
+        "programs": plan.program_rows(),
+    });
     writeln!(std::io::stdout().lock(), "{document:#}")?;
     Ok(ExitCode::SUCCESS)
 }
@@ -194,7 +207,10 @@ fn put_in_force(plan: &Plan, store: &Store, kernel: &mut Kernel) -> Result<(usiz
     // Until the last change, the state names everything that the old or the new policy has.
     store.save(&plan.state_meanwhile)?;
     let done = (|| {
-        let targets = plan.targets(&mut kernel.0)?;
+        let mut targets = plan.targets(&mut kernel.netlink)?;
+        for target in &mut targets {
+            kernel.programs.mark(&mut target.want);
+        }
         let changed = perform(kernel, &targets)?;
         Ok((changed, targets))
     })();
@@ -218,9 +234,9 @@ fn put_in_force(plan: &Plan, store: &Store, kernel: &mut Kernel) -> Result<(usiz
 }
 
 fn delete_ifb(kernel: &mut Kernel, name: &str) -> Result<()> {
-    if kernel.0.index(name).is_ok() {
+    if kernel.netlink.index(name).is_ok() {
         kernel
-            .0
+            .netlink
             .delete(name)
             .with_context(|| format!("{name}: cannot delete it"))?;
     }
@@ -233,11 +249,11 @@ pub(super) fn remove(args: &RemoveArgs) -> Result<ExitCode> {
     let Some(state) = store.load(&args.wan)? else {
         bail!("{}: headend qos apply has made no queues here", args.wan);
     };
-    let mut kernel = Kernel(Netlink::open()?);
+    let mut kernel = Kernel::open()?;
     let mut locks = Vec::new();
     let mut targets = Vec::new();
     for kept in &state.devices {
-        if kernel.0.index(&kept.name).ok() != Some(kept.index) {
+        if kernel.netlink.index(&kept.name).ok() != Some(kept.index) {
             eprintln!("{}: is gone, and its queues with it", kept.name);
             continue;
         }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use qos::policy::Policy;
 use reactor::netlink::Netlink;
 use serde_json::json;
-use tc::compile::{Place, compile, ingress, redirection};
+use tc::compile::{Attached, Place, compile, ingress, redirection};
 use tc::{Abilities, Compiled, Tree, changes, line};
 
 use super::kernel::{self, Kernel, Queues};
@@ -32,6 +32,8 @@ pub(super) struct Plan {
     wanted: Vec<(String, u32, Tree)>,
     /// The queues of the interface made for arriving packets.
     arriving: Tree,
+    /// The programs of each interface.
+    programs: Vec<(String, Attached)>,
 }
 
 /// The modules of this kernel. A dry run without the privilege to try assumes all.
@@ -72,7 +74,7 @@ impl Plan {
         kernel: &mut Kernel,
     ) -> Result<Self> {
         let place = |is_up, index, is_redirected, kernel: &mut Kernel| {
-            let layer = kernel.0.link_layer(index)?;
+            let layer = kernel.netlink.link_layer(index)?;
             let header = if WITH_HEADER.contains(&layer) {
                 ETHERNET
             } else {
@@ -94,8 +96,15 @@ impl Plan {
             advice: up.advice,
             wanted: Vec::new(),
             arriving: Tree::default(),
+            programs: Vec::new(),
             old,
         };
+        let ifb = ifb_of(wan.0, wan.1);
+        let down_name = lan.map_or(ifb.as_str(), |(name, _)| name);
+        for (device, programs) in [(wan.0, up.programs), (down_name, down.programs)] {
+            let named = programs.into_iter().map(|one| (device.to_owned(), one));
+            plan.programs.extend(named);
+        }
         for line in down.advice {
             if !plan.advice.contains(&line) {
                 plan.advice.push(line);
@@ -116,9 +125,9 @@ impl Plan {
                          load them, or give --lan IF"
                     );
                 }
-                let name = ifb_of(wan.0, wan.1);
+                let name = ifb;
                 let is_own = plan.state_meanwhile.ifb.as_deref() == Some(&name);
-                if !is_own && kernel.0.index(&name).is_ok() {
+                if !is_own && kernel.netlink.index(&name).is_ok() {
                     bail!(
                         "{name}: exists already, and not by headend qos apply; ip link delete {name}"
                     );
@@ -137,7 +146,7 @@ impl Plan {
         let Some(old) = &self.old else { return };
         self.state_meanwhile.ifb.clone_from(&old.ifb);
         for kept in &old.devices {
-            if kernel.0.index(&kept.name).ok() == Some(kept.index) {
+            if kernel.netlink.index(&kept.name).ok() == Some(kept.index) {
                 self.state_meanwhile.devices.push(kept.clone());
                 let (name, before) = (kept.name.clone(), kept.before.clone());
                 self.wanted.push((name, kept.index, before));
@@ -170,6 +179,26 @@ impl Plan {
         place.context("an interface without a tree")?.2 = want;
         self.state.devices.push(kept);
         Ok(())
+    }
+
+    /// The programs that the filters run.
+    pub(super) fn programs(&self) -> Vec<Attached> {
+        let programs = self.programs.iter();
+        programs.map(|(_, program)| program.clone()).collect()
+    }
+
+    /// The programs as rows of JSON.
+    pub(super) fn program_rows(&self) -> Vec<serde_json::Value> {
+        let row = |(device, one): &(String, Attached)| {
+            json!({
+                "device": device,
+                "name": one.name,
+                "parent": one.parent.to_string(),
+                "instructions": one.instructions.len(),
+                "rules": one.words,
+            })
+        };
+        self.programs.iter().map(row).collect()
     }
 
     /// The wanted queues of each interface. Makes the interface for arriving packets if it is missing.
@@ -218,7 +247,7 @@ impl Plan {
         let mut out = std::io::stdout().lock();
         // An interface that does not exist yet has no index; the highest stands for it.
         let ifb = self.state.ifb.as_deref();
-        let found = ifb.map(|name| (name, kernel.0.index(name).ok()));
+        let found = ifb.map(|name| (name, kernel.netlink.index(name).ok()));
         let targets =
             self.targets_with(found.map(|(name, index)| (name, index.unwrap_or(u32::MAX))))?;
         if is_json {
@@ -226,13 +255,30 @@ impl Plan {
                 .iter()
                 .map(|target| json!({ "device": target.name, "objects": target.want }))
                 .collect();
-            let document = json!({ "schema": "qos.apply/1", "changes": 0, "devices": devices });
+            let document = json!({
+                "schema": "qos.apply/1",
+                "changes": 0,
+                "devices": devices,
+                "programs": self.program_rows(),
+            });
             writeln!(out, "{document:#}")?;
             return Ok(ExitCode::SUCCESS);
         }
         if let Some((name, None)) = found {
             writeln!(out, "ip link add name {name} type ifb")?;
             writeln!(out, "ip link set {name} up")?;
+        }
+        for (device, one) in &self.programs {
+            writeln!(
+                out,
+                "# {device}: headend attaches the eBPF program {} to {}, {} instructions; tc cannot",
+                one.name,
+                one.parent,
+                one.instructions.len()
+            )?;
+            for words in &one.words {
+                writeln!(out, "#   {words}")?;
+            }
         }
         for target in &targets {
             let now = match target.index {

@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use qos::policy::Policy;
 use reactor::namespace::Namespace;
 use reactor::netlink::Netlink;
-use tc::compile::{Place, compile, ingress, redirection};
-use tc::{Abilities, Object, Tree, changes};
+use tc::compile::{Attached, Place, compile, ingress, redirection};
+use tc::{Abilities, Handle, Object, Tree, changes};
 
 use super::kernel::{Failure, Kernel, Queues, Wanted};
 use super::transaction::{Target, perform};
@@ -64,6 +64,10 @@ impl Queues for Faulty<'_> {
         self.kernel.read(index)
     }
 
+    fn release(&mut self) {
+        self.kernel.release();
+    }
+
     fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>> {
         let Some((taken, then)) = self.then.take() else {
             return self.kernel.change(changes);
@@ -98,6 +102,8 @@ fn tree(text: &str, with_redirection: Option<u32>) -> Tree {
         codel: false,
         sfq: false,
         drr: false,
+        ets: false,
+        bpf: false,
         cake: false,
         ..Abilities::ALL
     };
@@ -120,7 +126,8 @@ fn in_namespace(work: impl FnOnce(Kernel, [u32; 2]) + Send) {
         .run(|| {
             let netlink = Netlink::open().unwrap();
             let indices = ["a", "b"].map(|name| netlink.index(name).unwrap());
-            work(Kernel(netlink), indices);
+            drop(netlink);
+            work(Kernel::open().unwrap(), indices);
         })
         .unwrap();
 }
@@ -220,5 +227,62 @@ fn the_kernels_own_words_are_in_the_message() {
         assert!(error.contains("a: cannot add qdisc pfifo "), "{error}");
         assert!(error.contains("the kernel says: "), "{error}");
         is(&mut kernel, index, &Tree::default());
+    });
+}
+
+#[test]
+fn a_program_that_the_kernel_refuses_is_named_with_the_verifiers_words() {
+    in_namespace(|mut kernel, [index, _]| {
+        // `exit` without a value.
+        let program = Attached {
+            name: "headend-bad".to_owned(),
+            parent: Handle::new(1, 0),
+            instructions: vec![u64::from_ne_bytes([0x95, 0, 0, 0, 0, 0, 0, 0])],
+            words: Vec::new(),
+        };
+        let error = kernel.programs.load(&[program]).unwrap_err().to_string();
+        for part in ["nothing was changed", "for 1:", "R0 !read_ok", "classifier"] {
+            assert!(error.contains(part), "{error}");
+        }
+        is(&mut kernel, index, &Tree::default());
+    });
+}
+
+#[test]
+fn a_filter_comes_back_with_its_program_if_a_later_change_is_refused() {
+    in_namespace(|mut kernel, [index, _]| {
+        let place = Place {
+            is_up: true,
+            header: 14,
+            is_redirected: false,
+        };
+        let compiled = |text: &str| {
+            let policy = Policy::parse(text).expect("a policy").0;
+            let abilities = Abilities {
+                fq_codel: false,
+                drr: false,
+                ets: false,
+                ..Abilities::ALL
+            };
+            compile(&policy, place, &abilities).expect("objects")
+        };
+        let old = compiled(OLD);
+        kernel.programs.load(&old.programs).unwrap();
+        perform(&mut kernel, &targets(index, &old.tree)).unwrap();
+        is(&mut kernel, index, &old.tree);
+        // Another process has only what the kernel lists.
+        kernel.programs.load(&[]).unwrap();
+        let before = kernel.read(index).unwrap();
+        kernel.release();
+        let new = compiled(NEW);
+        kernel.programs.load(&new.programs).unwrap();
+        let mut bad = new.tree.clone();
+        bad.qdiscs[1].parent = Handle::new(1, 0x999);
+        let error = perform(&mut kernel, &targets(index, &bad)).unwrap_err();
+        let error = format!("{error:#}");
+        assert!(error.contains("nothing was changed"), "{error}");
+        is(&mut kernel, index, &before);
+        perform(&mut kernel, &targets(index, &new.tree)).unwrap();
+        is(&mut kernel, index, &new.tree);
     });
 }

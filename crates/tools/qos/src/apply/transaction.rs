@@ -36,12 +36,24 @@ pub(super) fn perform(queues: &mut dyn Queues, targets: &[Target]) -> Result<usi
             changes.map(|change| (target.index, change))
         })
         .collect();
-    let refused = match queues.change(&wanted) {
+    let done = changed(queues, &before, &wanted, targets);
+    queues.release();
+    done
+}
+
+/// Makes the changes, or undoes them.
+fn changed(
+    queues: &mut dyn Queues,
+    before: &[Target],
+    wanted: &[Wanted],
+    targets: &[Target],
+) -> Result<usize> {
+    let refused = match queues.change(wanted) {
         Ok(None) => return Ok(wanted.len()),
-        Ok(Some(failure)) => explain(&failure, &wanted, targets),
+        Ok(Some(failure)) => explain(&failure, wanted, targets),
         Err(error) => error,
     };
-    match undo(queues, &before) {
+    match undo(queues, before) {
         Ok(()) => Err(refused.context("nothing was changed")),
         Err(error) => Err(refused.context(format!(
             "a change was refused, and undoing the others failed too ({error:#}); use headend qos remove"

@@ -1,0 +1,99 @@
+//! eBPF programs that filters run: loaded before the first change, and held while a change may have to be undone.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, AsRawFd};
+
+use anyhow::{Context, Result, anyhow, bail};
+use reactor::bpf::{Program, ProgramKind};
+use tc::compile::Attached;
+use tc::{Bpf, Change, FilterKind, Object, Tree, Verb};
+
+/// Programs of this process, by the filter's name, and programs that were there, by number.
+#[derive(Default)]
+pub(super) struct Programs {
+    own: HashMap<String, Own>,
+    held: HashMap<u32, Program>,
+}
+
+struct Own {
+    program: Program,
+    tag: [u8; 8],
+}
+
+impl Programs {
+    /// Loads the programs that are not loaded yet, and unloads those that are not among them.
+    ///
+    /// # Errors
+    /// The kernel refused one; the message has the last lines of its verifier.
+    pub(super) fn load(&mut self, wanted: &[Attached]) -> Result<()> {
+        self.own
+            .retain(|name, _| wanted.iter().any(|one| one.name == *name));
+        for one in wanted {
+            if self.own.contains_key(&one.name) {
+                continue;
+            }
+            let kind = ProgramKind::Classifier;
+            let program = Program::load(kind, "headend_qos", &one.instructions);
+            let program = program.map_err(|error| {
+                anyhow!(
+                    "nothing was changed: the program of {} for {}, {} instructions: {error}\ngive [kernel] classifier = \
+                     \"u32\" to do without",
+                    one.name,
+                    one.parent,
+                    one.instructions.len()
+                )
+            })?;
+            let (_, tag) = program.identity().context("cannot name a program")?;
+            self.own.insert(one.name.clone(), Own { program, tag });
+        }
+        Ok(())
+    }
+
+    /// Writes the kernel's hashes of loaded programs to their filters.
+    pub(super) fn mark(&self, tree: &mut Tree) {
+        for filter in &mut tree.filters {
+            if let FilterKind::Bpf(bpf) = &mut filter.kind
+                && let Some(own) = self.own.get(&bpf.name)
+            {
+                bpf.tag = Some(own.tag);
+            }
+        }
+    }
+
+    /// Keeps the programs of a tree loaded, so that its filters can be made again.
+    pub(super) fn hold(&mut self, tree: &Tree) {
+        for filter in &tree.filters {
+            if let FilterKind::Bpf(Bpf { id: Some(id), .. }) = filter.kind
+                && !self.held.contains_key(&id)
+                && let Ok(program) = Program::by_id(id)
+            {
+                self.held.insert(id, program);
+            }
+        }
+    }
+
+    /// Ends what [`Programs::hold`] began.
+    pub(super) fn release(&mut self) {
+        self.held.clear();
+    }
+
+    /// The descriptor for a change of a filter with a program; `None` for other changes.
+    ///
+    /// # Errors
+    /// The program is gone.
+    pub(super) fn descriptor(&self, change: &Change) -> Result<Option<i32>> {
+        let (Object::Filter(filter), true) = (&change.object, change.verb != Verb::Delete) else {
+            return Ok(None);
+        };
+        let FilterKind::Bpf(bpf) = &filter.kind else {
+            return Ok(None);
+        };
+        let own = self.own.get(&bpf.name);
+        let own = own.filter(|own| bpf.tag.is_none_or(|tag| tag == own.tag));
+        let held = bpf.id.and_then(|id| self.held.get(&id));
+        let Some(program) = own.map(|own| &own.program).or(held) else {
+            bail!("the program of the filter {} is gone", bpf.name);
+        };
+        Ok(Some(program.as_fd().as_raw_fd()))
+    }
+}
