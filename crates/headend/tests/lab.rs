@@ -152,6 +152,14 @@ fn mistakes_are_one_line_and_leave_nothing() {
         ("--treatment wrong.toml", "wrong.toml:2:"),
         ("--treatment .", "--treatment .: "),
         ("--rows 7", "--rows 7: "),
+        (
+            "--engine user,kernel",
+            "--virtual: the model has only the engine user",
+        ),
+        (
+            "--engine kernel --treatment none",
+            "--engine kernel: treatment none",
+        ),
         ("--rows 1 -o taken/out", "cannot make taken/out"),
     ] {
         let output = home.run(words);
@@ -173,6 +181,29 @@ fn mistakes_are_one_line_and_leave_nothing() {
         assert_eq!(home.run(words).status.code(), Some(2), "{words}");
     }
     assert!(!home.0.join("lab-results").exists());
+}
+
+/// The experiment in a guest needs a kernel.
+#[test]
+fn a_guest_without_a_kernel_is_refused_in_one_line() {
+    let home = Home::new("guest");
+    fs::create_dir(home.0.join("empty")).unwrap();
+    for (kernel, said) in [
+        ("nowhere", "--guest nowhere: "),
+        ("empty", "no lib/modules"),
+    ] {
+        let output = Command::new(HEADEND)
+            .args(["lab", "home-gateway", "--engine", "cake", "-o", "out"])
+            .args(["--guest", kernel])
+            .current_dir(&home.0)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains(said), "{text}");
+        assert!(!home.0.join("out").exists());
+    }
 }
 
 /// The commands of docs/lab-use.md. A busy host is saturated, which is exit status 1.

@@ -1,5 +1,6 @@
 //! The home gateway's rows, run in namespaces, from the command line to the result files.
 
+use crate::kernel;
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -30,7 +31,7 @@ pub(crate) fn measures_a_row(bench: &Bench<'_>) -> Result<()> {
         printed == serde_json::from_slice::<Value>(&file)?,
         "another file"
     );
-    ensure!(printed["schema"] == "lab.home-gateway/1" && printed["kind"] == "headend-home-gateway");
+    ensure!(printed["schema"] == "lab.home-gateway/2" && printed["kind"] == "headend-home-gateway");
     let run = &printed["rows"][0]["runs"][0];
     let pings = run["pings"].as_array().context("pings")?;
     ensure!((10..=20).contains(&pings.len()), "{} pings", pings.len());
@@ -178,5 +179,41 @@ pub(crate) fn keeps_a_partial_row_when_stopped(bench: &Bench<'_>) -> Result<()> 
     for name in ["rows.csv", "pings.csv", "report.html"] {
         ensure!(directory.join(name).is_file(), "no {name}");
     }
+    Ok(())
+}
+
+/// Row 6 by all three engines, in a guest whose kernel has them: nothing of B's stream is lost, and each engine has a
+/// row of its own.
+pub(crate) fn compares_engines_in_a_guest(bench: &Bench<'_>) -> Result<()> {
+    kernel::bring_headend(bench)?;
+    let directory = bench.directory.join("engines");
+    let output = Command::new(bench.directory.join("headend"))
+        .args(["lab", "home-gateway", "--engine", "user,kernel,cake"])
+        .args(["--rows", "6", "--seconds", "4", "--json", "--guest"])
+        .arg(bench.kernel)
+        .arg("-o")
+        .arg(&directory)
+        .env("TMPDIR", &bench.directory)
+        .stdin(Stdio::null())
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(0), "{said}");
+    let outcome: Value = serde_json::from_slice(&output.stdout).context("the printed JSON")?;
+    ensure!(outcome["place"] == "namespaces of a guest in virtual time");
+    let rows = outcome["rows"].as_array().context("rows")?;
+    let engines: Vec<_> = rows.iter().filter_map(|row| row["engine"].as_str()).collect();
+    ensure!(engines == ["user", "kernel", "cake"], "{engines:?}");
+    for row in rows {
+        ensure!(row["failed"].is_null(), "{row}");
+        let run = &row["runs"][0];
+        ensure!(run["loss_percent"] == 0.0, "{row}");
+        let share = run["share"].as_f64().context("a share")?;
+        ensure!((0.4..=0.6).contains(&share), "{share}: {row}");
+    }
+    for name in ["results.json", "rows.csv", "pings.csv", "report.html"] {
+        ensure!(directory.join(name).is_file(), "no {name}");
+    }
+    let left = std::fs::read_dir(&directory)?.flatten().count();
+    ensure!(left == 4, "{left} files");
     Ok(())
 }

@@ -89,6 +89,10 @@ pub(crate) const ALL: &[Case] = &[
         kernel_apply::applies_what_tc_lists,
     ),
     case(
+        "kernel_engines_are_compared_in_a_guest",
+        home_gateway::compares_engines_in_a_guest,
+    ),
+    case(
         "kernel_graph_draws_what_tc_prints",
         kernel_graph::draws_what_tc_prints,
     ),

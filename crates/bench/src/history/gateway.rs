@@ -1,6 +1,7 @@
 //! The measurements of the third chapter: the home gateway, in virtual time.
 
 use anyhow::Result;
+use lab::gateway::engine::Engine;
 use lab::gateway::outcome::{Fairness, Outcome, RowOutcome, SCHEMA};
 use lab::gateway::rows::{BULK_CONNECTIONS, Load, Row};
 use lab::gateway::run::{Place, Plan};
@@ -36,11 +37,15 @@ fn outcome(seconds: u64, seeds: u64) -> Result<Outcome> {
         link: Link::default(),
         treatment: Treatment::Fair,
         seconds,
+        engine: Engine::User,
         settle: 0,
         seed,
         stop: Stop::default(),
     };
-    let mut rows: Vec<RowOutcome> = Row::ALL.into_iter().map(RowOutcome::new).collect();
+    let mut rows: Vec<RowOutcome> = Row::ALL
+        .into_iter()
+        .map(|row| RowOutcome::new(row, Engine::User.name()))
+        .collect();
     for row in &mut rows {
         bar.set_message(format!("row {} of the home gateway", row.row.number));
         for seed in SEED..SEED + seeds {
@@ -63,7 +68,7 @@ fn outcome(seconds: u64, seeds: u64) -> Result<Outcome> {
             };
             Ok(plan.share(Load::Bulk, NINE, true)?.0)
         });
-        fairness.push(Fairness::new(name, shares.collect::<Result<_>>()?));
+        fairness.push(Fairness::new("user", name, shares.collect::<Result<_>>()?));
     }
     let first = plan(SEED);
     // Long enough for several changes of the hash, in a quick run too.
@@ -79,6 +84,7 @@ fn outcome(seconds: u64, seeds: u64) -> Result<Outcome> {
         place: "virtual time",
         link: first.link,
         treatment: first.treatment.name().to_owned(),
+        engines: Vec::new(),
         browser: None,
         seconds,
         seed: SEED,

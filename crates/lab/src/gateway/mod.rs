@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `rows` | the six rows of the published table, and its figures |
 //! | `treatment` | the link, and queues by name |
+//! | `engine` | what shapes: our queues, or those of the kernel |
 //! | `topology`, `bridge`, `stage` | the hosts in namespaces, the boxes between them, and a run of both |
 //! | `traffic`, `pinger` | loads and probes of hosts in namespaces |
 //! | `model` | the same hosts, loads and probes in virtual time |
@@ -13,6 +14,7 @@
 //! | `outcome`, `targets`, `report` | the results as a value, compared with targets, and as a report |
 
 mod bridge;
+pub mod engine;
 pub mod experiments;
 pub mod model;
 pub mod outcome;

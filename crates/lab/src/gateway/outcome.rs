@@ -7,7 +7,7 @@ use super::treatment::Link;
 use crate::report::MachineInfo;
 
 /// The version of `results.json`; it increases when a field changes its meaning.
-pub const SCHEMA: &str = "lab.home-gateway/1";
+pub const SCHEMA: &str = "lab.home-gateway/2";
 
 /// All results.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,6 +22,8 @@ pub struct Outcome {
     pub link: Link,
     /// What the gateway did in the rows that have a policy.
     pub treatment: String,
+    /// What shaped in these rows, one after the other.
+    pub engines: Vec<EngineOutcome>,
     /// The name of the browser's program; `None` if pages were loaded only by our own loader.
     pub browser: Option<String>,
     /// Seconds of each measurement.
@@ -44,12 +46,27 @@ pub struct Outcome {
     pub machine: MachineInfo,
 }
 
+/// An engine of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EngineOutcome {
+    /// Its name.
+    pub name: &'static str,
+    /// How it was set up, a sentence each.
+    pub how: Vec<String>,
+    /// What it lacks in this kernel, a sentence each.
+    pub lacks: Vec<String>,
+}
+
 /// A row, with all its measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowOutcome {
     /// The row.
     #[serde(flatten)]
     pub row: Row,
+    /// The name of the engine that shaped; `None` in a row without a policy.
+    pub engine: Option<&'static str>,
+    /// Why a measurement did not finish; `None` if all did.
+    pub failed: Option<String>,
     /// The published figures.
     pub published: &'static Published,
     /// Each measurement.
@@ -59,6 +76,8 @@ pub struct RowOutcome {
 /// Nine connections of A against one of B.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fairness {
+    /// The name of the engine that shaped.
+    pub engine: &'static str,
     /// What the gateway did.
     pub treatment: String,
     /// B's share of each measurement, 0 to 1.
@@ -70,9 +89,10 @@ pub struct Fairness {
 impl Fairness {
     /// The result for these shares of B.
     #[must_use]
-    pub fn new(treatment: String, shares: Vec<f64>) -> Self {
+    pub fn new(engine: &'static str, treatment: String, shares: Vec<f64>) -> Self {
         let jain = shares.iter().map(|&b| jain(&[1.0 - b, b])).collect();
         Self {
+            engine,
             treatment,
             shares,
             jain,
@@ -176,11 +196,13 @@ impl Spread {
 }
 
 impl RowOutcome {
-    /// A row without measurements.
+    /// A row without measurements. The engine is that of a row with a policy.
     #[must_use]
-    pub fn new(row: Row) -> Self {
+    pub fn new(row: Row, engine: &'static str) -> Self {
         Self {
             row,
+            engine: row.shaped.then_some(engine),
+            failed: None,
             published: row.published(),
             runs: Vec::new(),
         }
@@ -205,11 +227,25 @@ impl RowOutcome {
 }
 
 impl Outcome {
-    /// The row with this number, if it was measured.
+    /// The row with this number, if it was measured; a row with a policy is that of the first
+    /// engine.
     #[must_use]
     pub fn row(&self, number: u8) -> Option<&RowOutcome> {
         let measured = |row: &&RowOutcome| row.row.number == number && !row.runs.is_empty();
         self.rows.iter().find(measured)
+    }
+
+    /// The row with this number, if it was measured; a row with a policy is that of this engine.
+    #[must_use]
+    pub fn row_of(&self, number: u8, engine: &str) -> Option<&RowOutcome> {
+        let mut rows = self.rows.iter().filter(|row| row.row.number == number);
+        rows.find(|row| row.engine.is_none_or(|name| name == engine) && !row.runs.is_empty())
+    }
+
+    /// Whether the run compares engines.
+    #[must_use]
+    pub fn compares(&self) -> bool {
+        self.engines.len() > 1 || self.engines.iter().any(|engine| engine.name != "user")
     }
 
     /// A sentence that says that and when the run was stopped; `None` if it was not.
@@ -251,7 +287,12 @@ impl Outcome {
         };
         for row in &self.rows {
             for (run, result) in (1..).zip(&row.runs) {
-                add(&format!("row {},,B", row.row.number), run, &result.pings);
+                let engine = row.engine.filter(|_| self.compares()).unwrap_or_default();
+                add(
+                    &format!("row {},{engine},B", row.row.number),
+                    run,
+                    &result.pings,
+                );
             }
         }
         for experiment in &self.experiments {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
+use super::engine::Engine;
 use super::model::{self, Setup};
 use super::pinger::{Pings, Target};
 use super::rows::{self, BULK_CONNECTIONS, Load, Row};
@@ -40,6 +41,8 @@ pub struct Plan {
     pub link: Link,
     /// The gateway's policy in the rows that have one.
     pub treatment: Treatment,
+    /// What shapes in these rows. The model has only [`Engine::User`].
+    pub engine: Engine,
     /// How long each row is measured, in seconds.
     pub seconds: u64,
     /// How long the load runs before the measurement, in seconds; not used in the model.
@@ -80,8 +83,13 @@ impl Plan {
     }
 
     fn stage(&self, shaped: bool) -> Result<Stage, Error> {
-        let shaper = self.shaper(shaped);
-        Stage::new(&self.link, (&shaper, self.seed), false, &self.stop)
+        let is_ours = self.engine == Engine::User;
+        let shaper = self.shaper(shaped && is_ours);
+        let stage = Stage::new(&self.link, (&shaper, self.seed), false, &self.stop)?;
+        if shaped {
+            stage.set_up(&self.engine)?;
+        }
+        Ok(stage)
     }
 
     /// How long to wait for a reply, if `more` is the queueing time above the modem's.

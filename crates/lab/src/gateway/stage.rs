@@ -14,6 +14,7 @@ use reactor::urgency;
 use shaper::{EngineError, Way};
 
 use super::bridge::Bridge;
+use super::engine::Engine;
 use super::pinger::{self, Pings};
 use super::rows::{FLOOD_BPS, Load};
 use super::stop::Stop;
@@ -40,6 +41,14 @@ pub enum Error {
     /// The kernel's error for namespaces, interfaces or sockets.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The engine could not be set up.
+    #[error("engine {engine}: {error}")]
+    SetUp {
+        /// The engine's name.
+        engine: &'static str,
+        /// The reason.
+        error: io::Error,
+    },
     /// Disciplines that cannot be combined.
     #[error(transparent)]
     Spec(#[from] qos::tree::SpecError),
@@ -110,6 +119,15 @@ impl Stage {
             from_b: Arc::default(),
             stop: stop.clone(),
             over: Stop::default(),
+        })
+    }
+
+    /// Sets up the kernel's queues in the gateway.
+    pub(super) fn set_up(&self, engine: &Engine) -> Result<(), Error> {
+        let done = engine.set_up(&self.topology.gateway);
+        done.map(drop).map_err(|error| Error::SetUp {
+            engine: engine.name(),
+            error,
         })
     }
 

@@ -15,61 +15,84 @@ pub struct Target {
     pub reached: Option<bool>,
 }
 
-/// The targets of the rows, and of `fair` between the hosts.
+/// The targets of the rows and of the hosts' shares, for each engine.
 #[must_use]
 pub fn targets(outcome: &Outcome) -> Vec<Target> {
-    let figure = |number: u8, figure: &dyn Fn(&Result) -> Option<f64>| {
-        outcome.row(number).and_then(|row| row.mean(figure))
-    };
-    let mut targets = Vec::new();
-    let mut add = |what: String, found: Option<(String, bool)>| {
-        let (found, reached) = match found {
-            Some((found, reached)) => (found, Some(reached)),
-            None => ("not measured".to_owned(), None),
-        };
-        targets.push(Target {
-            what,
-            found,
-            reached,
-        });
-    };
-    let loss = |number| figure(number, &|result| Some(result.loss_percent));
-    add(
+    let row = outcome.row(5);
+    let loss = row.and_then(|row| row.mean(|run| Some(run.loss_percent)));
+    let mut targets = vec![target(
         "row 5: the stream loses at least 50 %".to_owned(),
-        loss(5).map(|loss| (format!("{loss:.1} %"), loss >= 50.0)),
-    );
-    add(
-        "row 6: the stream loses nothing".to_owned(),
-        loss(6).map(|loss| (format!("{loss:.2} %"), loss == 0.0)),
-    );
+        loss.map(|loss| (format!("{loss:.1} %"), loss >= 50.0)),
+    )];
+    if !outcome.compares() {
+        targets.extend(of_engine(outcome, "user", ""));
+        return targets;
+    }
+    for engine in &outcome.engines {
+        let name = engine.name;
+        targets.extend(of_engine(outcome, name, &format!("{name}: ")));
+    }
+    targets
+}
+
+fn target(what: String, found: Option<(String, bool)>) -> Target {
+    let (found, reached) = match found {
+        Some((found, reached)) => (found, Some(reached)),
+        None => ("not measured".to_owned(), None),
+    };
+    Target {
+        what,
+        found,
+        reached,
+    }
+}
+
+/// The targets of one engine's rows; `of` names the engine in front of each.
+fn of_engine(outcome: &Outcome, engine: &str, of: &str) -> Vec<Target> {
+    let figure = |number: u8, figure: &dyn Fn(&Result) -> Option<f64>| {
+        let row = outcome.row_of(number, engine);
+        row.and_then(|row| row.mean(figure))
+    };
+    let loss = figure(6, &|result| Some(result.loss_percent));
+    let mut targets = vec![target(
+        format!("{of}row 6: the stream loses nothing"),
+        loss.map(|loss| (format!("{loss:.2} %"), loss == 0.0)),
+    )];
     let p99 = |number| figure(number, &|result| result.ping_percentile_ms(0.99));
     let base = figure(2, &|result| result.ping_percentile_ms(0.5));
     for number in [4, 6] {
         let share = figure(number, &|result| result.share);
-        add(
-            format!("row {number}: B gets half of the link"),
+        targets.push(target(
+            format!("{of}row {number}: B gets half of the link"),
             share.map(|share| (format!("{share:.3}"), (0.45..=0.55).contains(&share))),
-        );
-        let rows = outcome.row(number).zip(outcome.row(2));
-        add(
-            format!("row {number}: a page takes at most {PAGE_RATIO_MAX} times that of row 2"),
+        ));
+        let rows = outcome.row_of(number, engine);
+        let rows = rows.zip(outcome.row_of(2, engine));
+        targets.push(target(
+            format!("{of}row {number}: a page takes at most {PAGE_RATIO_MAX} times that of row 2"),
             rows.and_then(|(row, idle)| page_ratio(row, idle, outcome.browser.as_deref())),
-        );
+        ));
         let pings = p99(number).zip(base);
-        add(
-            format!("row {number}: 99 % of the pings within 60 ms above the idle line's median"),
+        targets.push(target(
+            format!(
+                "{of}row {number}: 99 % of the pings within 60 ms above the idle line's median"
+            ),
             pings.map(|(p99, base)| {
                 let above = p99 - base;
                 (format!("{above:.1} ms above {base:.1} ms"), above <= 60.0)
             }),
-        );
+        ));
     }
-    let fair = outcome.fairness.iter().find(|one| one.treatment == "fair");
-    add(
-        "fair: nine connections against one, Jain's index of the hosts at least 0.99".to_owned(),
+    // Of several treatments of our own queues, fair is the one that promises it.
+    let promises = |treatment: &str| engine != "user" || treatment == "fair";
+    let mut fairness = outcome.fairness.iter();
+    let fair = fairness.find(|one| one.engine == engine && promises(&one.treatment));
+    let name = if of.is_empty() { "fair: " } else { of };
+    targets.push(target(
+        format!("{name}nine connections against one, Jain's index of the hosts at least 0.99"),
         fair.and_then(|fair| mean(&fair.jain))
             .map(|jain| (format!("{jain:.4}"), jain >= 0.99)),
-    );
+    ));
     targets
 }
 
@@ -110,7 +133,7 @@ mod tests {
     use crate::gateway::rows::Row;
 
     fn row(page_ms: &[f64], browser_ms: Vec<f64>) -> RowOutcome {
-        let mut row = RowOutcome::new(Row::ALL[1]);
+        let mut row = RowOutcome::new(Row::ALL[1], "user");
         row.runs.push(Result {
             page_ms: page_ms.to_vec(),
             browser_ms,

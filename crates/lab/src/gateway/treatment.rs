@@ -143,6 +143,25 @@ impl Treatment {
         named.map_or("none", |(name, _)| name)
     }
 
+    /// The policy file with the same queues, for `headend qos apply`; `None` if nothing is shaped,
+    /// or if it is a policy file already.
+    #[must_use]
+    pub fn policy(&self, link: &Link) -> Option<String> {
+        let template = match self {
+            Self::None | Self::Policy { .. } => return None,
+            Self::Pfifo => "pfifo",
+            Self::Sfq => "sfq",
+            Self::FqCodel => "flows",
+            Self::Fair => "home",
+        };
+        Some(format!(
+            "[link]\nup = {}\ndown = {}\noverhead = {{ per_packet = {}, mpu = 0, atm = false }}\n[shape]\ntemplate = \"{template}\"\n",
+            share(link.up_bps),
+            share(link.down_bps),
+            ETHERNET.per_packet
+        ))
+    }
+
     /// Its disciplines on this link.
     #[must_use]
     pub fn both(&self, link: &Link) -> Both {
@@ -179,7 +198,8 @@ impl Treatment {
 }
 
 /// The rate to which a link's rate is shaped.
-pub(super) fn share(rate_bps: u64) -> u64 {
+#[must_use]
+pub fn share(rate_bps: u64) -> u64 {
     (u128::from(rate_bps) * u128::from(SHAPED_PERCENT) / 100) as u64
 }
 
@@ -219,6 +239,21 @@ mod tests {
             }
         }
         assert_eq!(Treatment::named("cake"), None);
+    }
+
+    #[test]
+    fn each_treatment_that_shapes_is_a_policy_of_the_same_rates() {
+        let link = Link::default();
+        for (name, treatment) in Treatment::NAMED {
+            let Some(text) = treatment.policy(&link) else {
+                assert_eq!(name, "none");
+                continue;
+            };
+            let (policy, _) = qos::policy::Policy::parse(&text).expect(name);
+            assert_eq!(policy.up_bps(), Some(2_400_000));
+            assert_eq!(policy.down_bps(), Some(19_200_000));
+            assert_eq!(policy.overhead(), ETHERNET);
+        }
     }
 
     #[test]

@@ -1,16 +1,21 @@
 //! The command line of `headend lab home-gateway`, and its meaning.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use lab::gateway::engine::{Apply, Cake, Engine};
 use lab::gateway::rows::Row;
 use lab::gateway::run::{Place, Plan};
 use lab::gateway::stop::Stop;
 use lab::gateway::traffic::browser;
-use lab::gateway::treatment::{Both, FIFO_DEFAULT, Link, Treatment};
+use lab::gateway::treatment::{Both, FIFO_DEFAULT, Link, Treatment, share};
 use qos::policy::Policy;
 use qos::units;
+
+use super::course;
+use super::guest::Guest;
 
 /// Seconds for which the load runs before a measurement. A shorter time would measure the start of
 /// uploads.
@@ -22,6 +27,14 @@ pub(super) struct GatewayArgs {
     /// The queues of the gateway in the rows with a policy: none, pfifo, sfq, fq_codel, fair, or a policy file
     #[arg(long, value_name = "NAME|FILE", default_value = "fair")]
     treatment: String,
+    /// What shapes in the rows with a policy, one engine after the other
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "user"
+    )]
+    engine: Vec<EngineName>,
     /// Rate of the link towards the far side
     #[arg(long, value_name = "RATE", default_value = "2.5mbit", value_parser = rate)]
     rate: u64,
@@ -57,6 +70,12 @@ pub(super) struct GatewayArgs {
     /// Run a model in virtual time instead of network namespaces; the same seed gives the same result
     #[arg(long = "virtual")]
     is_virtual: bool,
+    /// Measure in a guest with this kernel, in virtual time: an unpacked kernel package of Debian
+    #[arg(long, value_name = "DIR", conflicts_with = "is_virtual")]
+    guest: Option<PathBuf>,
+    /// This is the guest
+    #[arg(long, hide = true)]
+    is_guest: bool,
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -79,6 +98,17 @@ pub(super) struct GatewayArgs {
     csv: bool,
 }
 
+/// An engine by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EngineName {
+    /// headend's own queues, as of headend qos run
+    User,
+    /// The kernel's queues, by headend qos apply
+    Kernel,
+    /// The kernel's cake, set up by tc
+    Cake,
+}
+
 /// A part of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Part {
@@ -98,6 +128,10 @@ pub(super) enum Part {
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) plan: Plan,
+    /// At least one.
+    pub(super) engines: Vec<Engine>,
+    /// Whether this is a guest in virtual time.
+    pub(super) is_guest: bool,
     pub(super) rows: Vec<Row>,
     pub(super) parts: Vec<Part>,
     pub(super) repeat: u32,
@@ -122,17 +156,23 @@ impl Task {
         } else {
             Place::Namespaces
         };
+        let chosen = treatment(&args.treatment, &link)?;
+        let engines = engines(&args.engine, &chosen)?;
+        if args.is_virtual && engines.iter().any(|engine| *engine != Engine::User) {
+            bail!("--virtual: the model has only the engine user; leave --virtual or --engine out");
+        }
         let plan = Plan {
             place,
             link,
-            treatment: treatment(&args.treatment, &link)?,
+            treatment: chosen.treatment,
+            engine: Engine::User,
             seconds: args.seconds.unwrap_or(if args.quick { 2 } else { 20 }),
             settle: SETTLE_S,
             seed: args.seed,
             stop: Stop::default(),
         };
         let browser = match args.browser.as_str() {
-            _ if args.quick || args.is_virtual => None,
+            _ if args.quick || args.is_virtual || args.is_guest => None,
             "none" => None,
             "auto" => browser::find(),
             path if Path::new(path).is_file() => Some(path.into()),
@@ -145,6 +185,8 @@ impl Task {
         };
         Ok(Task {
             plan,
+            engines,
+            is_guest: args.is_guest,
             fairness: !args.quick && rows.len() == Row::ALL.len(),
             rows,
             parts,
@@ -156,24 +198,130 @@ impl Task {
         })
     }
 
+    /// Roughly for how many seconds all measurements take.
+    fn measured_s(&self) -> u32 {
+        let one = self.plan.settle + self.plan.seconds + 2;
+        u32::try_from(course::parts(self).saturating_mul(one)).unwrap_or(u32::MAX / 16)
+    }
+
     pub(super) fn has(&self, part: Part) -> bool {
         self.parts.contains(&part)
     }
 }
 
-fn treatment(text: &str, link: &Link) -> Result<Treatment> {
+impl GatewayArgs {
+    /// The guest in which everything is measured, if one is wanted.
+    ///
+    /// # Errors
+    /// A policy file that cannot be read.
+    pub(super) fn guest(&self, task: &Task) -> Result<Option<Guest>> {
+        let Some(kernel) = &self.guest else {
+            return Ok(None);
+        };
+        let policy = match Treatment::named(&self.treatment) {
+            Some(_) => None,
+            None => Some((
+                task.plan.treatment.name().to_owned(),
+                std::fs::read_to_string(&self.treatment)?,
+            )),
+        };
+        let names = task.engines.iter().map(Engine::name);
+        let parts = self
+            .experiment
+            .iter()
+            .filter_map(ValueEnum::to_possible_value);
+        let parts: Vec<String> = parts.map(|part| part.get_name().to_owned()).collect();
+        let treatment = policy.as_ref().map_or(&self.treatment, |(name, _)| name);
+        let mut words = vec![
+            format!("--treatment={treatment}"),
+            format!("--engine={}", names.collect::<Vec<_>>().join(",")),
+            format!("--rate={}", self.rate),
+            format!("--down={}", self.down),
+            format!("--fifo={}", self.fifo),
+            format!("--delay={}us", self.delay.as_nanos() / 1_000),
+            format!("--seconds={}", task.plan.seconds),
+            format!("--repeat={}", self.repeat),
+            format!("--rows={}", self.rows),
+            format!("--experiment={}", parts.join(",")),
+            format!("--seed={}", self.seed),
+            "--is-guest".to_owned(),
+        ];
+        let flags = [
+            ("--quick", self.quick),
+            ("--json", self.json),
+            ("--csv", self.csv),
+        ];
+        let flags = flags.into_iter().filter(|(_, is_set)| *is_set);
+        words.extend(flags.map(|(flag, _)| flag.to_owned()));
+        Ok(Some(Guest {
+            kernel: kernel.clone(),
+            directory: self.directory.clone(),
+            policy,
+            words,
+            longest: GUEST_LEAST + SLOWNESS * task.measured_s(),
+        }))
+    }
+}
+
+/// Time of a guest on this machine's clock: for its boot, and at most so much for each second that it
+/// measures. An idle machine needs less than a second for each.
+const GUEST_LEAST: Duration = Duration::from_secs(600);
+const SLOWNESS: Duration = Duration::from_secs(10);
+
+/// The engines, each once, in the order of the command line.
+fn engines(names: &[EngineName], chosen: &Chosen) -> Result<Vec<Engine>> {
+    let mut engines: Vec<Engine> = Vec::new();
+    for name in names {
+        let engine = match (name, &chosen.policy) {
+            (EngineName::User, _) => Engine::User,
+            (EngineName::Kernel, Some(policy)) => Engine::Kernel(Apply {
+                headend: std::env::current_exe()?,
+                policy: policy.clone(),
+            }),
+            (EngineName::Kernel, None) => {
+                bail!(
+                    "--engine kernel: treatment none has no policy that headend qos apply could take"
+                )
+            }
+            (EngineName::Cake, _) => Engine::Cake(chosen.cake),
+        };
+        if !engines.contains(&engine) {
+            engines.push(engine);
+        }
+    }
+    Ok(engines)
+}
+
+/// The gateway's queues, as the command line names them.
+struct Chosen {
+    treatment: Treatment,
+    /// The text of their policy file, if there is one.
+    policy: Option<String>,
+    /// The rates that cake gets.
+    cake: Cake,
+}
+
+fn treatment(text: &str, link: &Link) -> Result<Chosen> {
+    let mut cake = Cake {
+        up_bps: share(link.up_bps),
+        down_bps: share(link.down_bps),
+    };
     if let Some(treatment) = Treatment::named(text) {
-        return Ok(treatment);
+        return Ok(Chosen {
+            policy: treatment.policy(link),
+            treatment,
+            cake,
+        });
     }
     let path = Path::new(text);
-    let policy = match std::fs::read_to_string(path) {
+    let file = match std::fs::read_to_string(path) {
         Ok(policy) => policy,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             bail!("--treatment {text}: neither none, pfifo, sfq, fq_codel or fair, nor a file")
         }
         Err(error) => bail!("--treatment {text}: {error}"),
     };
-    let (policy, advice) = Policy::parse(&policy).map_err(|faults| faults.of(path))?;
+    let (policy, advice) = Policy::parse(&file).map_err(|faults| faults.of(path))?;
     for advice in advice.of(path).lines() {
         eprintln!("headend lab: {advice}");
     }
@@ -189,13 +337,20 @@ fn treatment(text: &str, link: &Link) -> Result<Treatment> {
             );
         }
     }
-    Ok(Treatment::Policy {
+    let treatment = Treatment::Policy {
         name: path.file_name().unwrap_or_default().display().to_string(),
         both: Box::new(Both {
             up: policy.up_spec(),
             down: policy.down_spec(),
             overhead: policy.overhead(),
         }),
+    };
+    cake.up_bps = policy.up_bps().unwrap_or(cake.up_bps);
+    cake.down_bps = policy.down_bps().unwrap_or(cake.down_bps);
+    Ok(Chosen {
+        treatment,
+        policy: Some(file),
+        cake,
     })
 }
 
@@ -252,8 +407,9 @@ mod tests {
 
     #[test]
     fn what_is_neither_a_name_nor_a_file_is_refused_in_one_line() {
-        let error =
-            treatment("cake-of-yesterday", &Link::default()).expect_err("no such treatment");
+        let error = treatment("cake-of-yesterday", &Link::default())
+            .map(drop)
+            .expect_err("no such treatment");
         assert_eq!(error.to_string().lines().count(), 1);
     }
 }

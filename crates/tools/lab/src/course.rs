@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 
 use lab::gateway::Error;
-use lab::gateway::outcome::{Experiment, Fairness, Outcome, RowOutcome, SCHEMA};
+use lab::gateway::engine::Engine;
+use lab::gateway::outcome::{EngineOutcome, Experiment, Fairness, Outcome, RowOutcome, SCHEMA};
 use lab::gateway::rows::{self, BULK_CONNECTIONS, Load, Row};
 use lab::gateway::run::{BROWSER_LEAST, Browsed, Place, Plan};
 use lab::gateway::treatment::Treatment;
@@ -18,27 +19,36 @@ const NINE: usize = 9;
 /// Treatments under which they compete.
 const FAIRNESS: [Treatment; 3] = [Treatment::Fair, Treatment::FqCodel, Treatment::Sfq];
 
+/// A row: its number, and the engine's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct At {
+    row: Row,
+    engine: &'static str,
+}
+
 /// A step of the course.
 pub(super) enum Step {
     /// The measurement that starts now.
     Begins(String),
     /// The result of the first half of a row.
-    Probed(u8, Box<rows::Result>),
+    Probed(At, Box<rows::Result>),
     /// The result of the second half of the last row.
     Shared {
-        row: u8,
+        at: At,
         share: f64,
         goodput_bps: f64,
         partial: bool,
     },
     /// Page loads of the last row in a browser.
     Browsed {
-        row: u8,
+        at: At,
         browsed: Browsed,
         partial: bool,
     },
-    /// B's share against nine connections.
-    Fair(&'static str, f64),
+    /// A row that did not finish, and the reason.
+    Failed(At, String),
+    /// B's share against nine connections, by engine and treatment.
+    Fair(&'static str, String, f64),
     /// The result of an experiment.
     Done(Box<Experiment>),
 }
@@ -48,10 +58,17 @@ pub(super) fn parts(task: &Task) -> u64 {
     let mut parts = 0;
     if task.has(Part::Rows) {
         let browser = usize::from(task.browser.is_some());
-        let loaded = task.rows.iter().filter(|row| row.load != Load::None);
-        parts += task.rows.len() * (1 + browser) + loaded.count();
+        let of_row = |row: &Row| {
+            let engines = if row.shaped { task.engines.len() } else { 1 };
+            engines * (1 + browser + usize::from(row.load != Load::None))
+        };
+        parts += task.rows.iter().map(of_row).sum::<usize>();
         if task.fairness {
-            parts += FAIRNESS.len();
+            let more = task
+                .engines
+                .iter()
+                .filter(|engine| **engine != Engine::User);
+            parts += FAIRNESS.len() + more.count();
         }
         parts *= task.repeat as usize;
     }
@@ -60,16 +77,18 @@ pub(super) fn parts(task: &Task) -> u64 {
 }
 
 /// An outcome without results.
-pub(super) fn empty(task: &Task, machine: MachineInfo) -> Outcome {
+pub(super) fn empty(task: &Task, engines: Vec<EngineOutcome>, machine: MachineInfo) -> Outcome {
     Outcome {
         schema: SCHEMA,
         kind: "headend-home-gateway",
         place: match task.plan.place {
+            Place::Namespaces if task.is_guest => "namespaces of a guest in virtual time",
             Place::Namespaces => "namespaces",
             Place::Model => "virtual time",
         },
         link: task.plan.link,
         treatment: task.plan.treatment.name().to_owned(),
+        engines,
         browser: task.browser.as_deref().map(file_name),
         seconds: task.plan.seconds,
         seed: task.plan.seed,
@@ -87,34 +106,26 @@ pub(super) fn empty(task: &Task, machine: MachineInfo) -> Outcome {
 pub(super) fn keep(outcome: &mut Outcome, step: Step) {
     match step {
         Step::Begins(_) => {}
-        Step::Probed(number, result) => {
-            let rows = &mut outcome.rows;
-            let known = rows.iter().position(|row| row.row.number == number);
-            let at = known.unwrap_or_else(|| {
-                let row = Row::ALL.iter().find(|row| row.number == number);
-                rows.extend(row.map(|row| RowOutcome::new(*row)));
-                rows.len() - 1
-            });
-            rows[at].runs.push(*result);
-        }
+        Step::Probed(at, result) => row(&mut outcome.rows, at).runs.push(*result),
+        Step::Failed(at, reason) => row(&mut outcome.rows, at).failed = Some(reason),
         Step::Shared {
-            row: number,
+            at,
             share,
             goodput_bps,
             partial,
         } => {
-            if let Some(run) = last(&mut outcome.rows, number) {
+            if let Some(run) = row(&mut outcome.rows, at).runs.last_mut() {
                 run.share = Some(share);
                 run.goodput_bps = Some(goodput_bps);
                 run.partial |= partial;
             }
         }
         Step::Browsed {
-            row: number,
+            at,
             browsed,
             partial,
         } => {
-            if let Some(run) = last(&mut outcome.rows, number) {
+            if let Some(run) = row(&mut outcome.rows, at).runs.last_mut() {
                 let loads = &browsed.loads;
                 run.browser_ms = loads.iter().map(|load| load.load_ms).collect();
                 run.browser_network_ms = loads.iter().map(|load| load.network_ms).collect();
@@ -122,22 +133,27 @@ pub(super) fn keep(outcome: &mut Outcome, step: Step) {
                 run.partial |= partial;
             }
         }
-        Step::Fair(name, share) => {
+        Step::Fair(engine, treatment, share) => {
+            let is_same = |one: &Fairness| one.engine == engine && one.treatment == treatment;
             let fairness = &mut outcome.fairness;
-            let known = fairness.iter_mut().find(|one| one.treatment == name);
-            let mut shares = known.map_or(Vec::new(), |one| std::mem::take(&mut one.shares));
+            let known = fairness.iter().position(is_same);
+            let mut shares = known.map_or(Vec::new(), |at| fairness.remove(at).shares);
             shares.push(share);
-            fairness.retain(|one| one.treatment != name);
-            fairness.push(Fairness::new(name.to_owned(), shares));
+            fairness.push(Fairness::new(engine, treatment, shares));
         }
         Step::Done(experiment) => outcome.experiments.push(*experiment),
     }
 }
 
-/// The last measurement of a row.
-fn last(rows: &mut [RowOutcome], number: u8) -> Option<&mut rows::Result> {
-    let row = rows.iter_mut().find(|row| row.row.number == number);
-    row.and_then(|row| row.runs.last_mut())
+/// The row, which is added if it is new.
+fn row(rows: &mut Vec<RowOutcome>, at: At) -> &mut RowOutcome {
+    let new = RowOutcome::new(at.row, at.engine);
+    let is_same = |row: &RowOutcome| row.row == at.row && row.engine == new.engine;
+    let index = rows.iter().position(is_same).unwrap_or_else(|| {
+        rows.push(new);
+        rows.len() - 1
+    });
+    &mut rows[index]
 }
 
 /// Takes all measurements. If stopped, it ends early and keeps partial results.
@@ -200,42 +216,96 @@ impl Course<'_> {
             ..self.task.plan.clone()
         };
         for row in &self.task.rows {
-            let number = row.number;
-            let what = |part: &str| format!("round {round}, row {number}: {part}");
-            self.begin(what("stream, pings, pages"))?;
-            self.say(Step::Probed(number, Box::new(plan.probe(*row)?)))?;
-            if row.load != Load::None {
-                self.begin(what("uploads"))?;
-                let (share, goodput_bps) = plan.share(row.load, BULK_CONNECTIONS, row.shaped)?;
-                self.say(Step::Shared {
-                    row: number,
-                    share,
-                    goodput_bps,
-                    partial: plan.stop.is_set(),
-                })?;
-            }
-            if let Some(program) = &self.task.browser {
-                self.begin(what("browser"))?;
-                let browsed = plan.browse(*row, program)?;
-                self.say(Step::Browsed {
-                    row: number,
-                    browsed,
-                    partial: plan.stop.is_set(),
-                })?;
-            }
-        }
-        if self.task.fairness {
-            for (name, treatment) in Treatment::NAMED {
-                if !FAIRNESS.contains(&treatment) {
-                    continue;
-                }
-                self.begin(format!("round {round}: nine uploads against one, {name}"))?;
+            let engines = &self.task.engines;
+            let engines = if row.shaped { engines } else { &engines[..1] };
+            for engine in engines {
                 let plan = Plan {
-                    treatment,
+                    engine: engine.clone(),
                     ..plan.clone()
                 };
-                let (share, _) = plan.share(Load::Bulk, NINE, true)?;
-                self.say(Step::Fair(name, share))?;
+                self.row_or_failure(round, *row, &plan)?;
+            }
+        }
+        match self.task.fairness {
+            true => self.fairness(round, plan),
+            false => Ok(()),
+        }
+    }
+
+    /// Measures a row. If an engine of the kernel fails, the others are measured all the same.
+    fn row_or_failure(&self, round: u32, row: Row, plan: &Plan) -> Result<(), Error> {
+        let at = At {
+            row,
+            engine: plan.engine.name(),
+        };
+        match self.row(round, at, plan) {
+            Err(Error::Stopped) => Err(Error::Stopped),
+            Err(error) if plan.engine != Engine::User && row.shaped => {
+                self.say(Step::Failed(at, error.to_string()))
+            }
+            done => done,
+        }
+    }
+
+    fn row(&self, round: u32, at: At, plan: &Plan) -> Result<(), Error> {
+        let row = at.row;
+        let engine = match row.shaped && self.task.engines.len() > 1 {
+            true => format!(" by {}", at.engine),
+            false => String::new(),
+        };
+        let what = |part: &str| format!("round {round}, row {}{engine}: {part}", row.number);
+        self.begin(what("stream, pings, pages"))?;
+        self.say(Step::Probed(at, Box::new(plan.probe(row)?)))?;
+        if row.load != Load::None {
+            self.begin(what("uploads"))?;
+            let (share, goodput_bps) = plan.share(row.load, BULK_CONNECTIONS, row.shaped)?;
+            self.say(Step::Shared {
+                at,
+                share,
+                goodput_bps,
+                partial: plan.stop.is_set(),
+            })?;
+        }
+        if let Some(program) = &self.task.browser {
+            self.begin(what("browser"))?;
+            let browsed = plan.browse(row, program)?;
+            self.say(Step::Browsed {
+                at,
+                browsed,
+                partial: plan.stop.is_set(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Nine uploads against one, with some treatments of our own queues, and with each engine of the
+    /// kernel.
+    fn fairness(&self, round: u32, plan: &Plan) -> Result<(), Error> {
+        let ours = Treatment::NAMED.map(|(_, treatment)| treatment);
+        let ours = ours.into_iter().filter(|one| FAIRNESS.contains(one));
+        let ours = ours.map(|treatment| (Engine::User, treatment));
+        let engines = self.task.engines.iter();
+        let engines = engines.filter(|engine| **engine != Engine::User);
+        let kernels = engines.map(|engine| (engine.clone(), plan.treatment.clone()));
+        for (engine, treatment) in ours.chain(kernels) {
+            let name = match engine {
+                Engine::Cake(_) => "cake".to_owned(),
+                _ => treatment.name().to_owned(),
+            };
+            let by = engine.name();
+            self.begin(format!(
+                "round {round}: nine uploads against one, {name} by {by}"
+            ))?;
+            let plan = Plan {
+                engine,
+                treatment,
+                ..plan.clone()
+            };
+            match plan.share(Load::Bulk, NINE, true) {
+                Ok((share, _)) => self.say(Step::Fair(by, name, share))?,
+                // The engine's rows say why.
+                Err(Error::SetUp { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())

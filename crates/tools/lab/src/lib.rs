@@ -6,6 +6,7 @@
 //! | `args` | the command line of `home-gateway`, and its meaning |
 //! | `bufferbloat` | `bufferbloat`: what load adds to the delay of other packets |
 //! | `host` | `use`: the resources of this host |
+//! | `guest` | the experiment in a guest with another kernel |
 //! | `course` | the measurements in order, on a thread of its own |
 //!
 //! Exit status: 0 if done, or if stopped by a signal with results, which are written; 2 after an
@@ -15,6 +16,7 @@
 mod args;
 mod bufferbloat;
 mod course;
+mod guest;
 mod host;
 
 use std::io::Write;
@@ -26,7 +28,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::gateway::outcome::Outcome;
+use lab::gateway::engine::Engine;
+use lab::gateway::outcome::{EngineOutcome, Outcome, RowOutcome};
 use lab::gateway::report;
 use lab::gateway::run::Place;
 use lab::report::{CoreWitness, MachineInfo};
@@ -60,7 +63,10 @@ enum Verb {
 pub fn run(args: &LabArgs) -> Result<ExitCode> {
     let done = match &args.verb {
         Verb::HomeGateway(args) => Task::new(args)
-            .and_then(|task| home_gateway(&task))
+            .and_then(|task| match args.guest(&task)? {
+                Some(guest) => guest::print(&guest.run()?),
+                None => home_gateway(&task),
+            })
             .map(|()| ExitCode::SUCCESS),
         Verb::Bufferbloat(args) => bufferbloat::run(args),
         Verb::Use(args) => host::run(args),
@@ -81,6 +87,7 @@ fn home_gateway(task: &Task) -> Result<()> {
     if task.plan.place == Place::Namespaces {
         may_make_namespaces()?;
     }
+    let engines = engines(task)?;
     // Reported now and not after all measurements.
     std::fs::create_dir_all(&task.directory)
         .with_context(|| format!("cannot make {}", task.directory.display()))?;
@@ -91,7 +98,7 @@ fn home_gateway(task: &Task) -> Result<()> {
         let task = task.clone();
         move || course::run(&task, &steps)
     });
-    let mut outcome = course::empty(task, MachineInfo::read());
+    let mut outcome = course::empty(task, engines, MachineInfo::read());
     let mut under_way = None;
     let ended = loop {
         match taken.recv_timeout(LOOK_EVERY) {
@@ -128,13 +135,10 @@ fn home_gateway(task: &Task) -> Result<()> {
         false => None,
     };
     outcome.machine = MachineInfo::read_with(witness);
-    let measured = outcome.rows.iter().any(|row| !row.runs.is_empty())
-        || !outcome.fairness.is_empty()
-        || !outcome.experiments.is_empty();
+    let measured = is_measured(&outcome);
     if measured {
         publish(task, &outcome)?;
-    }
-    if !measured {
+    } else {
         // Removed only if it is empty.
         let _ = std::fs::remove_dir(&task.directory);
     }
@@ -143,6 +147,14 @@ fn home_gateway(task: &Task) -> Result<()> {
         None if !measured => bail!("stopped before anything was measured"),
         None => Ok(()),
     }
+}
+
+/// Whether there is anything to write.
+fn is_measured(outcome: &Outcome) -> bool {
+    let has_figures = |row: &RowOutcome| !row.runs.is_empty() || row.failed.is_some();
+    outcome.rows.iter().any(has_figures)
+        || !outcome.fairness.is_empty()
+        || !outcome.experiments.is_empty()
 }
 
 /// Whether namespaces can be made, with present privileges or as root of a user namespace.
@@ -154,6 +166,48 @@ fn may_make_namespaces() -> Result<()> {
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Tries each engine.
+///
+/// # Errors
+/// One cannot be had in this kernel; names those that can.
+fn engines(task: &Task) -> Result<Vec<EngineOutcome>> {
+    let mut outcomes = Vec::new();
+    for engine in &task.engines {
+        match engine.try_out() {
+            Ok(lacks) => outcomes.push(EngineOutcome {
+                name: engine.name(),
+                how: engine.how(),
+                lacks,
+            }),
+            Err(error) => {
+                return Err(refusal(task, engine, &error));
+            }
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Why an engine cannot be had, and what can be had in its place.
+fn refusal(task: &Task, engine: &Engine, error: &std::io::Error) -> anyhow::Error {
+    let kernel = MachineInfo::read().kernel;
+    let module = match engine {
+        Engine::Cake(_) => " (module sch_cake)",
+        Engine::Kernel(_) | Engine::User => "",
+    };
+    let name = engine.name();
+    let can = task.engines.iter().filter(|other| *other != engine);
+    let can = can.filter(|other| **other != Engine::User && other.try_out().is_ok());
+    let can: Vec<_> = std::iter::once("user")
+        .chain(can.map(Engine::name))
+        .collect();
+    let error = error.to_string();
+    let error = error.trim_end_matches('.');
+    anyhow::anyhow!(
+        "--engine {name}: {kernel} cannot set it up{module}: {error}; here take --engine {}, or name a kernel package of Debian with --guest DIR",
+        can.join(",")
+    )
 }
 
 fn progress(parts: u64) -> ProgressBar {
@@ -189,6 +243,12 @@ fn publish(task: &Task, outcome: &Outcome) -> Result<()> {
     } else {
         for table in &tables {
             writeln!(out, "{}", table.to_text())?;
+        }
+        if outcome.compares() {
+            for line in report::engines(outcome) {
+                writeln!(out, "{line}")?;
+            }
+            writeln!(out)?;
         }
         for line in outcome.machine.lines() {
             writeln!(out, "{line}")?;

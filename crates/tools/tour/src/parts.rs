@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use emulate::{Emulation, Results, Scenario};
+use lab::gateway::engine::Engine;
 use lab::gateway::rows::{self, Load, Row};
 use lab::gateway::run::{Place, Plan};
 use lab::gateway::stop::Stop;
@@ -245,6 +246,7 @@ fn gateway(size: &Size, until: Instant) -> Result<Part> {
         place: Place::Model,
         link: Link::default(),
         treatment: Treatment::Fair,
+        engine: Engine::User,
         seconds: size.gateway_s,
         settle: 0,
         seed: 1,

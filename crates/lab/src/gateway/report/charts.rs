@@ -13,6 +13,18 @@ const PUBLISHED: (&str, usize) = ("published", 0);
 const HERE: (&str, usize) = ("here", plot::figure::COLOUR_OURS);
 const BROWSER: (&str, usize) = ("browser", 2);
 
+/// Colours of the engines, in every chart the same.
+const ENGINES: [(&str, usize); 3] = [
+    ("user", plot::figure::COLOUR_OURS),
+    ("kernel", 3),
+    ("cake", 4),
+];
+
+fn colour_of(engine: &str) -> usize {
+    let known = ENGINES.iter().find(|(name, _)| *name == engine);
+    known.map_or(plot::figure::COLOUR_OURS, |(_, colour)| *colour)
+}
+
 fn trips(name: impl Into<String>, pings: &[(f64, Option<f64>)]) -> Series {
     let answered = pings
         .iter()
@@ -51,14 +63,17 @@ pub(super) fn ping_chart(outcome: &Outcome, load: Load) -> Option<Chart> {
     chart.subtitle = which_is_drawn(outcome);
     let rows = outcome.rows.iter().filter(|row| row.row.load == load);
     let series = rows.filter_map(|row| {
-        let name = match row.row.shaped {
-            false => format!("row {}: without policy", row.row.number),
-            true => format!(
-                "row {}: with policy ({})",
-                row.row.number, outcome.treatment
-            ),
+        let number = row.row.number;
+        let (name, colour) = match row.engine {
+            None => (format!("row {number}: without policy"), 1),
+            Some(engine) if outcome.compares() => {
+                (format!("row {number}: {engine}"), colour_of(engine))
+            }
+            Some(_) => {
+                let name = format!("row {number}: with policy ({})", outcome.treatment);
+                (name, 2)
+            }
         };
-        let colour = if row.row.shaped { 2 } else { 1 };
         let run = row.runs.first()?;
         Some(trips(name, &run.pings).coloured(colour))
     });
@@ -75,9 +90,12 @@ pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
         .collect();
     let mut all = over_time(String::new());
     let with = |row: &RowOutcome| {
-        let policy = if row.row.shaped { "with" } else { "without" };
         let load = load_words(row.row.load);
-        let name = format!("row {}: {load}, {policy} policy", row.row.number);
+        let name = format!(
+            "row {}: {load}, {}",
+            row.row.number,
+            policy_of(outcome, row)
+        );
         row.runs.first().map(|run| trips(name, &run.pings))
     };
     all.series = outcome.rows.iter().filter_map(with).collect();
@@ -120,6 +138,16 @@ pub(super) fn experiment_charts(experiment: &Experiment) -> Vec<Chart> {
     each.collect()
 }
 
+/// What shaped in a row, in words.
+fn policy_of(outcome: &Outcome, row: &RowOutcome) -> String {
+    match row.engine {
+        None => "without policy".to_owned(),
+        Some(engine) if outcome.compares() => format!("by {engine}"),
+        Some(_) => "with policy".to_owned(),
+    }
+}
+
+/// One group of bars for each row of the published table, with the bars of all engines.
 fn group(row: &RowOutcome, bars: Vec<Bar>) -> BarGroup {
     let policy = if row.row.shaped { "with" } else { "without" };
     BarGroup {
@@ -129,6 +157,14 @@ fn group(row: &RowOutcome, bars: Vec<Bar>) -> BarGroup {
             load_words(row.row.load)
         ),
         bars,
+    }
+}
+
+/// Label and colour of our measurements of a row.
+fn here<'a>(outcome: &Outcome, row: &RowOutcome) -> (&'a str, usize) {
+    match row.engine {
+        Some(engine) if outcome.compares() => (engine, colour_of(engine)),
+        _ => HERE,
     }
 }
 
@@ -168,20 +204,20 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
         return Vec::new();
     }
     let loss = |row: &RowOutcome| {
-        let here = row.spread(|run| Some(run.loss_percent));
+        let spread = row.spread(|run| Some(run.loss_percent));
         vec![
             published_bar(Some(row.published.loss_percent), ""),
-            bar(HERE, here, 2, "none"),
+            bar(here(outcome, row), spread, 2, &missing(row)),
         ]
     };
     let jitter = |row: &RowOutcome| {
-        let here = row.spread(|run| Some(run.jitter_ms));
+        let spread = row.spread(|run| Some(run.jitter_ms));
         vec![
             published_bar(Some(row.published.jitter_ms), ""),
-            bar(HERE, here, 2, "none"),
+            bar(here(outcome, row), spread, 2, &missing(row)),
         ]
     };
-    let pages = |row: &RowOutcome| page_bars(row, outcome.seconds);
+    let pages = |row: &RowOutcome| page_bars(outcome, row);
     let mut charts = vec![
         chart(
             ["Loss of the stream", STREAM],
@@ -204,7 +240,7 @@ pub(super) fn bar_charts(outcome: &Outcome) -> Vec<Figure> {
         charts.push(chart(
             ["B's share of the link", "One upload of B against A's load"],
             Axis::linear("share", "").up_to(1.0),
-            groups(outcome, share_bars),
+            groups(outcome, |row| share_bars(outcome, row)),
         ));
     }
     charts
@@ -221,38 +257,68 @@ fn chart([title, subtitle]: [&str; 2], value: Axis, groups: Vec<BarGroup>) -> Fi
     })
 }
 
-/// A group of bars for each row that has any.
+/// The first bar of each group is the published one. Rows of further engines add theirs to it.
 fn groups(outcome: &Outcome, bars: impl Fn(&RowOutcome) -> Vec<Bar>) -> Vec<BarGroup> {
-    let groups = outcome.rows.iter().map(|row| group(row, bars(row)));
-    groups.filter(|group| !group.bars.is_empty()).collect()
+    let mut groups: Vec<(u8, BarGroup)> = Vec::new();
+    for row in &outcome.rows {
+        let (number, bars) = (row.row.number, bars(row));
+        match groups.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, group)) => group.bars.extend(bars.into_iter().skip(1)),
+            None if bars.is_empty() => {}
+            None => groups.push((number, group(row, bars))),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
 }
 
-fn share_bars(row: &RowOutcome) -> Vec<Bar> {
+/// Why a row has no figure.
+fn missing(row: &RowOutcome) -> String {
+    match row.failed {
+        Some(_) => "did not finish".to_owned(),
+        None => "not measured".to_owned(),
+    }
+}
+
+fn share_bars(outcome: &Outcome, row: &RowOutcome) -> Vec<Bar> {
     // Without load, B does not share the link.
     if row.row.load == Load::None {
         return Vec::new();
     }
+    let spread = row.spread(|run| run.share);
     vec![
         published_bar(row.published.share, "not published"),
-        bar(HERE, row.spread(|run| run.share), 3, "not measured"),
+        bar(here(outcome, row), spread, 3, &missing(row)),
     ]
 }
 
 /// The page loads of all measurements together, so their spread is that of single loads.
-fn page_bars(row: &RowOutcome, seconds: u64) -> Vec<Bar> {
-    let missing = format!("no page within {seconds} s");
+fn page_bars(outcome: &Outcome, row: &RowOutcome) -> Vec<Bar> {
+    let (name, colour) = here(outcome, row);
+    let missing = match row.runs.is_empty() {
+        true => missing(row),
+        false => format!("no page within {} s", outcome.seconds),
+    };
     let all = |loads: fn(&Result) -> &Vec<f64>| {
         let each = row.runs.iter().flat_map(loads).copied();
         Spread::of(&each.collect::<Vec<f64>>())
     };
     let mut bars = vec![
         published_bar(row.published.page_ms, "no page within 120 s"),
-        bar(HERE, all(|run| &run.page_ms), 0, &missing),
+        bar((name, colour), all(|run| &run.page_ms), 0, &missing),
     ];
     let browsed = |run: &Result| !run.browser_ms.is_empty() || run.browser_failures > 0;
     if row.runs.iter().any(browsed) {
         let browser = all(|run| &run.browser_ms);
-        bars.push(bar(BROWSER, browser, 0, "no page in time"));
+        let label = match outcome.compares() && row.row.shaped {
+            true => format!("{name}, {}", BROWSER.0),
+            false => BROWSER.0.to_owned(),
+        };
+        let colour = if outcome.compares() {
+            colour
+        } else {
+            BROWSER.1
+        };
+        bars.push(bar((&label, colour), browser, 0, "no page in time"));
     }
     bars
 }

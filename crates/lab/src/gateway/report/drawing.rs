@@ -16,11 +16,26 @@ pub(super) fn sentence(outcome: &Outcome) -> Option<String> {
     };
     let pair = |load| Some((load, find(load, false)?, find(load, true)?));
     let (load, without, with) = pair(Load::Bulk).or_else(|| pair(Load::Flood))?;
-    let load = match load {
+    let does = match load {
         Load::Flood => "while A floods the link",
         Load::Bulk | Load::None => "while A uploads",
     };
     let place = outcome.place;
+    if outcome.compares() {
+        let is = |row: &&RowOutcome| row.row.load == load && row.row.shaped;
+        let each = outcome.rows.iter().filter(is).map(|row| {
+            let ping = row.mean(|run: &Result| run.ping_percentile_ms(0.5));
+            let ping = ping.map_or("-".to_owned(), |ms| plot::number::grouped(ms, 0));
+            format!("{ping} ms by {}", row.engine.unwrap_or_default())
+        });
+        let each: Vec<String> = each.collect();
+        return Some(format!(
+            "B's ping {does}: {} ms without the policy, {} (medians, {place}).",
+            plot::number::grouped(without, 0),
+            each.join(", ")
+        ));
+    }
+    let load = does;
     Some(format!(
         "B's ping {load}: {} ms without the policy, {} ms with it (medians, {place}).",
         plot::number::grouped(without, 0),

@@ -41,6 +41,9 @@ pub fn page(outcome: &Outcome) -> String {
     blocks.extend(drawing::sentence(outcome).map(Block::Lead));
     blocks.push(drawing::drawing(outcome));
     blocks.extend(outcome.method.first().cloned().map(Block::Text));
+    if outcome.compares() {
+        blocks.extend(engines(outcome).into_iter().map(Block::Text));
+    }
     blocks.extend(charts::ping_chart(outcome, Load::Bulk).map(Block::from));
     let tables = |blocks: &mut Vec<Block>, tables: &[Option<Table>]| {
         for table in tables.iter().flatten() {
@@ -78,6 +81,28 @@ pub fn page(outcome: &Outcome) -> String {
     let lines = lines.chain(outcome.machine.lines());
     blocks.extend(lines.map(Block::Text));
     page.to_html()
+}
+
+/// How the engines were set up, what they lack, and which rows did not finish; a sentence each.
+#[must_use]
+pub fn engines(outcome: &Outcome) -> Vec<String> {
+    let mut lines = vec![format!(
+        "The column \"policy\" names what shaped: {}.",
+        outcome.machine.kernel
+    )];
+    for engine in &outcome.engines {
+        lines.extend(engine.how.iter().cloned());
+        let lacks = engine.lacks.iter();
+        lines.extend(lacks.map(|lack| format!("{} here: {lack}.", engine.name)));
+    }
+    for row in &outcome.rows {
+        let engine = row.engine.unwrap_or("no policy");
+        let failed = row.failed.iter();
+        lines.extend(
+            failed.map(|why| format!("Row {}* ({engine}) did not finish: {why}.", row.row.number)),
+        );
+    }
+    lines
 }
 
 /// Explains the tables' columns.

@@ -26,15 +26,19 @@ pub fn tables(outcome: &Outcome) -> Vec<Table> {
 /// The columns that identify a row.
 const ROW: [(&str, &str); 3] = [("row", ""), ("A does", ""), ("policy", "")];
 
-fn row_cells(row: &RowOutcome) -> [Cell; 3] {
+fn row_cells(outcome: &Outcome, row: &RowOutcome) -> [Cell; 3] {
     let number = u64::from(row.row.number);
     [
-        match row.is_partial() {
+        match row.is_partial() || row.failed.is_some() {
             true => Cell::Text(format!("{number}*")),
             false => Cell::from(number),
         },
         Cell::from(load_words(row.row.load)),
-        Cell::from(if row.row.shaped { "yes" } else { "no" }),
+        Cell::from(match row.engine {
+            None => "no",
+            Some(engine) if outcome.compares() => engine,
+            Some(_) => "yes",
+        }),
     ]
 }
 
@@ -67,7 +71,7 @@ pub(crate) fn rows_table(outcome: &Outcome) -> Table {
             number(published.share, 2),
             number(row.mean(|run| run.share), 3),
         ];
-        table.row(row_cells(row).into_iter().chain(figures));
+        table.row(row_cells(outcome, row).into_iter().chain(figures));
     }
     table
 }
@@ -100,7 +104,7 @@ pub(crate) fn waits_table(outcome: &Outcome) -> Table {
             number(row.mean(|run| run.ping_percentile_ms(0.99)), 1),
             number(row.mean(|run| Some(run.ping_loss_percent())), 1),
         ];
-        table.row(row_cells(row).into_iter().chain(figures));
+        table.row(row_cells(outcome, row).into_iter().chain(figures));
     }
     table
 }
@@ -151,9 +155,11 @@ pub(super) fn spread_table(outcome: &Outcome) -> Option<Table> {
             let Some(spread) = row.spread(figure) else {
                 continue;
             };
+            let engine = row.engine.filter(|_| outcome.compares());
+            let engine = engine.map_or(String::new(), |engine| format!(", {engine}"));
             table.row([
                 Cell::from(u64::from(row.row.number)),
-                Cell::from(name),
+                Cell::Text(format!("{name}{engine}")),
                 Cell::from(spread.count),
                 Cell::num(spread.mean, 3),
                 Cell::num(spread.min, 3),
@@ -172,6 +178,7 @@ pub(crate) fn fairness_table(outcome: &Outcome) -> Table {
         "Nine uploads of A against one of B",
         &[
             ("policy", ""),
+            ("engine", ""),
             ("B's share", ""),
             ("Jain's index of the hosts", ""),
         ],
@@ -182,6 +189,7 @@ pub(crate) fn fairness_table(outcome: &Outcome) -> Table {
         };
         table.row([
             Cell::from(one.treatment.as_str()),
+            Cell::from(one.engine),
             mean(&one.shares),
             mean(&one.jain),
         ]);

@@ -1,6 +1,7 @@
 //! Rows and experiments in virtual time, by treatment.
 
 use super::{Error, Place, Plan};
+use crate::gateway::engine::Engine;
 use crate::gateway::outcome::{Experiment, Fairness, Outcome, RowOutcome, SCHEMA};
 use crate::gateway::rows::{Load, Row};
 use crate::gateway::stop::Stop;
@@ -14,6 +15,7 @@ fn plan(treatment: Treatment) -> Plan {
         link: Link::default(),
         treatment,
         seconds: 20,
+        engine: Engine::User,
         settle: 0,
         seed: 1,
         stop: Stop::default(),
@@ -36,7 +38,7 @@ fn a_flood_is_lost_on_who_suffers_from_it_unless_the_policy_is_fair() {
 fn nine_connections_outweigh_one_unless_hosts_are_served_alike() {
     let jain = |treatment: Treatment| {
         let (share, _) = plan(treatment).share(Load::Bulk, 9, true).expect("a share");
-        Fairness::new(String::new(), vec![share]).jain[0]
+        Fairness::new("user", String::new(), vec![share]).jain[0]
     };
     assert!(jain(Treatment::Fair) >= 0.99);
     for by_flow in [Treatment::Sfq, Treatment::FqCodel] {
@@ -109,7 +111,7 @@ fn the_file_has_its_version_and_what_is_not_measured_is_no_target_missed() {
         seconds: 2,
         ..plan(Treatment::None)
     };
-    let mut row = RowOutcome::new(Row::ALL[0]);
+    let mut row = RowOutcome::new(Row::ALL[0], "user");
     row.runs.push(plan.probe(Row::ALL[0]).expect("row 1"));
     let outcome = Outcome {
         schema: SCHEMA,
@@ -117,6 +119,7 @@ fn the_file_has_its_version_and_what_is_not_measured_is_no_target_missed() {
         place: "virtual time",
         link: plan.link,
         treatment: plan.treatment.name().to_owned(),
+        engines: Vec::new(),
         browser: None,
         seconds: plan.seconds,
         seed: plan.seed,

@@ -14,7 +14,7 @@ fn pings(trip: impl Fn(f64) -> Option<f64>) -> Vec<(f64, Option<f64>)> {
 }
 
 fn row(number: usize, here: Result) -> RowOutcome {
-    let mut row = RowOutcome::new(Row::ALL[number - 1]);
+    let mut row = RowOutcome::new(Row::ALL[number - 1], "user");
     let share = row.published.share;
     row.runs.push(Result { share, ..here });
     row
@@ -65,7 +65,7 @@ fn as_published() -> Outcome {
         how: Vec::new(),
         settings,
     };
-    let fair = |name: &str, share| Fairness::new(name.to_owned(), vec![share]);
+    let fair = |name: &str, share| Fairness::new("user", name.to_owned(), vec![share]);
     let calm = |_| Some(25.0);
     Outcome {
         schema: SCHEMA,
@@ -73,6 +73,7 @@ fn as_published() -> Outcome {
         place: "virtual time",
         link: Link::default(),
         treatment: "fair".to_owned(),
+        engines: Vec::new(),
         browser: None,
         seconds: 20,
         seed: 1,
