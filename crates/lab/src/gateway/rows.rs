@@ -139,13 +139,8 @@ impl Result {
     /// The round-trip time that a share `p` of the answered pings did not exceed.
     #[must_use]
     pub fn ping_percentile_ms(&self, p: f64) -> Option<f64> {
-        let mut answered: Vec<f64> = self.pings.iter().filter_map(|ping| ping.1).collect();
-        answered.sort_by(f64::total_cmp);
-        let last = answered.len().checked_sub(1)?;
-        // Small and not negative: the cast is exact.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let index = (p.clamp(0.0, 1.0) * last as f64).ceil() as usize;
-        answered.get(index).copied()
+        let answered: Vec<f64> = self.pings.iter().filter_map(|ping| ping.1).collect();
+        percentile(&answered, p)
     }
 
     /// Pings without reply, in per cent.
@@ -160,6 +155,18 @@ impl Result {
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The value that a share `p` of the values does not exceed; `None` for an empty slice.
+#[must_use]
+pub fn percentile(values: &[f64], p: f64) -> Option<f64> {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    // Small and not negative: the cast is exact.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let index = (p.clamp(0.0, 1.0) * last as f64).ceil() as usize;
+    values.get(index).copied()
 }
 
 /// The median; `None` for an empty slice.

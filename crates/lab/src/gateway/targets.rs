@@ -9,6 +9,8 @@ use super::run::BROWSER_LEAST;
 pub struct Target {
     /// The target as text.
     pub what: String,
+    /// The name of the engine that it is about; `None` if no engine shaped.
+    pub engine: Option<&'static str>,
     /// The result.
     pub found: String,
     /// Whether the result reaches it.
@@ -21,41 +23,43 @@ pub fn targets(outcome: &Outcome) -> Vec<Target> {
     let row = outcome.row(5);
     let loss = row.and_then(|row| row.mean(|run| Some(run.loss_percent)));
     let mut targets = vec![target(
+        None,
         "row 5: the stream loses at least 50 %".to_owned(),
         loss.map(|loss| (format!("{loss:.1} %"), loss >= 50.0)),
     )];
-    if !outcome.compares() {
-        targets.extend(of_engine(outcome, "user", ""));
-        return targets;
-    }
-    for engine in &outcome.engines {
-        let name = engine.name;
-        targets.extend(of_engine(outcome, name, &format!("{name}: ")));
+    if outcome.compares() {
+        let engines = outcome.engines.iter().map(|engine| engine.name);
+        targets.extend(engines.flat_map(|engine| of_engine(outcome, engine, "")));
+    } else {
+        // Of several treatments of our own queues, fair is the one that promises equal shares.
+        targets.extend(of_engine(outcome, "user", "fair: "));
     }
     targets
 }
 
-fn target(what: String, found: Option<(String, bool)>) -> Target {
+fn target(engine: Option<&'static str>, what: String, found: Option<(String, bool)>) -> Target {
     let (found, reached) = match found {
         Some((found, reached)) => (found, Some(reached)),
         None => ("not measured".to_owned(), None),
     };
     Target {
         what,
+        engine,
         found,
         reached,
     }
 }
 
-/// The targets of one engine's rows; `of` names the engine in front of each.
-fn of_engine(outcome: &Outcome, engine: &str, of: &str) -> Vec<Target> {
+/// The targets of one engine's rows; `fair` comes before that of the hosts' shares.
+fn of_engine(outcome: &Outcome, engine: &'static str, fair: &str) -> Vec<Target> {
+    let target = |what, found| target(Some(engine), what, found);
     let figure = |number: u8, figure: &dyn Fn(&Result) -> Option<f64>| {
         let row = outcome.row_of(number, engine);
         row.and_then(|row| row.mean(figure))
     };
     let loss = figure(6, &|result| Some(result.loss_percent));
     let mut targets = vec![target(
-        format!("{of}row 6: the stream loses nothing"),
+        "row 6: the stream loses nothing".to_owned(),
         loss.map(|loss| (format!("{loss:.2} %"), loss == 0.0)),
     )];
     let p99 = |number| figure(number, &|result| result.ping_percentile_ms(0.99));
@@ -63,34 +67,31 @@ fn of_engine(outcome: &Outcome, engine: &str, of: &str) -> Vec<Target> {
     for number in [4, 6] {
         let share = figure(number, &|result| result.share);
         targets.push(target(
-            format!("{of}row {number}: B gets half of the link"),
+            format!("row {number}: B gets half of the link"),
             share.map(|share| (format!("{share:.3}"), (0.45..=0.55).contains(&share))),
         ));
         let rows = outcome.row_of(number, engine);
         let rows = rows.zip(outcome.row_of(2, engine));
         targets.push(target(
-            format!("{of}row {number}: a page takes at most {PAGE_RATIO_MAX} times that of row 2"),
+            format!("row {number}: a page takes at most {PAGE_RATIO_MAX} times that of row 2"),
             rows.and_then(|(row, idle)| page_ratio(row, idle, outcome.browser.as_deref())),
         ));
         let pings = p99(number).zip(base);
         targets.push(target(
-            format!(
-                "{of}row {number}: 99 % of the pings within 60 ms above the idle line's median"
-            ),
+            format!("row {number}: 99 % of the pings within 60 ms above the idle line's median"),
             pings.map(|(p99, base)| {
                 let above = p99 - base;
                 (format!("{above:.1} ms above {base:.1} ms"), above <= 60.0)
             }),
         ));
     }
-    // Of several treatments of our own queues, fair is the one that promises it.
     let promises = |treatment: &str| engine != "user" || treatment == "fair";
     let mut fairness = outcome.fairness.iter();
-    let fair = fairness.find(|one| one.engine == engine && promises(&one.treatment));
-    let name = if of.is_empty() { "fair: " } else { of };
+    let found = fairness.find(|one| one.engine == engine && promises(&one.treatment));
     targets.push(target(
-        format!("{name}nine connections against one, Jain's index of the hosts at least 0.99"),
-        fair.and_then(|fair| mean(&fair.jain))
+        format!("{fair}nine connections against one, Jain's index of the hosts at least 0.99"),
+        found
+            .and_then(|found| mean(&found.jain))
             .map(|jain| (format!("{jain:.4}"), jain >= 0.99)),
     ));
     targets

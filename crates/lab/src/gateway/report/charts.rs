@@ -89,7 +89,22 @@ pub(super) fn ping_charts(outcome: &Outcome) -> Vec<Chart> {
         .filter_map(|load| ping_chart(outcome, load))
         .collect();
     let mut all = over_time(String::new());
+    // With several engines, the rows of one load are enough for a chart.
+    let load = [Load::Bulk, Load::Flood, Load::None];
+    let load = load.into_iter().find(|load| {
+        let mut rows = outcome.rows.iter();
+        rows.any(|row| row.row.load == *load && row.row.shaped)
+    });
     let with = |row: &RowOutcome| {
+        if outcome.compares() {
+            let (engine, colour) = match row.engine {
+                None => ("without policy", 1),
+                Some(engine) => (engine, colour_of(engine)),
+            };
+            let run = row.runs.first().filter(|_| Some(row.row.load) == load)?;
+            let name = format!("row {}: {engine}", row.row.number);
+            return Some(trips(name, &run.pings).coloured(colour));
+        }
         let load = load_words(row.row.load);
         let name = format!(
             "row {}: {load}, {}",

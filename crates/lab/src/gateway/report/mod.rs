@@ -11,8 +11,8 @@ use super::rows::Load;
 use crate::report::{Cell, Table};
 use charts::{bar_charts, experiment_charts, ping_charts};
 pub use tables::tables;
+use tables::{browser_table, spread_table, targets_table};
 pub(crate) use tables::{experiment_table, fairness_table, rows_table, waits_table};
-use tables::{spread_table, targets_table};
 
 /// Length up to which a table entry is not broken into lines.
 const SHORT: usize = 20;
@@ -58,6 +58,7 @@ pub fn page(outcome: &Outcome) -> String {
     let rows = [
         measured.then(|| rows_table(outcome)),
         measured.then(|| waits_table(outcome)),
+        browser_table(outcome).filter(|_| measured),
         targets_table(outcome),
     ];
     tables(blocks, &rows);
@@ -107,8 +108,8 @@ pub fn engines(outcome: &Outcome) -> Vec<String> {
 
 /// Explains the tables' columns.
 const LEGEND: &str = "Loss and jitter (RFC 3550): of a stream of 200 kbit/s from B. Page: the mean time until a page of a \
-    dozen objects is loaded by our own loader. Browser: the median of the same in a browser, the part of it that waits for \
-    the network, and the number of loads. Ping p50 and p99: the round trips that 50 % and 99 % of B's pings did not exceed. B's share: \
+    dozen objects is loaded by our own loader. Network: the part of a browser's load \
+    between the first connection attempt and the last byte. Ping p50 and p99: the round trips that 50 % and 99 % of B's pings did not exceed. B's share: \
     the part of the link that one upload of B gets against A's load. The published figure (publ.) is beside each. A dash \
     means not measured, or not published.";
 
@@ -151,3 +152,6 @@ fn as_block(table: &Table) -> Block {
         rows: rows.collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

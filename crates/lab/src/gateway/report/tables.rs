@@ -1,8 +1,8 @@
 //! Tables of the results, for the terminal, the page and CSV.
 
 use super::super::outcome::{Experiment, Outcome, RowOutcome, Spread};
-use super::super::rows::{Result, median};
-use super::super::targets::targets;
+use super::super::rows::{Result, median, percentile};
+use super::super::targets::{Target, targets};
 use super::load_words;
 use crate::report::{Cell, Table};
 
@@ -13,6 +13,7 @@ pub fn tables(outcome: &Outcome) -> Vec<Table> {
     if !outcome.rows.is_empty() {
         tables.push(rows_table(outcome));
         tables.push(waits_table(outcome));
+        tables.extend(browser_table(outcome));
         tables.extend(spread_table(outcome));
     }
     if !outcome.fairness.is_empty() {
@@ -82,9 +83,6 @@ pub(crate) fn waits_table(outcome: &Outcome) -> Table {
         ("page publ.", "ms"),
         ("page", "ms"),
         ("failed", ""),
-        ("browser p50", "ms"),
-        ("network", "ms"),
-        ("loads", ""),
         ("ping p50", "ms"),
         ("ping p99", "ms"),
         ("pings lost", "%"),
@@ -97,9 +95,6 @@ pub(crate) fn waits_table(outcome: &Outcome) -> Table {
             number(row.published.page_ms, 0),
             number(row.mean(Result::page_mean_ms), 0),
             Cell::from(failures.sum::<u64>()),
-            number(row.mean(Result::browser_median_ms), 0),
-            number(row.mean(|run| median(&run.browser_network_ms)), 0),
-            browser_loads(row),
             number(row.mean(|run| run.ping_percentile_ms(0.5)), 1),
             number(row.mean(|run| run.ping_percentile_ms(0.99)), 1),
             number(row.mean(|run| Some(run.ping_loss_percent())), 1),
@@ -109,15 +104,34 @@ pub(crate) fn waits_table(outcome: &Outcome) -> Table {
     table
 }
 
-/// How many pages a browser loaded, and how many it did not finish.
-fn browser_loads(row: &RowOutcome) -> Cell {
-    let loads: usize = row.runs.iter().map(|run| run.browser_ms.len()).sum();
-    let failures: u32 = row.runs.iter().map(|run| run.browser_failures).sum();
-    match (loads, failures) {
-        (0, 0) => Cell::Missing,
-        (loads, 0) => Cell::from(loads),
-        (loads, failures) => Cell::Text(format!("{loads}, {failures} failed")),
+/// Pages that a browser loaded; `None` if there was none.
+pub(super) fn browser_table(outcome: &Outcome) -> Option<Table> {
+    let browser = outcome.browser.as_deref()?;
+    let figures = [
+        ("loads", ""),
+        ("failed", ""),
+        ("p50", "ms"),
+        ("p90", "ms"),
+        ("network p50", "ms"),
+    ];
+    let title = format!("How long B waits: pages loaded by {browser}");
+    let mut table = Table::new(title, &[&ROW[..], &figures].concat());
+    for row in &outcome.rows {
+        let all = |figure: fn(&Result) -> &Vec<f64>| -> Vec<f64> {
+            row.runs.iter().flat_map(figure).copied().collect()
+        };
+        let loads = all(|run| &run.browser_ms);
+        let failures: u32 = row.runs.iter().map(|run| run.browser_failures).sum();
+        let figures = [
+            Cell::from(loads.len()),
+            Cell::from(u64::from(failures)),
+            number(median(&loads), 0),
+            number(percentile(&loads, 0.9), 0),
+            number(median(&all(|run| &run.browser_network_ms)), 0),
+        ];
+        table.row(row_cells(outcome, row).into_iter().chain(figures));
     }
+    Some(table)
 }
 
 /// A figure of one measurement.
@@ -228,22 +242,20 @@ pub(crate) fn experiment_table(experiment: &Experiment) -> Table {
     table
 }
 
-/// `None` if nothing with a target was measured.
+/// `None` if nothing with a target was measured. With several engines, each has a column.
 pub(super) fn targets_table(outcome: &Outcome) -> Option<Table> {
     let targets = targets(outcome);
     if targets.iter().all(|target| target.reached.is_none()) {
         return None;
     }
-    let mut table = Table::new(
-        "What is to be reached",
-        &[("target", ""), ("found", ""), ("reached", "")],
-    );
+    let title = "What is to be reached";
+    if outcome.compares() {
+        return Some(targets_by_engine(outcome, title, &targets));
+    }
+    let columns = [("target", ""), ("found", ""), ("reached", "")];
+    let mut table = Table::new(title, &columns);
     for target in targets {
-        let reached = match target.reached {
-            Some(true) => "yes",
-            Some(false) => "NO",
-            None => "-",
-        };
+        let reached = reached(&target);
         table.row([
             Cell::Text(target.what),
             Cell::Text(target.found),
@@ -251,4 +263,38 @@ pub(super) fn targets_table(outcome: &Outcome) -> Option<Table> {
         ]);
     }
     Some(table)
+}
+
+fn reached(target: &Target) -> &'static str {
+    match target.reached {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "-",
+    }
+}
+
+fn targets_by_engine(outcome: &Outcome, title: &str, targets: &[Target]) -> Table {
+    let engines = outcome.engines.iter().map(|engine| (engine.name, ""));
+    let columns: Vec<_> = std::iter::once(("target", "")).chain(engines).collect();
+    let mut table = Table::new(title, &columns);
+    let mut done: Vec<&str> = Vec::new();
+    for target in targets {
+        if done.contains(&target.what.as_str()) {
+            continue;
+        }
+        done.push(&target.what);
+        let cells = outcome.engines.iter().map(|engine| {
+            let mut same = targets.iter().filter(|other| other.what == target.what);
+            let own = same.find(|other| other.engine.is_none_or(|name| name == engine.name));
+            match own {
+                Some(own) if own.reached.is_some() => {
+                    Cell::Text(format!("{}: {}", reached(own), own.found))
+                }
+                _ => Cell::Missing,
+            }
+        });
+        let cells: Vec<Cell> = cells.collect();
+        table.row(std::iter::once(Cell::Text(target.what.clone())).chain(cells));
+    }
+    table
 }
