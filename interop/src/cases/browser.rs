@@ -247,6 +247,16 @@ impl Browser {
         Ok(())
     }
 
+    /// Presses and releases Enter, which activates what has the focus.
+    pub(super) fn enter(&mut self) -> Result<()> {
+        for (kind, text) in [("keyDown", "\r"), ("keyUp", "")] {
+            let parameters =
+                json!({ "type": kind, "key": "Enter", "text": text, "windowsVirtualKeyCode": 13 });
+            self.call("Input.dispatchKeyEvent", parameters)?;
+        }
+        Ok(())
+    }
+
     /// Types one character.
     pub(super) fn letter(&mut self, letter: char) -> Result<()> {
         for kind in ["keyDown", "keyUp"] {

@@ -218,6 +218,10 @@ pub(crate) const ALL: &[Case] = &[
         "the_page_of_web_shows_the_queues_of_a_shaper",
         web::shows_queues,
     ),
+    case(
+        "pages_fold_two_hundred_classes_of_a_shaper",
+        web::folds_classes,
+    ),
     alone(
         "qos_run_holds_iperf3_at_its_rate_both_ways",
         qos_run::holds_the_rate,

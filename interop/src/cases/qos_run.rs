@@ -70,6 +70,12 @@ impl<'b> Gateway<'b> {
         Ok(gateway)
     }
 
+    /// Adds to the policy's file.
+    pub(super) fn add(&self, text: &str) -> Result<()> {
+        let policy = std::fs::read_to_string(&self.policy)?;
+        Ok(std::fs::write(&self.policy, policy + text)?)
+    }
+
     /// Starts the shaper and waits until it has printed its settings.
     pub(super) fn start(&self) -> Result<Process> {
         let mut command = self.middle.command(self.bench.headend);

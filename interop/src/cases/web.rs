@@ -488,6 +488,114 @@ pub(crate) fn shows_queues(bench: &Bench<'_>) -> Result<()> {
     site.is_clean()
 }
 
+/// Classes of the policy below.
+const CLASSES: usize = 200;
+
+/// A shaper with 200 classes, in the page of `headend web` and in that of `headend qos graph`.
+pub(crate) fn folds_classes(bench: &Bench<'_>) -> Result<()> {
+    let gateway = Gateway::new(bench)?;
+    let classes = (1..=CLASSES).map(|n| {
+        let port = 6_000 + n;
+        format!("[[class]]\nname = \"c{n}\"\nrate = \"0.1%\"\nproto = \"udp\"\ndst_port = {port}\n")
+    });
+    gateway.add(&classes.collect::<String>())?;
+    let _shaper = gateway.start()?;
+    // Pings are in the class for the rest.
+    let mut command = bench.wire.lac.command("ping");
+    command.args(["-i", "0.1", "-s", "1000", "10.8.0.2"]);
+    let _pings = Process::start(command, "pings", &bench.directory)?;
+    let nowhere = bench.directory.join("nowhere");
+    let more = ["--qos-socket".as_ref(), gateway.socket.as_os_str()];
+    let mut site = Site::open(bench, &nowhere, &more)?;
+    folds_rows(&mut site).context("the rows of the view Queues")?;
+    site.is_clean()?;
+    folds_boxes(&mut site, bench, &gateway).context("the boxes of qos graph")
+}
+
+fn folds_rows(site: &mut Site) -> Result<()> {
+    site.go("queues")?;
+    let up = "document.querySelector('[aria-label=\"Queues, up\"]')";
+    site.wait(&format!(
+        "{up}?.querySelector('button.group bdi').textContent === '{} htb classes'",
+        CLASSES + 1
+    ))?;
+    let rows = format!("{up}.querySelectorAll('tbody tr:not(.away):not([hidden])').length");
+    site.wait(&format!("{rows} === 3"))?;
+    site.wait(&format!(
+        "{up}.querySelector('.worst').textContent.startsWith('busiest rest, ')"
+    ))?;
+    // The rate of the pings, twice a row: down and up.
+    site.wait(&format!(
+        "({up}.scrollIntoView(), {up}.querySelector('.group .curve').getAttribute('d').includes('L'))"
+    ))?;
+    site.wait(&format!("({up}.querySelector('button.group').focus(), document.activeElement.ariaExpanded === 'false')"))?;
+    site.browser.enter()?;
+    site.wait(&format!("{rows} === {}", 3 + 2 * (CLASSES + 1)))?;
+    site.browser.resize(390, 844)?;
+    site.browser.rest()?;
+    let wide = site.browser.run(TOO_WIDE)?;
+    ensure!(wide == json!([]), "wider than 390 pixels: {wide}");
+    site.browser.enter()?;
+    site.wait(&format!("{rows} === 3"))?;
+    site.browser.resize(1300, 900)
+}
+
+fn folds_boxes(site: &mut Site, bench: &Bench<'_>, gateway: &Gateway<'_>) -> Result<()> {
+    let mut command = bench.wire.lns.command(bench.headend);
+    command
+        .args([
+            "qos",
+            "graph",
+            "--live",
+            "--interval",
+            "0.5",
+            "--listen",
+            "127.0.0.1:0",
+            "--socket",
+        ])
+        .arg(&gateway.socket);
+    let mut server = Process::start(command, "headend-graph", &bench.directory)?;
+    let address = server.wait_for("http://127.0.0.1:", SOON)?;
+    site.browser.visit(address.trim())?;
+    let shown = "document.querySelectorAll('g[id]:not(.away)').length";
+    let fold =
+        "[...document.querySelectorAll('.fold')].find(one => one.textContent.includes('classes'))";
+    site.wait(&format!(
+        "{shown} < 20 && Number(document.querySelector('.q').dataset.looks) > 2"
+    ))?;
+    site.wait(&format!(
+        "{fold}.textContent.includes('{CLASSES} htb classes')"
+    ))?;
+    // A class that is not in the fold has the pings, and their curve.
+    site.wait("[...document.querySelectorAll('.default .k')].some(one => one.getAttribute('d').includes('L'))")?;
+    let before = site.browser.run(shown)?.as_u64().context("a number")?;
+    site.wait(&format!(
+        "({fold}.focus(), document.activeElement.ariaExpanded === 'false')"
+    ))?;
+    site.browser.enter()?;
+    let opened = usize::try_from(before)? + 2 * CLASSES;
+    site.wait(&format!("{shown} === {opened}"))?;
+    // Boxes never touch: wide, and narrow, where the page does not scroll sideways.
+    for (width, height) in [(1300, 900), (390, 844)] {
+        site.browser.resize(width, height)?;
+        site.browser.rest()?;
+        site.wait(APART)?;
+    }
+    site.wait("document.documentElement.scrollWidth <= 390")?;
+    site.browser.enter()?;
+    site.wait(&format!("{shown} === {before}"))?;
+    site.is_clean()
+}
+
+/// What is wider than the page and has no scroll bar of its own.
+const TOO_WIDE: &str = "(wide => document.documentElement.scrollWidth <= wide ? [] : [...document.querySelectorAll('body *')]\
+    .filter(one => one.getBoundingClientRect().right > wide && !one.closest('.scroll'))\
+    .map(one => `${one.tagName} ${one.className} ${one.getBoundingClientRect().right}`))(document.documentElement.clientWidth)";
+
+/// Whether no two boxes of the graph overlap.
+const APART: &str = "(boxes => boxes.every((a, i) => boxes.slice(i + 1).every(b => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top)))\
+    ([...document.querySelectorAll('g[id]:not(.away) rect')].map(one => one.getBoundingClientRect()))";
+
 /// The host that pings is listed with its address and a rate.
 fn lists_hosts(site: &mut Site, bench: &Bench<'_>) -> Result<()> {
     let mut command = bench.wire.lac.command("ping");

@@ -85,6 +85,8 @@ export class Chart {
     this.seen = true;
     this.at = null;
     this.colours = about.colours || new Map();
+    this.own = new Map();
+    this.palette = this.colours;
     const id = `chart-${last += 1}`;
     this.summary = h("p", { id: `${id}-s`, class: "summary" }, "\u00a0");
     this.box = h("div", { class: "plot", tabindex: "0", role: "img", "aria-labelledby": `${id}-t`, "aria-describedby": `${id}-s`,
@@ -128,15 +130,20 @@ export class Chart {
 
   draw() {
     const data = this.about.read();
-    const series = data.series.filter(one => one.values.some(value => value !== null && value !== undefined && (!this.about.stacked || value > 0)));
-    this.data = { ...data, series: this.about.stacked ? this.largest(series, data.times.length) : series };
+    const above = least => data.series.filter(one => one.values.some(value => value !== null && value !== undefined && value >= least));
+    let series = above(this.about.stacked ? Number.MIN_VALUE : -Infinity);
+    this.crowded = series.length > COLOURS;
+    if (this.crowded && !this.about.stacked) series = above(Number.MIN_VALUE);
+    // A few names keep their colours in all charts. Of many, each chart shows others.
+    this.palette = this.crowded ? this.own : this.colours;
+    this.data = { ...data, series: this.about.stacked || this.crowded ? this.largest(series, data.times.length) : series };
     this.blank.hidden = this.data.series.length > 0;
     this.list();
     this.paint();
     this.tell();
   }
 
-  // At most eight layers; the smallest are one layer together. Colours stay with their names.
+  // At most eight layers or lines; the smallest are one together. Colours stay with their names.
   largest(series, length) {
     const sum = one => one.values.reduce((all, value) => all + (value || 0), 0);
     const order = [...series].sort((a, b) => sum(b) - sum(a));
@@ -148,19 +155,20 @@ export class Chart {
   }
 
   inOrder(series) {
-    const order = [...this.colours.keys()], place = name => (order.indexOf(name) + 1) || order.length + 1;
+    const order = [...this.palette.keys()], place = name => (order.indexOf(name) + 1) || order.length + 1;
     return [...series].sort((a, b) => place(a.name) - place(b.name));
   }
 
   colour(one) {
     if (one.other) return COLOURS - 1;
-    if (!this.colours.has(one.name)) {
+    const { palette } = this, count = COLOURS - (this.crowded ? 1 : 0);
+    if (!palette.has(one.name)) {
       const shown = new Set(this.data.series.map(other => other.name)), taken = new Set();
       // Charts that share their colours keep those of names that another one shows.
-      for (const [name, at] of this.colours) if (this.about.colours || shown.has(name)) taken.add(at); else this.colours.delete(name);
-      this.colours.set(one.name, Array.from({ length: COLOURS }, (_, at) => at).find(at => !taken.has(at)) ?? 0);
+      for (const [name, at] of palette) if (palette === this.about.colours || shown.has(name)) taken.add(at); else palette.delete(name);
+      palette.set(one.name, Array.from({ length: count }, (_, at) => at).find(at => !taken.has(at)) ?? 0);
     }
-    return this.colours.get(one.name);
+    return palette.get(one.name);
   }
 
   list() {

@@ -5,6 +5,7 @@ import { bits, bytes, perSecond, short, share, count, age, label, NONE } from ".
 import { Stream } from "./net.js";
 import { Chart, recent } from "./chart.js";
 import { Line, WAYS, nameOfNode } from "./line.js";
+import { Spark, sparkHead } from "./spark.js";
 
 const TITLES = { down: "Down, to the hosts", up: "Up, to the provider" };
 
@@ -22,9 +23,33 @@ export function curve(line, way, about, prefix) {
 const COLUMNS = [["Queue", "tree"], ["Rate", "n"], ["Of the line", "n wide"], ["Packets/s", "n wide"], ["Dropped/s", "n"], ["Marked/s", "n wide"],
   ["Backlog", "n"], ["Packets waiting", "n wider"]];
 
+const cellsOf = (row, rates, rate_bps) => {
+  const bps = rates?.bps ?? null, each = value => perSecond(value).replace("/s", "");
+  return [bits(bps), rate_bps && bps !== null ? share(bps / rate_bps) : NONE, each(rates?.pps), each(rates?.drops_ps), each(rates?.marks_ps), bytes(row.backlog), count(row.qlen)];
+};
+
+const WORST = { drops: value => `${perSecond(value)} dropped`, bytes: value => `${bytes(value)} waiting`, bps: bits };
+
+/** The row of a group of like nodes: their sums and the worst. `toggle` opens and closes it. */
+function group(node, depth, toggle) {
+  const cells = COLUMNS.slice(1).map(([, kind]) => h("td", { class: kind })), name = h("bdi", null), worst = h("span", { class: "kind worst" }), spark = new Spark();
+  const button = h("button", { type: "button", class: "fold group", "aria-expanded": "false", onclick: () => button.setAttribute("aria-expanded", String(toggle(node.key))) }, name);
+  return {
+    rows: [h("tr", { class: "group" }, h("th", { scope: "row", class: "tree", "data-depth": Math.min(depth, 6) }, button, worst, spark.element), cells)],
+    spark,
+    show({ row, rates, members, worst: one }, rate_bps, times, values) {
+      setText(name, `${count(members.length)} ${row.kind} ${row.is_class ? "classes" : "disciplines"}`);
+      setText(worst, one ? `${one.what === "bps" ? "busiest" : "worst"} ${visible(one.name)}, ${WORST[one.what](one.value)}` : `${row.handle}, idle`);
+      cellsOf(row, rates, rate_bps).forEach((value, at) => setText(cells[at], value));
+      setAttribute(cells[3], "data-alarm", rates?.drops_ps > 0);
+      spark.show(times, values);
+    },
+  };
+}
+
 /** The rows of one node: its figures, and below them its options on demand. */
 function line(node, depth) {
-  const cells = COLUMNS.slice(1).map(([, kind]) => h("td", { class: kind })), more = h("td", { colspan: COLUMNS.length });
+  const spark = new Spark(), cells = COLUMNS.slice(1).map(([, kind]) => h("td", { class: kind })), more = h("td", { colspan: COLUMNS.length });
   const below = h("tr", { class: "more", hidden: true }, more), id = `node-${node.key.replace(/\W+/g, "-")}`;
   below.id = id;
   const button = h("button", { type: "button", class: "fold", "aria-expanded": "false", "aria-controls": id, onclick: () => {
@@ -32,20 +57,19 @@ function line(node, depth) {
     button.setAttribute("aria-expanded", String(!below.hidden));
   } }, h("bdi", null, visible(nameOfNode(node.row))));
   const head = h("th", { scope: "row", class: "tree", "data-depth": Math.min(depth, 6) }, button,
-    h("span", { class: "kind" }, node.row.is_class ? node.row.kind : node.row.name ? node.row.kind : ""));
+    h("span", { class: "kind" }, node.row.is_class ? node.row.kind : node.row.name ? node.row.kind : ""), spark.element);
   const pairs = h("p", null), rules = h("p", { class: "mono" });
   more.append(pairs, rules);
   return {
     rows: [h("tr", null, head, cells), below],
-    show({ row, rates }, rate_bps) {
-      const bps = rates?.bps ?? null;
-      const values = [bits(bps), rate_bps && bps !== null ? share(bps / rate_bps) : NONE, perSecond(rates?.pps).replace("/s", ""),
-        perSecond(rates?.drops_ps).replace("/s", ""), perSecond(rates?.marks_ps).replace("/s", ""), bytes(row.backlog), count(row.qlen)];
-      values.forEach((value, at) => setText(cells[at], value));
+    spark,
+    show({ row, rates }, rate_bps, times, values) {
+      cellsOf(row, rates, rate_bps).forEach((value, at) => setText(cells[at], value));
       setAttribute(cells[3], "data-alarm", rates?.drops_ps > 0);
+      spark.show(times, values);
       const known = Object.entries(row.details || {}).map(([name, value]) => `${label(name)} ${count(value)}`);
       setText(pairs, [row.options ? visible(row.options) : null, `sent ${bytes(row.bytes)}`, `dropped ${count(row.drops)}`, ...known].filter(Boolean).join(" · "));
-      setText(rules, (row.rules || []).map(rule => `${visible(rule.what)} → ${visible(rule.class)}`).join("; "));
+      setText(rules, (row.rules || []).map(rule => `${rule.name ? `${visible(rule.name)}: ` : ""}${visible(rule.what)} → ${visible(rule.class)}`).join("; "));
     },
   };
 }
@@ -60,12 +84,31 @@ function direction(model, way) {
       stacked: true, empty: "nothing was dropped" }, "drops."),
   ];
   const tree = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Queues, ${way}` }, h("table", { class: "nodes" },
-    h("caption", { class: "unseen" }, `Queues, ${way}`), h("thead", null, h("tr", null, COLUMNS.map(([text, kind]) => h("th", { scope: "col", class: kind }, text)))), body));
+    h("caption", { class: "unseen" }, `Queues, ${way}`), h("thead", null, h("tr", null, COLUMNS.map(([text, kind], at) => h("th", { scope: "col", class: kind }, text, at ? null : sparkHead())))), body));
   let known = "";
+  const open = new Set();
+  const toggle = key => {
+    if (!open.delete(key)) open.add(key);
+    reveal(model.walk(way));
+    return open.has(key);
+  };
+  // Rows in a closed group take no part; details that were open stay so.
+  const reveal = all => {
+    for (const [node, , folds] of all) {
+      const own = lines.get(node.key), away = !folds.every(fold => open.has(fold));
+      if (!own || own.away === away) continue;
+      own.away = away;
+      own.rows.forEach(row => row.classList.toggle("away", away));
+    }
+  };
   return {
     element: h("section", { class: "way", "aria-label": TITLES[way] }, h("h2", null, TITLES[way]), summary,
       h("div", { class: "charts three" }, charts.map(chart => chart.element)), h("div", { class: "card" }, tree)),
     charts,
+    close() {
+      charts.forEach(chart => chart.close());
+      lines.forEach(({ spark }) => spark.close());
+    },
     show() {
       const { run } = model, sums = run[way], rates = model.rates[way], all = model.walk(way);
       setText(summary, `${bits(rates?.bps)} of ${sums.rate_bps ? bits(sums.rate_bps) : "an unshaped line"}, ${perSecond(rates?.drops_ps)} dropped, `
@@ -74,11 +117,17 @@ function direction(model, way) {
       if (keys !== known) {
         const before = new Map(lines);
         lines.clear();
-        for (const [node, depth] of all) lines.set(node.key, before.get(node.key) || line(node, depth));
+        for (const [node, depth] of all) lines.set(node.key, before.get(node.key) || (node.members ? group(node, depth, toggle) : line(node, depth)));
+        for (const [key, { spark }] of before) if (!lines.has(key)) spark.close();
         body.replaceChildren(...[...lines.values()].flatMap(one => one.rows));
       }
       known = keys;
-      for (const [node] of all) lines.get(node.key).show(node, sums.rate_bps);
+      reveal(all);
+      const past = model.past[way];
+      for (const [node] of all) {
+        const own = lines.get(node.key);
+        if (!own.away) own.show(node, sums.rate_bps, past.times, past.get(`node.${node.key}`));
+      }
       charts.forEach(chart => chart.update());
     },
   };
@@ -110,7 +159,7 @@ export function open(place, app) {
     who: "the shaper",
     close: () => {
       stream.close();
-      ways.forEach(way => way.charts.forEach(chart => chart.close()));
+      ways.forEach(way => way.close());
     },
   };
 }

@@ -45,6 +45,7 @@ const ASSETS: &[Asset] = assets![
     "rate.js" "text/javascript; charset=utf-8",
     "routes.js" "text/javascript; charset=utf-8",
     "series.js" "text/javascript; charset=utf-8",
+    "spark.js" "text/javascript; charset=utf-8",
     "style.css" "text/css; charset=utf-8",
     "subscriber.js" "text/javascript; charset=utf-8",
     "subscribers.js" "text/javascript; charset=utf-8",

@@ -74,7 +74,12 @@ fn likes(tree: &Tree, children: &[Vec<usize>], order: &[usize]) -> Vec<u64> {
     for id in order.iter().rev() {
         let node = &tree.nodes[*id];
         let mut hasher = DefaultHasher::new();
-        (node.kind, node.word(), node.numbers.is_some()).hash(&mut hasher);
+        // The rules of a policy have no kind, and no handle.
+        let word = match node.handle.is_empty() {
+            true => "",
+            false => node.word(),
+        };
+        (node.kind, word, node.numbers.is_some()).hash(&mut hasher);
         for child in &children[*id] {
             likes[*child].hash(&mut hasher);
         }
@@ -135,15 +140,19 @@ impl Total {
 fn add(tree: &mut Tree, members: &[usize], totals: &[Total]) -> usize {
     let first = &tree.nodes[members[0]];
     let what = match first.kind {
+        Kind::Filter if first.handle.is_empty() => "rules",
         Kind::Filter => "filters",
         Kind::Qdisc => "disciplines",
         _ => "classes",
     };
-    let title = format!("{} {} {what}", members.len(), first.word());
+    let title = match what {
+        "rules" => format!("{} rules", members.len()),
+        _ => format!("{} {} {what}", members.len(), first.word()),
+    };
     let name = |id: usize| {
         let node = &tree.nodes[id];
         match node.handle.is_empty() {
-            true => node.title.clone(),
+            true => node.name().unwrap_or(&node.title).to_owned(),
             false => node.handle.clone(),
         }
     };

@@ -263,6 +263,37 @@ pub(super) fn next_header(mask: u32, shift: u32, offset: i32) -> String {
     }
 }
 
+/// A rule of a policy with the words of u32 filters: "innermost-proto 6 innermost-proto-dst 22" becomes
+/// "proto tcp, dst port 22".
+pub(super) fn rule(what: &str) -> String {
+    let words: Vec<&str> = what.split(' ').collect();
+    let pairs = words.chunks(2).map(|pair| {
+        let [key, value] = pair else {
+            return pair.join(" ");
+        };
+        let (of, field) = match key.strip_prefix("innermost-") {
+            Some(field) => ("", field),
+            None => match key.strip_prefix("tunnel-") {
+                Some(field) => ("tunnel ", field),
+                None => ("outer ", *key),
+            },
+        };
+        match field {
+            "src" | "dst" => format!("{of}{field} {value}"),
+            "proto-src" => format!("{of}src port {value}"),
+            "proto-dst" => format!("{of}dst port {value}"),
+            "proto" => {
+                let number = value.parse().ok();
+                let known = PROTOCOLS.iter().find(|(own, _)| Some(*own) == number);
+                format!("{of}proto {}", known.map_or(*value, |(_, name)| *name))
+            }
+            // Only the outer header counts: "dscp ef", "vlan 100".
+            _ => format!("{key} {value}"),
+        }
+    });
+    pairs.collect::<Vec<_>>().join(", ")
+}
+
 impl Key {
     /// The key as tc prints it.
     fn words(&self) -> String {
@@ -658,6 +689,28 @@ mod tests {
             words("ip", &keys),
             "match 00000016/0000ffff at 20, match 00000017/0000ffff at 20"
         );
+    }
+
+    #[test]
+    fn rules_of_a_policy_have_the_same_words() {
+        for (what, words) in [
+            (
+                "innermost-proto 6 innermost-proto-dst 22",
+                "proto tcp, dst port 22",
+            ),
+            (
+                "src 10.0.0.0/8 tunnel-proto 99",
+                "outer src 10.0.0.0/8, tunnel proto 99",
+            ),
+            ("dscp ef", "dscp ef"),
+            ("mark 0x7/0xff vlan 5", "mark 0x7/0xff, vlan 5"),
+            ("hash src,dst", "hash src,dst"),
+            ("all", "all"),
+            ("else", "else"),
+            ("", ""),
+        ] {
+            assert_eq!(rule(what), words);
+        }
     }
 
     #[test]

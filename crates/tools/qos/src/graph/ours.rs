@@ -7,7 +7,7 @@ use qos::tree::Tree as Disciplines;
 use qos::units::Rate;
 
 use super::model::{Join, Kind, Numbers, Tree};
-use super::units;
+use super::{header, units};
 use crate::rows;
 use control::rows::{QosNode, QosRun, QosSums};
 
@@ -90,7 +90,7 @@ fn direction_of(tree: &mut Tree, top: usize, walked: &[QosNode]) {
                 tree.nodes[class].is_default = true;
                 continue;
             }
-            let id = tree.add(Kind::Filter, rule.what.clone(), "");
+            let id = tree.add(Kind::Filter, header::rule(&rule.what), "");
             tree.name(id, rule.name.as_deref());
             tree.join(first + at, id, Join::Holds);
             match class {
