@@ -19,11 +19,11 @@ impl Tree {
         let Some(parent) = self.parent_of(shape.node) else {
             return false;
         };
-        let Some(leaf) = self.leaf_mut(id) else {
+        let Some(link) = self.links.subscriber(id.link()) else {
             return false;
         };
-        leaf.template = shape.template.0;
-        let has_packets = leaf.queue.packets > 0;
+        link.queue.template = shape.template.0;
+        let has_packets = link.queue.packets > 0;
         self.links.change(id.link(), terms, now);
         self.links.move_to(id.link(), parent, now);
         self.links.refresh(id.link(), has_packets, now);
@@ -82,18 +82,20 @@ impl Tree {
 
     /// Gives each subscriber its template's new number and terms, and moves those whose link is gone to the top.
     fn settle_leaves(&mut self, template_of: &[u16], gone: &[u32], now: Instant) {
-        for leaf in self.leaves.iter_mut().flatten() {
-            leaf.template = template_of
-                .get(usize::from(leaf.template))
-                .copied()
-                .unwrap_or(0);
-            let link = self.links.get(leaf.link);
+        for index in 0..self.links.places() as u32 {
+            let Some(link) = self.links.subscriber(index) else {
+                continue;
+            };
+            let queue = &mut link.queue;
+            let template = template_of.get(usize::from(queue.template));
+            queue.template = template.copied().unwrap_or(0);
+            let (has_packets, style) = (queue.packets > 0, usize::from(queue.template));
             let (bps, parent) = (link.bps(), link.parent);
-            let terms = self.styles[usize::from(leaf.template)].terms(bps);
             let parent = if gone.contains(&parent) { ROOT } else { parent };
-            self.links.change(leaf.link, terms, now);
-            self.links.move_to(leaf.link, parent, now);
-            self.links.refresh(leaf.link, leaf.queue.packets > 0, now);
+            let terms = self.styles[style].terms(bps);
+            self.links.change(index, terms, now);
+            self.links.move_to(index, parent, now);
+            self.links.refresh(index, has_packets, now);
         }
     }
 }

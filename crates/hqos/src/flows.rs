@@ -15,6 +15,9 @@ use qos::{Id, Pool, Reason};
 use crate::spec::Fairness;
 use crate::{Direction, MTU};
 
+/// Flows of a queue that are found by a walk. A queue with more flows has its hosts and flows in the tables, until it is
+/// empty. Most queues have few flows, and a walk over few costs less than entries in a table of all.
+const WALK_MAX: u16 = 8;
 /// Hosts and flows that a search for the longest one visits.
 const SEARCH_MAX: usize = 64;
 
@@ -33,12 +36,18 @@ pub(crate) struct Queue {
     /// The flow for all flows that found the table full. While it exists, new flows use it, so that no packet
     /// overtakes another of its flow.
     shared: u32,
+    /// Flows with an entry.
+    flows: u16,
+    /// Whether its hosts and flows are in the tables.
+    is_indexed: bool,
+    /// The number of its template.
+    pub(crate) template: u16,
     /// That of its first packet, so that no packet overtakes another of its flow when the template changes.
     fairness: Fairness,
 }
 
 impl Queue {
-    pub(crate) fn new(salt: u64) -> Self {
+    pub(crate) fn new(salt: u64, template: u16) -> Self {
         Self {
             turns: Turns::default(),
             salt,
@@ -46,6 +55,9 @@ impl Queue {
             octets: 0,
             heaviest: NONE,
             shared: NONE,
+            flows: 0,
+            is_indexed: false,
+            template,
             fairness: Fairness::Hosts,
         }
     }
@@ -189,7 +201,7 @@ impl Flows {
             host: host ^ queue.salt,
             flow: flow ^ queue.salt.rotate_left(17),
         };
-        let index = match self.find_flow(names.flow) {
+        let index = match self.find_flow(queue, names.flow) {
             Some(index) => index,
             None => self.open(queue, names),
         };
@@ -219,7 +231,13 @@ impl Flows {
     }
 
     #[inline]
-    fn find_flow(&self, hash: u64) -> Option<u32> {
+    fn find_flow(&self, queue: &Queue, hash: u64) -> Option<u32> {
+        if !queue.is_indexed {
+            let mut flows = self
+                .hosts_of(queue)
+                .flat_map(|host| self.flows_of(&self.hosts[host as usize]));
+            return flows.find(|&flow| self.flows[flow as usize].hash == hash);
+        }
         let found = self
             .flow_index
             .find(hash, |&flow| self.flows[flow as usize].hash == hash);
@@ -230,7 +248,10 @@ impl Flows {
         if queue.shared != NONE {
             return queue.shared;
         }
-        let is_full = self.flow_index.len() >= self.flows_max;
+        let is_full = self.flows.len() - self.free_flows.len() >= self.flows_max;
+        if queue.flows == WALK_MAX && !queue.is_indexed {
+            self.index(queue);
+        }
         let names = if is_full {
             Names {
                 host: !queue.salt,
@@ -259,9 +280,10 @@ impl Flows {
                 self.flows.len() as u32 - 1
             }
         };
-        let flows = &self.flows;
-        self.flow_index
-            .insert_unique(names.flow, index, |&at| flows[at as usize].hash);
+        queue.flows = queue.flows.saturating_add(1);
+        if queue.is_indexed {
+            self.index_flow(index);
+        }
         let turns = &mut self.hosts[host as usize].turns;
         turns.new.push(&mut self.flows, index);
         if is_full {
@@ -271,10 +293,12 @@ impl Flows {
     }
 
     fn open_host(&mut self, queue: &mut Queue, hash: u64) -> u32 {
-        let found = self
-            .host_index
-            .find(hash, |&host| self.hosts[host as usize].hash == hash);
-        if let Some(&host) = found {
+        let is_it = |host: u32| self.hosts[host as usize].hash == hash;
+        let found = match queue.is_indexed {
+            true => self.host_index.find(hash, |&host| is_it(host)).copied(),
+            false => self.hosts_of(queue).find(|&host| is_it(host)),
+        };
+        if let Some(host) = found {
             return host;
         }
         let host = Host {
@@ -296,11 +320,46 @@ impl Flows {
                 self.hosts.len() as u32 - 1
             }
         };
-        let hosts = &self.hosts;
-        self.host_index
-            .insert_unique(hash, index, |&at| hosts[at as usize].hash);
+        if queue.is_indexed {
+            self.index_host(index);
+        }
         queue.turns.new.push(&mut self.hosts, index);
         index
+    }
+
+    /// Enters the hosts and flows of a queue into the tables.
+    fn index(&mut self, queue: &mut Queue) {
+        queue.is_indexed = true;
+        let hosts: Vec<u32> = self.hosts_of(queue).collect();
+        for host in hosts {
+            self.index_host(host);
+            let flows: Vec<u32> = self.flows_of(&self.hosts[host as usize]).collect();
+            flows.into_iter().for_each(|flow| self.index_flow(flow));
+        }
+    }
+
+    fn index_host(&mut self, index: u32) {
+        let hosts = &self.hosts;
+        let hash = |&at: &u32| hosts[at as usize].hash;
+        self.host_index.insert_unique(hash(&index), index, hash);
+    }
+
+    fn index_flow(&mut self, index: u32) {
+        let flows = &self.flows;
+        let hash = |&at: &u32| flows[at as usize].hash;
+        self.flow_index.insert_unique(hash(&index), index, hash);
+    }
+
+    /// The hosts of a queue.
+    #[inline]
+    fn hosts_of(&self, queue: &Queue) -> impl Iterator<Item = u32> {
+        chains(&queue.turns, |index| self.hosts[index as usize].next)
+    }
+
+    /// The flows of a host.
+    #[inline]
+    fn flows_of(&self, host: &Host) -> impl Iterator<Item = u32> {
+        chains(&host.turns, |index| self.flows[index as usize].next)
     }
 
     fn close_flow(&mut self, queue: &mut Queue, index: u32) {
@@ -312,7 +371,10 @@ impl Flows {
         if queue.shared == index {
             queue.shared = NONE;
         }
-        if let Ok(entry) = self.flow_index.find_entry(flow.hash, |&at| at == index) {
+        queue.flows = queue.flows.saturating_sub(1);
+        if queue.is_indexed
+            && let Ok(entry) = self.flow_index.find_entry(flow.hash, |&at| at == index)
+        {
             entry.remove();
         }
         self.free_flows.push(index);
@@ -323,7 +385,9 @@ impl Flows {
             queue.heaviest = NONE;
         }
         let hash = self.hosts[index as usize].hash;
-        if let Ok(entry) = self.host_index.find_entry(hash, |&at| at == index) {
+        if queue.is_indexed
+            && let Ok(entry) = self.host_index.find_entry(hash, |&at| at == index)
+        {
             entry.remove();
         }
         self.free_hosts.push(index);
@@ -436,7 +500,7 @@ impl Flows {
             queue.turns.remove(&mut self.hosts, is_new);
             self.close_host(queue, host);
         }
-        *queue = Queue::new(queue.salt);
+        *queue = Queue::new(queue.salt, queue.template);
     }
 
     /// Discards the first packet of the longest flow of the host with the most bytes, approximately: the host and the
@@ -498,11 +562,9 @@ impl Flows {
         direction: Direction,
         max: usize,
     ) -> Vec<HostView> {
-        let rings = [queue.turns.new.first, queue.turns.old.first];
-        let hosts = rings
-            .into_iter()
-            .flat_map(|first| chain(first, |index| self.hosts[index as usize].next));
-        let hosts = hosts.map(|index| &self.hosts[index as usize]);
+        let hosts = self
+            .hosts_of(queue)
+            .map(|index| &self.hosts[index as usize]);
         let hosts = hosts.filter(|host| host.packets > 0).take(max);
         hosts
             .filter_map(|host| self.host_view(host, pool, direction))
@@ -510,13 +572,9 @@ impl Flows {
     }
 
     fn host_view(&self, host: &Host, pool: &Pool, direction: Direction) -> Option<HostView> {
-        let rings = [host.turns.new.first, host.turns.old.first];
         let mut flows = 0;
         let mut first = None;
-        for index in rings
-            .into_iter()
-            .flat_map(|first| chain(first, |index| self.flows[index as usize].next))
-        {
+        for index in self.flows_of(host) {
             let packet = self.flows[index as usize].line.chain.first();
             flows += u32::from(packet.is_some());
             first = first.or(packet);
@@ -534,18 +592,26 @@ impl Flows {
     }
 }
 
-fn chain(first: u32, next: impl Fn(u32) -> u32) -> impl Iterator<Item = u32> {
+/// The members of both rings, new ones first.
+#[inline]
+fn chains(turns: &Turns, next: impl Fn(u32) -> u32) -> impl Iterator<Item = u32> {
     let some = |index: u32| (index != NONE).then_some(index);
-    core::iter::successors(some(first), move |&index| some(next(index)))
+    let old = turns.old.first;
+    let mut at = turns.new.first;
+    let mut is_old = false;
+    core::iter::from_fn(move || {
+        if at == NONE && !is_old {
+            (at, is_old) = (old, true);
+        }
+        let index = some(at)?;
+        at = next(index);
+        Some(index)
+    })
 }
 
 /// The largest of the first members that are not empty.
 fn largest(turns: &Turns, member: impl Fn(u32) -> (u32, u32)) -> Option<u32> {
-    let rings = [turns.new.first, turns.old.first];
-    let all = rings
-        .into_iter()
-        .flat_map(|first| chain(first, |index| member(index).1));
-    let sized = all.map(|index| (member(index).0, index));
+    let sized = chains(turns, |index| member(index).1).map(|index| (member(index).0, index));
     let sized = sized.filter(|&(size, _)| size > 0).take(SEARCH_MAX);
     sized.max_by_key(|&(size, _)| size).map(|(_, index)| index)
 }

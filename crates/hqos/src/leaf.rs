@@ -1,8 +1,6 @@
-//! A subscriber's queue in a tree, its counters, and how long its packets waited.
+//! A subscriber's counters, and how long its packets waited.
 
 use base::Duration;
-
-use crate::flows::Queue;
 
 /// Buckets of delays: two for each doubling from 64 us to 67 s.
 const BUCKETS: usize = 42;
@@ -24,30 +22,17 @@ pub struct Counts {
     pub marked: u64,
 }
 
-/// A subscriber in a tree.
-#[derive(Debug)]
+/// What a packet of a subscriber reads only when it leaves, or never.
+#[derive(Debug, Clone, Default)]
+#[repr(align(64))]
 pub(crate) struct Leaf {
-    pub(crate) queue: Queue,
+    pub(crate) counts: Counts,
     /// The caller's name for the subscriber.
     pub(crate) owner: u32,
-    pub(crate) link: u32,
-    pub(crate) template: u16,
-    pub(crate) counts: Counts,
     pub(crate) delays: Delays,
 }
 
-impl Leaf {
-    pub(crate) fn new(salt: u64, owner: u32, template: u16) -> Self {
-        Self {
-            queue: Queue::new(salt),
-            owner,
-            link: 0,
-            template,
-            counts: Counts::default(),
-            delays: Delays::default(),
-        }
-    }
-}
+const _: () = assert!(size_of::<Leaf>() == 128);
 
 /// How long packets waited: a histogram of the last 65,535 to 131,070 packets that waited, roughly.
 #[derive(Debug, Clone, Copy)]

@@ -22,6 +22,7 @@
 //! | `links` | shared links and subscribers: tokens, and turns among siblings |
 //! | `flows` | hosts and flows of queued packets |
 //! | `leaf` | a subscriber's counters and delays |
+//! | `pages` | a list that grows without moving |
 //! | `change` | changes of shapes and plans |
 //!
 //! RFC 8289 (CoDel), RFC 8290 (fair queuing), RFC 3168 (marks). Left out: classes of service within a subscriber.
@@ -33,6 +34,7 @@ mod change;
 mod flows;
 mod leaf;
 mod links;
+mod pages;
 pub mod spec;
 mod tree;
 

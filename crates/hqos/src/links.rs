@@ -12,6 +12,8 @@ use base::{Duration, Instant};
 use qos::bucket::{BURST_MAX, Bucket, Tokens};
 
 use crate::MTU;
+use crate::flows::Queue;
+use crate::pages::Pages;
 
 pub(crate) const NONE: u32 = u32::MAX;
 /// The link above all others. It has no rate.
@@ -24,9 +26,11 @@ const BURST_MIN: u64 = 3_200;
 const IS_NODE: u8 = 1;
 const IS_LIMITED: u8 = 2;
 const IS_READY: u8 = 4;
+const IS_SUBSCRIBER: u8 = 8;
 
-/// A shared link or a subscriber: a cache line.
+/// A shared link, or a subscriber with its queue: two cache lines, which the processor fetches together.
 #[derive(Debug, Clone)]
+#[repr(C, align(128))]
 pub(crate) struct Link {
     bucket: Bucket,
     timer: Option<TimerId>,
@@ -36,17 +40,19 @@ pub(crate) struct Link {
     /// Its neighbours in the parent's ring.
     previous: u32,
     next: u32,
-    /// The first ready child of a shared link, or the leaf of a subscriber.
+    /// The first ready child of a shared link.
     inner: u32,
     weight: u16,
     flags: u8,
+    /// The queue of a subscriber.
+    pub(crate) queue: Queue,
 }
 
-const _: () = assert!(size_of::<Link>() <= 72);
+const _: () = assert!(size_of::<Link>() == 128);
 
 /// All links, in one slab, and the timers of those that wait for tokens.
 pub(crate) struct Links {
-    all: Vec<Link>,
+    all: Pages<Link>,
     free: Vec<u32>,
     timers: Wheel,
 }
@@ -73,7 +79,7 @@ impl Links {
     /// The root alone.
     pub(crate) fn new(now: Instant) -> Self {
         let mut links = Self {
-            all: Vec::new(),
+            all: Pages::new(),
             free: Vec::new(),
             timers: Wheel::new(TICK),
         };
@@ -86,14 +92,18 @@ impl Links {
         links
     }
 
-    /// Adds a subscriber with its leaf, or a shared link.
+    /// Adds a subscriber with its queue, or a shared link.
     pub(crate) fn add(
         &mut self,
         terms: Terms,
         parent: u32,
-        leaf: Option<u32>,
+        queue: Option<Queue>,
         now: Instant,
     ) -> u32 {
+        let kind = match queue {
+            Some(_) => IS_SUBSCRIBER,
+            None => IS_NODE,
+        };
         let link = Link {
             bucket: Bucket::new(terms.bps, terms.size(), i64::from(BURST_MAX), now),
             timer: None,
@@ -101,9 +111,10 @@ impl Links {
             parent,
             previous: NONE,
             next: NONE,
-            inner: leaf.unwrap_or(NONE),
+            inner: NONE,
             weight: terms.weight as u16,
-            flags: limited(terms.bps) | if leaf.is_none() { IS_NODE } else { 0 },
+            flags: limited(terms.bps) | kind,
+            queue: queue.unwrap_or_else(|| Queue::new(0, 0)),
         };
         match self.free.pop() {
             Some(index) => {
@@ -111,7 +122,6 @@ impl Links {
                 index
             }
             None => {
-                reserve(&mut self.all);
                 self.all.push(link);
                 self.all.len() as u32 - 1
             }
@@ -121,6 +131,7 @@ impl Links {
     /// Removes a link that has nothing to send.
     pub(crate) fn remove(&mut self, index: u32) {
         self.disarm(index);
+        self.all[index as usize].flags = 0;
         self.free.push(index);
     }
 
@@ -129,10 +140,16 @@ impl Links {
         &self.all[index as usize]
     }
 
-    /// The leaf of a subscriber.
+    /// A subscriber; `None` if it was removed.
     #[inline]
-    pub(crate) fn leaf(&self, index: u32) -> u32 {
-        self.all[index as usize].inner
+    pub(crate) fn subscriber(&mut self, index: u32) -> Option<&mut Link> {
+        let link = self.all.get_mut(index as usize)?;
+        (link.flags & IS_SUBSCRIBER != 0).then_some(link)
+    }
+
+    /// The places of links: those below this number.
+    pub(crate) fn places(&self) -> usize {
+        self.all.len()
     }
 
     /// Changes rate and weight. [`Links::refresh`] must follow.
@@ -359,7 +376,7 @@ impl Links {
     }
 }
 
-fn link_next(all: &[Link], index: u32) -> u32 {
+fn link_next(all: &Pages<Link>, index: u32) -> u32 {
     all[index as usize].next
 }
 
@@ -395,12 +412,5 @@ impl Link {
             0 => 0,
             _ => self.bucket.rate_bps(),
         }
-    }
-}
-
-/// Makes room for one more, and a little slack: doubling would waste up to half of the memory.
-pub(crate) fn reserve<T>(all: &mut Vec<T>) {
-    if all.len() == all.capacity() {
-        all.reserve_exact(all.len() / 8 + 16);
     }
 }

@@ -10,9 +10,10 @@ use qos::tree::Overhead;
 use qos::{Packet, Pool, Reason};
 
 use crate::Direction;
-use crate::flows::{Flows, HostView};
+use crate::flows::{Flows, HostView, Queue};
 use crate::leaf::{Counts, Leaf};
-use crate::links::{Links, NONE, ROOT, Terms, reserve};
+use crate::links::{Links, NONE, ROOT, Terms};
+use crate::pages::Pages;
 use crate::spec::{Depth, Fairness, Fault, NodeId, Plan, Shape, Template, TemplateId};
 
 /// Names a subscriber in a tree, from [`Tree::add`] to [`Tree::remove`].
@@ -91,8 +92,9 @@ pub struct Tree {
     /// By [`NodeId`].
     pub(crate) nodes: Vec<Shared>,
     pub(crate) links: Links,
-    pub(crate) leaves: Vec<Option<Leaf>>,
-    free: Vec<u32>,
+    /// By link; those of shared links are not used.
+    leaves: Pages<Leaf>,
+    subscribers: u32,
     flows: Flows,
     pool: Pool,
     fattest: Fattest,
@@ -164,8 +166,8 @@ impl Tree {
             styles: Vec::new(),
             nodes: Vec::new(),
             links: Links::new(now),
-            leaves: Vec::new(),
-            free: Vec::new(),
+            leaves: Pages::new(),
+            subscribers: 0,
             flows: Flows::new(options.direction, options.packets_max, options.seed),
             pool: Pool::new(options.packets_max.max(1)),
             fattest: Fattest::new(0),
@@ -183,26 +185,22 @@ impl Tree {
         let style = self.styles.get(usize::from(shape.template.0))?;
         let terms = style.terms(self.options.direction.of(shape.rates));
         let parent = self.parent_of(shape.node)?;
+        if self.subscribers >= self.options.subscribers_max {
+            return None;
+        }
+        self.subscribers += 1;
         self.added += 1;
         let salt = self.added.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let leaf = Leaf::new(salt, owner, shape.template.0);
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.leaves[index as usize] = Some(leaf);
-                index
-            }
-            None if self.leaves.len() >= self.options.subscribers_max as usize => return None,
-            None => {
-                reserve(&mut self.leaves);
-                self.leaves.push(Some(leaf));
-                self.leaves.len() as u32 - 1
-            }
+        let queue = Queue::new(salt, shape.template.0);
+        let link = self.links.add(terms, parent, Some(queue), now);
+        while self.leaves.len() <= link as usize {
+            self.leaves.push(Leaf::default());
+        }
+        self.leaves[link as usize] = Leaf {
+            owner,
+            ..Leaf::default()
         };
         self.grow();
-        let link = self.links.add(terms, parent, Some(index), now);
-        if let Some(leaf) = &mut self.leaves[index as usize] {
-            leaf.link = link;
-        }
         NonZeroU32::new(link).map(SubId)
     }
 
@@ -213,9 +211,9 @@ impl Tree {
         }
         self.places = self.leaves.len() + self.leaves.len() / 8 + 16;
         self.fattest = Fattest::new(self.places);
-        for (index, leaf) in self.leaves.iter().enumerate() {
-            let octets = leaf.as_ref().map_or(0, |leaf| leaf.queue.octets);
-            self.fattest.raise(index, octets);
+        for index in 0..self.leaves.len() {
+            let queue = &self.links.get(index as u32).queue;
+            self.fattest.raise(index, queue.octets);
         }
     }
 
@@ -228,36 +226,35 @@ impl Tree {
 
     /// Removes a subscriber. Its packets are discarded.
     pub fn remove(&mut self, id: SubId) {
-        let index = self.links.leaf(id.link());
-        let Some(leaf) = self.leaves.get_mut(index as usize).and_then(Option::as_mut) else {
+        let Some(link) = self.links.subscriber(id.link()) else {
             return;
         };
-        self.octets -= u64::from(leaf.queue.octets);
-        self.flows.clear(&mut leaf.queue, &mut self.pool);
+        self.octets -= u64::from(link.queue.octets);
+        self.flows.clear(&mut link.queue, &mut self.pool);
         // No time passes: the links above are as they were.
         self.links.refresh(id.link(), false, Instant::ZERO);
         self.links.remove(id.link());
-        self.leaves[index as usize] = None;
-        self.free.push(index);
+        self.subscribers -= 1;
     }
 
     /// Decides about a packet of `octets` IP bytes.
     #[inline]
     pub fn admit(&mut self, id: SubId, octets: u32, now: Instant) -> Admission {
-        let index = self.links.leaf(id.link());
-        let Some(Some(leaf)) = self.leaves.get_mut(index as usize) else {
+        let Some(link) = self.links.subscriber(id.link()) else {
             return Admission::Drop;
         };
-        let style = &self.styles[usize::from(leaf.template)];
+        let style = &self.styles[usize::from(link.queue.template)];
         let length = style.overhead.on_line(octets);
-        if leaf.queue.packets == 0 && self.links.may_pass(id.link(), now) {
+        let is_empty = link.queue.packets == 0;
+        let counts = &mut self.leaves[id.link() as usize].counts;
+        if is_empty && self.links.may_pass(id.link(), now) {
             self.links.take(id.link(), length);
-            leaf.counts.passed += 1;
-            leaf.counts.octets += u64::from(length);
+            counts.passed += 1;
+            counts.octets += u64::from(length);
             return Admission::Pass;
         }
         if length > style.depth.octets {
-            leaf.counts.dropped += 1;
+            counts.dropped += 1;
             return Admission::Drop;
         }
         Admission::Queue
@@ -266,14 +263,15 @@ impl Tree {
     /// Queues a packet that [`Tree::admit`] decided to queue. Its length is that of its IP bytes. At a limit, packets
     /// are discarded, perhaps this one: see [`Tree::discarded`].
     pub fn push(&mut self, id: SubId, packet: Packet, now: Instant) {
-        let index = self.links.leaf(id.link());
+        let index = id.link();
         if self.pool.len() >= self.options.packets_max {
-            self.discard_fattest(now);
+            self.discard_fattest(index, now);
         }
-        let Some(Some(leaf)) = self.leaves.get_mut(index as usize) else {
+        let Some(link) = self.links.subscriber(index) else {
             return;
         };
-        let style = &self.styles[usize::from(leaf.template)];
+        let queue = &mut link.queue;
+        let style = &self.styles[usize::from(queue.template)];
         let length = style.overhead.on_line(packet.length);
         let packet = Packet {
             length,
@@ -283,7 +281,6 @@ impl Tree {
         let Some(place) = self.pool.insert(packet) else {
             return;
         };
-        let queue = &mut leaf.queue;
         let was_empty = queue.packets == 0;
         self.flows
             .push(queue, style.fairness, &mut self.pool, place);
@@ -292,42 +289,47 @@ impl Tree {
             let Some(lost) = self.flows.discard_one(queue, &mut self.pool) else {
                 break;
             };
-            leaf.counts.dropped += 1;
+            self.leaves[index as usize].counts.dropped += 1;
             self.octets -= u64::from(lost);
         }
-        self.fattest.raise(index as usize, queue.octets);
+        if queue.packets > 1 {
+            self.fattest.raise(index as usize, queue.octets);
+        }
         let has_packets = queue.packets > 0;
         if was_empty {
-            self.links.refresh(id.link(), has_packets, now);
+            self.links.refresh(index, has_packets, now);
         }
-        while self.octets > self.options.octets_max {
-            if !self.discard_fattest(now) {
-                break;
-            }
-        }
+        while self.octets > self.options.octets_max && self.discard_fattest(index, now) {}
     }
 
-    /// Discards a packet of the subscriber with the most bytes.
-    fn discard_fattest(&mut self, now: Instant) -> bool {
-        let leaves = &self.leaves;
-        let octets = |index: usize| {
-            let leaf = leaves.get(index).and_then(Option::as_ref);
-            leaf.map_or(0, |leaf| leaf.queue.octets)
+    /// Discards a packet of the subscriber with the most bytes. If no queue has had two packets, the packet is any
+    /// subscriber's whose turn it is, or of `other`.
+    fn discard_fattest(&mut self, other: u32, now: Instant) -> bool {
+        let links = &self.links;
+        let octets = |index: usize| match index < links.places() {
+            true => links.get(index as u32).queue.octets,
+            false => 0,
         };
-        let Some(index) = self.fattest.find(octets) else {
+        let found = self.fattest.find(octets).map(|index| index as u32);
+        self.discard_of(found.unwrap_or(other), now)
+            || self
+                .links
+                .first()
+                .is_some_and(|first| self.discard_of(first, now))
+    }
+
+    fn discard_of(&mut self, index: u32, now: Instant) -> bool {
+        let Some(link) = self.links.subscriber(index) else {
             return false;
         };
-        let Some(leaf) = &mut self.leaves[index] else {
+        let Some(lost) = self.flows.discard_one(&mut link.queue, &mut self.pool) else {
             return false;
         };
-        let Some(lost) = self.flows.discard_one(&mut leaf.queue, &mut self.pool) else {
-            return false;
-        };
-        leaf.counts.dropped += 1;
+        let is_empty = link.queue.packets == 0;
+        self.leaves[index as usize].counts.dropped += 1;
         self.octets -= u64::from(lost);
-        if leaf.queue.packets == 0 {
-            let link = leaf.link;
-            self.links.refresh(link, false, now);
+        if is_empty {
+            self.links.refresh(index, false, now);
         }
         true
     }
@@ -339,24 +341,27 @@ impl Tree {
             self.links.refresh(link, true, now);
         }
         loop {
-            let link = self.links.first()?;
-            let Some(leaf) = &mut self.leaves[self.links.leaf(link) as usize] else {
-                debug_assert!(false, "a subscriber in the schedule has a leaf");
-                self.links.refresh(link, false, now);
+            let index = self.links.first()?;
+            let Some(link) = self.links.subscriber(index) else {
+                debug_assert!(
+                    false,
+                    "only subscribers and shared links are in the schedule"
+                );
+                self.links.refresh(index, false, now);
                 continue;
             };
-            let law = &self.styles[usize::from(leaf.template)].law;
+            let queue = &mut link.queue;
+            let law = &self.styles[usize::from(queue.template)].law;
             let mut tally = Tally::default();
-            let before = leaf.queue.octets;
-            let taken = self
-                .flows
-                .take(&mut leaf.queue, law, &mut tally, &mut self.pool, now);
-            self.octets -= u64::from(before - leaf.queue.octets);
+            let before = queue.octets;
+            let taken = self.flows.take(queue, law, &mut tally, &mut self.pool, now);
+            self.octets -= u64::from(before - queue.octets);
+            let has_more = queue.packets > 0;
+            let leaf = &mut self.leaves[index as usize];
             leaf.counts.dropped += tally.dropped;
             leaf.counts.marked += tally.ecn_mark;
-            let has_more = leaf.queue.packets > 0;
             let Some(place) = taken else {
-                self.links.refresh(link, has_more, now);
+                self.links.refresh(index, has_more, now);
                 continue;
             };
             let length = self.pool.length(place);
@@ -364,7 +369,7 @@ impl Tree {
             leaf.counts.queued += 1;
             leaf.counts.octets += u64::from(length);
             let owner = leaf.owner;
-            self.links.charge(link, length, has_more, now);
+            self.links.charge(index, length, has_more, now);
             let (handle, marked) = self.pool.release_sent(place);
             return Some(Sent {
                 handle,
@@ -409,17 +414,15 @@ impl Tree {
     /// Subscribers in it.
     #[must_use]
     pub fn subscribers(&self) -> usize {
-        self.leaves.len() - self.free.len()
+        self.subscribers as usize
     }
 
     /// A subscriber's queue, with up to `hosts_max` of its hosts.
     #[must_use]
     pub fn view(&self, id: SubId, hosts_max: usize) -> Option<View> {
-        let leaf = self
-            .leaves
-            .get(self.links.leaf(id.link()) as usize)?
-            .as_ref()?;
         let link = self.links.get(id.link());
+        let leaf = self.leaves.get(id.link() as usize)?;
+        let queue = &link.queue;
         let direction = self.options.direction;
         let mut nodes = Vec::new();
         let mut at = link.parent;
@@ -430,22 +433,15 @@ impl Tree {
         }
         Some(View {
             bps: link.bps(),
-            template: self.styles[usize::from(leaf.template)].name.clone(),
+            template: self.styles[usize::from(queue.template)].name.clone(),
             nodes,
-            packets: leaf.queue.packets,
-            octets: leaf.queue.octets,
+            packets: queue.packets,
+            octets: queue.octets,
             counts: leaf.counts,
             p50: leaf.delays.percentile(0.5),
             p99: leaf.delays.percentile(0.99),
-            hosts: self
-                .flows
-                .hosts(&leaf.queue, &self.pool, direction, hosts_max),
+            hosts: self.flows.hosts(queue, &self.pool, direction, hosts_max),
         })
-    }
-
-    pub(crate) fn leaf_mut(&mut self, id: SubId) -> Option<&mut Leaf> {
-        let index = self.links.leaf(id.link());
-        self.leaves.get_mut(index as usize)?.as_mut()
     }
 
     pub(crate) fn style(&self, id: TemplateId) -> Option<&Style> {
