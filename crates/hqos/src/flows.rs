@@ -27,7 +27,9 @@ pub(crate) struct Queue {
     /// Its hosts.
     turns: Turns,
     /// Distinguishes its hosts and flows from those of other subscribers.
-    salt: u64,
+    salt: u32,
+    /// The caller's name for the subscriber.
+    pub(crate) owner: u32,
     pub(crate) packets: u32,
     /// Bytes on the line.
     pub(crate) octets: u32,
@@ -47,10 +49,11 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(salt: u64, template: u16) -> Self {
+    pub(crate) fn new(salt: u32, owner: u32, template: u16) -> Self {
         Self {
             turns: Turns::default(),
             salt,
+            owner,
             packets: 0,
             octets: 0,
             heaviest: NONE,
@@ -60,6 +63,11 @@ impl Queue {
             template,
             fairness: Fairness::Hosts,
         }
+    }
+
+    #[inline]
+    fn salt(&self) -> u64 {
+        u64::from(self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     fn remove(&mut self, packets: u32, octets: u32) {
@@ -198,8 +206,8 @@ impl Flows {
             Fairness::None => 0,
         };
         let names = Names {
-            host: host ^ queue.salt,
-            flow: flow ^ queue.salt.rotate_left(17),
+            host: host ^ queue.salt(),
+            flow: flow ^ queue.salt().rotate_left(17),
         };
         let index = match self.find_flow(queue, names.flow) {
             Some(index) => index,
@@ -254,8 +262,8 @@ impl Flows {
         }
         let names = if is_full {
             Names {
-                host: !queue.salt,
-                flow: !queue.salt,
+                host: !queue.salt(),
+                flow: !queue.salt(),
             }
         } else {
             names
@@ -500,7 +508,7 @@ impl Flows {
             queue.turns.remove(&mut self.hosts, is_new);
             self.close_host(queue, host);
         }
-        *queue = Queue::new(queue.salt, queue.template);
+        *queue = Queue::new(queue.salt, queue.owner, queue.template);
     }
 
     /// Discards the first packet of the longest flow of the host with the most bytes, approximately: the host and the

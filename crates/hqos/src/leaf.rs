@@ -27,8 +27,6 @@ pub struct Counts {
 #[repr(align(64))]
 pub(crate) struct Leaf {
     pub(crate) counts: Counts,
-    /// The caller's name for the subscriber.
-    pub(crate) owner: u32,
     pub(crate) delays: Delays,
 }
 

@@ -114,7 +114,7 @@ impl Links {
             inner: NONE,
             weight: terms.weight as u16,
             flags: limited(terms.bps) | kind,
-            queue: queue.unwrap_or_else(|| Queue::new(0, 0)),
+            queue: queue.unwrap_or_else(|| Queue::new(0, 0, 0)),
         };
         match self.free.pop() {
             Some(index) => {
@@ -225,6 +225,22 @@ impl Links {
             }
             if link.flags & IS_NODE == 0 {
                 return Some(first);
+            }
+            at = first;
+        }
+    }
+
+    /// The subscriber whose turn is probably next: a guess that changes nothing.
+    #[inline]
+    pub(crate) fn guess(&self) -> Option<(u32, &Link)> {
+        let mut at = ROOT;
+        loop {
+            let first = self.all[at as usize].inner;
+            let link = self.all.get(first as usize)?;
+            if link.flags & IS_NODE == 0 {
+                // A link that has used its turn is followed by its neighbour.
+                let next = if link.deficit > 0 { first } else { link.next };
+                return Some((next, self.all.get(next as usize)?));
             }
             at = first;
         }

@@ -1,5 +1,6 @@
 //! The queues of all subscribers in one direction. Start with [`Tree::admit`].
 
+use core::hint::black_box;
 use core::num::NonZeroU32;
 
 use base::{Duration, Instant};
@@ -101,7 +102,8 @@ pub struct Tree {
     /// Places in `fattest`.
     places: usize,
     octets: u64,
-    added: u64,
+    /// Subscribers added so far, modulo 2^32.
+    added: u32,
 }
 
 /// A subscriber's queue, for views.
@@ -189,17 +191,13 @@ impl Tree {
             return None;
         }
         self.subscribers += 1;
-        self.added += 1;
-        let salt = self.added.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let queue = Queue::new(salt, shape.template.0);
+        self.added = self.added.wrapping_add(1);
+        let queue = Queue::new(self.added, owner, shape.template.0);
         let link = self.links.add(terms, parent, Some(queue), now);
         while self.leaves.len() <= link as usize {
             self.leaves.push(Leaf::default());
         }
-        self.leaves[link as usize] = Leaf {
-            owner,
-            ..Leaf::default()
-        };
+        self.leaves[link as usize] = Leaf::default();
         self.grow();
         NonZeroU32::new(link).map(SubId)
     }
@@ -357,6 +355,7 @@ impl Tree {
             let taken = self.flows.take(queue, law, &mut tally, &mut self.pool, now);
             self.octets -= u64::from(before - queue.octets);
             let has_more = queue.packets > 0;
+            let owner = queue.owner;
             let leaf = &mut self.leaves[index as usize];
             leaf.counts.dropped += tally.dropped;
             leaf.counts.marked += tally.ecn_mark;
@@ -368,14 +367,25 @@ impl Tree {
             leaf.delays.add(now.since(self.pool.arrived(place)));
             leaf.counts.queued += 1;
             leaf.counts.octets += u64::from(length);
-            let owner = leaf.owner;
             self.links.charge(index, length, has_more, now);
             let (handle, marked) = self.pool.release_sent(place);
+            self.touch_next();
             return Some(Sent {
                 handle,
                 owner,
                 marked,
             });
+        }
+    }
+
+    /// Reads what the next packet needs, so that it is in the cache then. The processor goes on meanwhile.
+    #[inline]
+    fn touch_next(&self) {
+        if let Some((index, link)) = self.links.guess() {
+            black_box(link.queue.packets);
+            if let Some(leaf) = self.leaves.get(index as usize) {
+                black_box(leaf.counts.queued);
+            }
         }
     }
 
