@@ -17,6 +17,9 @@ use crate::links::{Links, NONE, ROOT, Terms};
 use crate::pages::Pages;
 use crate::spec::{Depth, Fairness, Fault, NodeId, Plan, Shape, Template, TemplateId};
 
+/// Links that one packet puts back into the schedule.
+const WAKE_MAX: u32 = 64;
+
 /// Names a subscriber in a tree, from [`Tree::add`] to [`Tree::remove`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SubId(NonZeroU32);
@@ -207,7 +210,8 @@ impl Tree {
         if self.leaves.len() <= self.places {
             return;
         }
-        self.places = self.leaves.len() + self.leaves.len() / 8 + 16;
+        // Seldom: it walks over all subscribers.
+        self.places = self.leaves.len() * 2;
         self.fattest = Fattest::new(self.places);
         for index in 0..self.leaves.len() {
             let queue = &self.links.get(index as u32).queue;
@@ -334,12 +338,15 @@ impl Tree {
 
     /// The next packet that may leave. It leaves its queue.
     pub fn pop(&mut self, now: Instant) -> Option<Sent> {
-        while let Some(link) = self.links.pop_due(now) {
-            // Only a link with packets has a timer.
-            self.links.refresh(link, true, now);
-        }
+        let mut is_more_due = self.wake(now);
         loop {
-            let index = self.links.first()?;
+            let Some(index) = self.links.first() else {
+                if !is_more_due {
+                    return None;
+                }
+                is_more_due = self.wake(now);
+                continue;
+            };
             let Some(link) = self.links.subscriber(index) else {
                 debug_assert!(
                     false,
@@ -376,6 +383,19 @@ impl Tree {
                 marked,
             });
         }
+    }
+
+    /// Puts links whose timers are due back into the schedule, a few at a time, so that no packet waits for thousands.
+    /// Returns whether more may be due.
+    fn wake(&mut self, now: Instant) -> bool {
+        for _ in 0..WAKE_MAX {
+            let Some(link) = self.links.pop_due(now) else {
+                return false;
+            };
+            // Only a link with packets has a timer.
+            self.links.refresh(link, true, now);
+        }
+        true
     }
 
     /// Reads what the next packet needs, so that it is in the cache then. The processor goes on meanwhile.
