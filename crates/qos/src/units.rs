@@ -4,6 +4,8 @@ use core::fmt;
 use core::ops::RangeInclusive;
 
 use base::Duration;
+use settings::units::quantity;
+pub use settings::units::rate;
 
 /// Bits per second; prints as tc does: `2300Kbit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,27 +18,6 @@ pub struct Octets(pub u64);
 /// A time; prints as tc does: `5ms`, `1.5s` as `1500ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub Duration);
-
-const BITS: [(&str, u64); 18] = [
-    ("", 1),
-    ("bit", 1),
-    ("kbit", 1_000),
-    ("mbit", 1_000_000),
-    ("gbit", 1_000_000_000),
-    ("tbit", 1_000_000_000_000),
-    ("kibit", 1 << 10),
-    ("mibit", 1 << 20),
-    ("gibit", 1 << 30),
-    ("tibit", 1 << 40),
-    ("bps", 8),
-    ("kbps", 8_000),
-    ("mbps", 8_000_000),
-    ("gbps", 8_000_000_000),
-    ("tbps", 8_000_000_000_000),
-    ("kibps", 8 << 10),
-    ("mibps", 8 << 20),
-    ("gibps", 8 << 30),
-];
 
 const OCTETS: [(&str, u64); 8] = [
     ("", 1),
@@ -62,21 +43,6 @@ const NANOSECONDS: [(&str, u64); 11] = [
     ("ns", 1),
     ("nsec", 1),
 ];
-
-/// Bits per second: "2.3mbit", "500kbit", "1gbit", "250kbps" (bytes), or a bare number of bits. As in tc, `m` is not
-/// milli, and upper case is allowed.
-///
-/// # Errors
-/// What is wrong, and what would be right.
-pub fn rate(text: &str) -> Result<u64, String> {
-    match quantity(text, &BITS) {
-        Some(0) => Err(format!("\"{text}\" is no rate; it must be more than 0")),
-        Some(bits) => Ok(bits),
-        None => Err(format!(
-            "\"{text}\" is no rate; write it as tc does: \"2.3mbit\", \"500kbit\", \"1gbit\" (bits) or \"250kbps\" (octets)"
-        )),
-    }
-}
 
 /// Octets: "1514", "1514b", "32k", "4mb" (multiples of 1,024).
 ///
@@ -137,28 +103,6 @@ pub(super) fn whole(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, 
     }
 }
 
-/// A decimal number and a unit, exactly, rounded down to whole ones.
-fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let unit = unit.trim_start();
-    let unit = u128::from(units.iter().find(|(name, _)| *name == unit)?.1);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() || whole.len() > 19 || fraction.len() > 12 {
-        return None;
-    }
-    let digits = |digits: &str| match digits {
-        "" => Some(0),
-        digits => digits.parse::<u64>().ok().map(u128::from),
-    };
-    let scale = 10_u128.pow(fraction.len() as u32);
-    let total = digits(whole)? * unit + digits(fraction)? * unit / scale;
-    u64::try_from(total).ok()
-}
-
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [
@@ -217,37 +161,6 @@ pub(crate) fn bytes_in_a_millisecond(rate_bps: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_are_read_as_tc_reads_them() {
-        for (text, bits) in [
-            ("2.3mbit", 2_300_000),
-            ("19Mbit", 19_000_000),
-            ("500 kbit", 500_000),
-            ("1gbit", 1_000_000_000),
-            ("100Gbit", 100_000_000_000),
-            ("1000", 1_000),
-            ("250kbps", 2_000_000),
-            ("1bps", 8),
-            ("1mibit", 1_048_576),
-            ("0.001kbit", 1),
-        ] {
-            assert_eq!(rate(text), Ok(bits), "{text}");
-        }
-        for text in [
-            "",
-            "mbit",
-            "fast",
-            "-1mbit",
-            "1..2mbit",
-            "1mbyte",
-            "0kbit",
-            "1e6",
-            "99999999tbit",
-        ] {
-            assert!(rate(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn sizes_times_and_shares_are_read() {

@@ -29,6 +29,7 @@
 //! | `syntax` | parses TOML, explains syntax faults | none |
 //! | `section` | one table; reports keys that nobody reads | none |
 //! | `value`, `list` | the values of a section | none |
+//! | `units` | rates, and numbers with units | none |
 //! | `record` | keys and values of two readings, compared | none |
 //! | `file` | reads a text file with a size limit | yes |
 //! | `secret` | secrets from the file itself or from a private file | yes |
@@ -49,6 +50,7 @@ mod section;
 mod syntax;
 #[cfg(test)]
 mod tests;
+pub mod units;
 mod value;
 
 pub use fault::{FAULTS_MAX, Fault, Faults, Notes, Place, Words};
