@@ -203,7 +203,7 @@ const ALLOWED: &[Row] = &[
         "daemon",
         &[
             "base", "wire", "capfile", "l2tp", "ppp", "aaa", "ledger", "filter", "forward", "hqos",
-            "edge", "reactor", "bgp", "peering", "settings", "control",
+            "edge", "reactor", "bgp", "peering", "settings", "control", "qos",
         ],
         &["sim"],
         "the loop, the sockets and the configuration of what runs; no tool and no benchmark",
@@ -239,7 +239,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-ctl",
-        &["reactor", "control", "cli"],
+        &["reactor", "control", "cli", "settings"],
         &[],
         "an operator talks to the daemon through its socket alone",
     ),

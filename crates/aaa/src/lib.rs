@@ -1,6 +1,7 @@
 //! Authentication, authorisation and accounting of subscribers, without I/O.
 //!
 //! - [`profile`]: the settings of a subscriber's session, from any source.
+//! - [`queue`]: what a source says about a subscriber's queues.
 //! - [`users`]: a file of local users, and checking a peer's credentials against it.
 //! - [`pools`]: leases of IPv4 addresses.
 //! - [`radius`]: a client of RADIUS servers.
@@ -20,9 +21,11 @@ pub mod accounting;
 pub mod dynauth;
 pub mod pools;
 pub mod profile;
+pub mod queue;
 pub mod radius;
 pub mod users;
 
 pub use pools::Pools;
 pub use profile::{Address, Prefix, Profile};
+pub use queue::Queue;
 pub use users::Users;

@@ -6,6 +6,8 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use base::Duration;
 
+use crate::queue::Queue;
+
 /// Which IPv4 address a subscriber gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Address {
@@ -43,6 +45,22 @@ impl Prefix {
         self.address
     }
 
+    /// Whether an address is in it.
+    #[must_use]
+    pub fn contains(self, address: IpAddr) -> bool {
+        let differ = match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                u128::from(own.to_bits() ^ other.to_bits()) << 96
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => own.to_bits() ^ other.to_bits(),
+            _ => return false,
+        };
+        differ
+            .checked_shr(128 - u32::from(self.length))
+            .unwrap_or(0)
+            == 0
+    }
+
     /// The prefix length in bits.
     #[must_use]
     pub fn length(self) -> u8 {
@@ -67,6 +85,8 @@ pub struct Profile {
     pub routes: Vec<Prefix>,
     /// The filter for its packets (Filter-Id).
     pub filter: Option<Box<str>>,
+    /// Rates, templates and link of its queues.
+    pub queue: Queue,
     /// Maximum length of the session (Session-Timeout).
     pub session_timeout: Option<Duration>,
     /// The session ends after this long without a data packet (Idle-Timeout).
@@ -82,6 +102,29 @@ pub struct Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_contains_the_addresses_that_share_its_bits() {
+        let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+        for (network, length, other, inside) in [
+            ("10.0.0.0", 8, "10.255.0.1", true),
+            ("10.0.0.0", 8, "11.0.0.0", false),
+            ("10.0.0.1", 32, "10.0.0.1", true),
+            ("10.0.0.1", 32, "10.0.0.0", false),
+            ("0.0.0.0", 0, "203.0.113.7", true),
+            ("0.0.0.0", 0, "::", false),
+            ("2001:db8::", 32, "2001:db8:ffff::1", true),
+            ("2001:db8::", 32, "2001:db9::", false),
+            ("::", 0, "2001:db8::", true),
+        ] {
+            let network = Prefix::new(address(network), length).expect("a network");
+            assert_eq!(
+                network.contains(address(other)),
+                inside,
+                "{network} {other}"
+            );
+        }
+    }
 
     #[test]
     fn a_network_has_no_bits_behind_its_length() {

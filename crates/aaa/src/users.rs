@@ -30,6 +30,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use crate::profile::{Address, Prefix, Profile};
+use crate::queue::Queue;
 pub use proof::Proof;
 
 /// The most users of a file.
@@ -110,6 +111,7 @@ struct Entry {
 struct Terms {
     pool: Option<Box<str>>,
     filter: Option<Box<str>>,
+    queue: Queue,
     session_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     interim_interval: Option<Duration>,
@@ -117,17 +119,22 @@ struct Terms {
     sticky: bool,
 }
 
-/// The pools and filters that users may name.
+/// The pools, filters, templates and links that users may name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
     /// The names of all pools; `None` if they are not known, so that any is taken.
     pub pools: Option<&'a [&'a str]>,
     /// The names of all filters; `None` if they are not known, so that any is taken.
     pub filters: Option<&'a [&'a str]>,
+    /// The names of all templates of queues; `None` if they are not known, so that any is taken.
+    pub templates: Option<&'a [&'a str]>,
+    /// The names of all shared links, each with its rates down and up in bits per second; `None` if they are not known,
+    /// so that any is taken.
+    pub links: Option<&'a [(&'a str, [u64; 2])]>,
 }
 
 impl Users {
-    /// Reads a users file, whose users may name any pool and filter.
+    /// Reads a users file, whose users may name any pool, filter, template and link.
     ///
     /// # Errors
     /// The faults of the file, in the order of the text, up to a hundred. No fault contains a password.
@@ -135,10 +142,10 @@ impl Users {
         Self::parse_with(text, Known::default())
     }
 
-    /// Reads a users file, whose users may name these pools and filters.
+    /// Reads a users file, whose users may name what is known.
     ///
     /// # Errors
-    /// As for [`Users::parse`]; a pool or filter that does not exist is one.
+    /// As for [`Users::parse`]; a pool, filter, template or link that does not exist is one.
     pub fn parse_with(text: &str, known: Known<'_>) -> Result<Self, settings::Faults> {
         read::read(text, known)
     }
@@ -204,6 +211,7 @@ impl Users {
                 pool: terms.pool.clone(),
                 routes: routes.to_vec(),
                 filter: terms.filter.clone(),
+                queue: terms.queue.clone(),
                 session_timeout: terms.session_timeout,
                 idle_timeout: terms.idle_timeout,
                 interim_interval: terms.interim_interval,

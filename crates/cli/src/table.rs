@@ -147,8 +147,23 @@ pub fn show(value: &Value, shown: Shown) -> String {
         }
         (_, Value::Bool(is_so)) => if *is_so { "yes" } else { "no" }.into(),
         (Shown::Bytes, Value::Number(number)) => bytes(number.as_f64().unwrap_or(0.0)),
+        (Shown::Bits, Value::Number(number)) => bits(number.as_u64().unwrap_or(0)),
         (_, other) => other.to_string(),
     }
+}
+
+/// Bits per second as 20 Mbit/s.
+pub fn bits(rate: u64) -> String {
+    let (unit, name) = match rate {
+        0..1_000 => return format!("{rate} bit/s"),
+        1_000..1_000_000 => (1_000, "kbit/s"),
+        1_000_000..1_000_000_000 => (1_000_000, "Mbit/s"),
+        _ => (1_000_000_000, "Gbit/s"),
+    };
+    let thousandths = u128::from(rate) * 1_000 / unit;
+    let text = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text} {name}")
 }
 
 /// Seconds as 4.2s, 3m05s, 2h07m or 5d03h.

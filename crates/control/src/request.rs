@@ -45,6 +45,9 @@ pub enum Do {
     /// Disconnects subscribers cleanly.
     #[serde(rename = "session.drop")]
     SessionDrop(SubscriberSelector),
+    /// Changes the rates, the template or the link of one subscriber.
+    #[serde(rename = "session.set")]
+    SessionSet(SessionSet),
     /// Captures the packets of a subscriber as pcapng.
     #[serde(rename = "capture.subscriber")]
     CaptureSubscriber(CaptureSubscriber),
@@ -157,6 +160,7 @@ impl Do {
             Do::SessionDelete(_) => "session.delete",
             Do::SessionAnswer(_) => "session.answer",
             Do::SessionDrop(_) => "session.drop",
+            Do::SessionSet(_) => "session.set",
             Do::CaptureSubscriber(_) => "capture.subscriber",
             Do::CaptureStop(_) => "capture.stop",
             Do::ShowTunnels(_) => "show.tunnels",
@@ -395,6 +399,29 @@ pub struct SubscriberSelector {
     /// 2 or 3, if both versions use that tunnel id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u8>,
+}
+
+/// Arguments of `session.set`: at least one of the changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionSet {
+    /// The subscriber; an object, as [`SubscriberSelector`].
+    pub of: SubscriberSelector,
+    /// Its rate down in bits per second; 0: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_down_bps: Option<u64>,
+    /// Its rate up in bits per second; 0: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_up_bps: Option<u64>,
+    /// The template of its queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// Its shared link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// First forget what earlier requests set.
+    #[serde(default)]
+    pub reset: bool,
 }
 
 /// Arguments of `show.subscriber`.

@@ -70,6 +70,7 @@ pub const TYPES: &[RowType] = &[
     Dropped::TYPE,
     Queue::TYPE,
     QueueHost::TYPE,
+    SubscriberSet::TYPE,
     Pool::TYPE,
     Outside::TYPE,
     Capture::TYPE,

@@ -26,6 +26,9 @@ pub(super) struct Summary {
     /// Clients of ours that their peers refused, and the latest of them with the reason.
     clients_refused: u64,
     refusal: Option<(String, String)>,
+    /// Subscribers of whose queues a part could not be applied, and the latest of them with the reason.
+    queue_faults: u64,
+    queue_fault: Option<(String, String)>,
     /// Number of unsendable datagrams at the last line.
     dropped: u64,
     last: Option<Instant>,
@@ -47,6 +50,13 @@ impl Summary {
     fn client_refused(&mut self, name: &str, reason: &impl Display, now: Instant) {
         self.clients_refused += 1;
         self.refusal = Some((name.to_owned(), reason.to_string()));
+        self.changed(now);
+    }
+
+    fn queue_fault(&mut self, name: &str, faults: &str, now: Instant) {
+        tracing::debug!(subscriber = %name, %faults, "a part of its queues cannot be applied");
+        self.queue_faults += 1;
+        self.queue_fault = Some((name.to_owned(), faults.to_owned()));
         self.changed(now);
     }
 
@@ -72,6 +82,10 @@ impl Summary {
         if let Some((name, reason)) = &self.refusal {
             let clients = self.clients_refused;
             tracing::warn!(clients, %name, %reason, "clients were refused");
+        }
+        if let Some((name, faults)) = &self.queue_fault {
+            let subscribers = self.queue_faults;
+            tracing::warn!(subscribers, %name, %faults, "parts of subscribers' queues cannot be applied");
         }
         if dropped != self.dropped {
             let error = core
@@ -153,6 +167,13 @@ pub(super) fn tell(
                 let lns = tunnel.map(|tunnel| tunnel.route.peer.ip());
                 clients.set(subscriber, addresses.map(|(own, _)| own).zip(lns));
             }
+        }
+        edge::Event::QueueFaults { subscriber, faults } => {
+            let view = core.edge.subscriber(subscriber);
+            let name = view.map_or_else(String::new, |view| {
+                String::from_utf8_lossy(view.name).into_owned()
+            });
+            summary.queue_fault(&name, &faults, core.now);
         }
         edge::Event::Down {
             session,

@@ -1,8 +1,11 @@
 //! Configuration that all subscribers of an edge share.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use base::Duration;
+
+use crate::queue::Queues;
 
 /// Limits and defaults of an [`crate::Edge`].
 #[derive(Clone, Debug)]
@@ -35,6 +38,8 @@ pub struct Config {
     pub session_timeout: Duration,
     /// The filter of subscribers whose profile names none.
     pub filter: Option<Box<str>>,
+    /// Templates and links of subscribers' queues, and who has which.
+    pub queues: Arc<Queues>,
     /// Limit on subscribers, those being set up included.
     pub subscribers_max: u32,
     /// Limit on routes to subscribers: their own addresses and the networks behind them.
@@ -71,6 +76,7 @@ impl Default for Config {
             idle_timeout: Duration::ZERO,
             session_timeout: Duration::ZERO,
             filter: None,
+            queues: Arc::default(),
             subscribers_max: 1 << 17,
             routes_max: 1 << 18,
             queue_packets_max: 1 << 16,

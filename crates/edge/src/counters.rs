@@ -94,6 +94,8 @@ pub enum Refusal {
     TooManySessions,
     /// Its profile names a filter that does not exist.
     NoFilter,
+    /// Its rates, template or link cannot be applied, and `strict` is set.
+    NoQueue,
     /// There was no address for it.
     NoAddress,
     /// The limit on subscribers is reached.
@@ -104,12 +106,13 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason, in the order of its value.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Rejected,
         Self::NoServer,
         Self::OtherName,
         Self::TooManySessions,
         Self::NoFilter,
+        Self::NoQueue,
         Self::NoAddress,
         Self::TooManySubscribers,
         Self::Timeout,
@@ -124,6 +127,7 @@ impl Refusal {
             Self::OtherName => "other-name",
             Self::TooManySessions => "too-many-sessions",
             Self::NoFilter => "no-filter",
+            Self::NoQueue => "no-queue",
             Self::NoAddress => "no-address",
             Self::TooManySubscribers => "too-many-subscribers",
             Self::Timeout => "timeout",
@@ -184,6 +188,8 @@ pub(crate) struct Counters {
     pub(crate) too_many: u64,
     /// Routes refused because another subscriber has them, or the table is full.
     pub(crate) routes_refused: u64,
+    /// Names and rates of queues that could not be applied.
+    pub(crate) queue_faults: u64,
     /// LCP Echo-Replies to our requests.
     pub(crate) echo_replies: u64,
     pub(crate) ends: Ends,

@@ -36,6 +36,13 @@ pub enum Event<A: Access = Served> {
         /// Whether it now leads to a subscriber.
         leads: bool,
     },
+    /// Names or rates of a subscriber's queues could not be applied; the next source decided.
+    QueueFaults {
+        /// The subscriber.
+        subscriber: SubscriberKey,
+        /// What could not be applied.
+        faults: String,
+    },
     /// A subscriber ended, whether it had connected or not.
     Down {
         /// The subscriber; its key is stale now.
@@ -68,6 +75,10 @@ impl<A: Access> fmt::Debug for Event<A> {
                 .field(length)
                 .field(leads))
             .finish(),
+            Self::QueueFaults { subscriber, faults } => (f.debug_tuple("QueueFaults"))
+                .field(subscriber)
+                .field(faults)
+                .finish(),
             Self::Down {
                 subscriber,
                 session,

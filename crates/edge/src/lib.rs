@@ -12,6 +12,7 @@
 //! | `edge` | the tables, and all that happens to a subscriber: links, admission, accounts, networks, taps |
 //! | `path` | the data path of packets, on one core or several |
 //! | `subscriber` | one subscriber's record |
+//! | `queue` | what decides a subscriber's queues: templates, shared links, the order of sources |
 //! | `event`, `end`, `history` | what the edge reports: events, reasons, ended subscribers |
 //! | `key`, `config`, `counters`, `outgoing` | what several of these share |
 //!
@@ -30,6 +31,7 @@ mod history;
 mod key;
 mod outgoing;
 mod path;
+pub mod queue;
 mod random;
 mod subscriber;
 
@@ -37,8 +39,8 @@ pub use access::{Access, Numbers};
 pub use config::Config;
 pub use counters::{Discard, Ends, Refusal, Refusals};
 pub use edge::{
-    Account, Counts, Dial, Edge, Entry, FilterChange, FiltersMut, Limits, SubscriberView,
-    TAPPED_MAX, TAPS_MAX,
+    Account, Counts, Dial, Edge, Entry, FilterChange, FiltersMut, Limits, QueueChange,
+    QueueRefusal, SubscriberView, TAPPED_MAX, TAPS_MAX,
 };
 pub use end::End;
 pub use event::{Admission, Event, Question};
@@ -47,4 +49,5 @@ pub use key::{SubscriberKey, Traffic};
 pub use path::{
     Change, Filters, Inside, Logged, Outside, Passed, Path, PathCounts, Taken, TapId, Tapped,
 };
+pub use queue::{QueueFault, Queues, Setting, Source};
 pub use subscriber::Phase;

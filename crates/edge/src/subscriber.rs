@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 use std::sync::Arc;
 
-use aaa::{Address, Profile};
+use aaa::{Address, Profile, Queue};
 use base::slab::Key;
 use base::timer::TimerId;
 use base::{Duration, Instant};
@@ -16,6 +16,7 @@ use crate::access::{Access, Numbers};
 use crate::end::End;
 use crate::key::Traffic;
 use crate::path::{Facts, Meter};
+use crate::queue::Setting;
 
 /// The phase of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,10 +119,21 @@ pub(crate) struct Subscriber<A: Access> {
     pub(crate) idle_at: Instant,
     pub(crate) interim_at: Instant,
     pub(crate) profile: Option<Box<Profile>>,
+    /// Its queues, if any source says something about them.
+    pub(crate) queue: Option<Box<Queueing>>,
     /// Why it is ending.
     pub(crate) ending: Option<Box<End<A::Reason>>>,
     /// Claims that it made while a question was open.
     pub(crate) again: Option<Box<Again>>,
+}
+
+/// A subscriber's queues.
+#[derive(Clone, Debug)]
+pub(crate) struct Queueing {
+    /// What commands set.
+    pub(crate) own: Queue,
+    /// What all sources come to.
+    pub(crate) setting: Option<Setting>,
 }
 
 /// Claims of a subscriber that has claimed a name before.
@@ -171,6 +183,7 @@ impl<A: Access> Subscriber<A> {
             idle_at: Instant::FAR_FUTURE,
             interim_at: Instant::FAR_FUTURE,
             profile: None,
+            queue: None,
             ending: None,
             again: None,
         }
@@ -270,7 +283,7 @@ mod tests {
     use crate::access::Served;
 
     #[test]
-    fn a_subscriber_fits_into_480_octets() {
-        assert!(size_of::<Subscriber<Served>>() <= 480);
+    fn a_subscriber_fits_into_488_octets() {
+        assert!(size_of::<Subscriber<Served>>() <= 488);
     }
 }

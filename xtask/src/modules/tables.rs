@@ -244,6 +244,7 @@ pub(super) const TABLES: &[Inside] = &[
             "access",
             "key",
             "end",
+            "queue",
             "config",
             "counters",
             "outgoing",

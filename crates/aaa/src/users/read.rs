@@ -15,6 +15,7 @@ use super::{
     Entry, Known, NAME_OCTETS_MAX, PASSWORD_OCTETS_MAX, ROUTES_MAX, Terms, USERS_MAX, Users,
 };
 use crate::profile::{Address, Prefix};
+use crate::queue::{self, BitsPerSecond, Queue, Way};
 
 /// Reads a file.
 ///
@@ -186,6 +187,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
     let pool = section.sized("pool", 1..=NAME_OCTETS_MAX);
     let routes = routes(section);
     let filter = section.sized("filter", 1..=NAME_OCTETS_MAX);
+    let queue = queue(section, known);
     for (key, named, known, remedy) in [
         ("pool", pool, known.pools, "give [[pool]] with that name"),
         (
@@ -225,6 +227,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
         terms: Terms {
             pool: pool.map(|pool| pool.value.into()),
             filter: filter.map(|filter| filter.value.into()),
+            queue,
             session_timeout,
             idle_timeout,
             interim_interval,
@@ -232,6 +235,56 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
             sticky: sticky.is_some_and(|sticky| sticky.value),
         },
     })
+}
+
+/// Reads the rates, the template and the link of a user's queues.
+fn queue(section: &mut Section<'_>, known: Known<'_>) -> Queue {
+    let down = section.parsed("rate_down", queue::rate);
+    let up = section.parsed("rate_up", queue::rate);
+    let template = section.parsed("queue", queue::name);
+    let link = section.parsed("link", queue::name);
+    if let (Some(named), Some(known)) = (&template, known.templates)
+        && !known.contains(&&*named.value)
+    {
+        let remedy = "give [[queue.template]] with that name";
+        let words = unknown("template", &named.value, known, remedy);
+        section.fault(named.at, "queue", words);
+    }
+    if let (Some(named), Some(known)) = (&link, known.links) {
+        match known.iter().find(|(name, _)| *name == &*named.value) {
+            Some((_, most)) => {
+                let rates = [("rate_down", &down), ("rate_up", &up)];
+                for (way, (key, rate)) in Way::ALL.into_iter().zip(rates) {
+                    let Some(At { value, at }) = *rate else {
+                        continue;
+                    };
+                    let most = most[way as usize];
+                    if value > most {
+                        let words = over_link(value, way, &named.value, most);
+                        section.fault(at, key, words);
+                    }
+                }
+            }
+            None => {
+                let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+                let remedy = "give [[queue.link]] with that name";
+                let words = unknown("link", &named.value, &names, remedy);
+                section.fault(named.at, "link", words);
+            }
+        }
+    }
+    Queue {
+        rates_bps: [down, up].map(|rate| rate.map(|rate| rate.value)),
+        link: link.map(|link| link.value),
+        ..Queue::default().with_template(template.as_ref().map(|name| &*name.value))
+    }
+}
+
+/// The words for a rate above that of the subscriber's link.
+fn over_link(rate: u64, way: Way, link: &str, most: u64) -> (String, String) {
+    let (rate, most) = (BitsPerSecond(rate), BitsPerSecond(most));
+    let message = format!("{rate} is more than link \"{link}\" carries {way}, which is {most}");
+    (message, format!("give {most} or less, or another link"))
 }
 
 /// The words for the name of a pool or filter that does not exist.

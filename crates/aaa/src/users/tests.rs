@@ -137,7 +137,7 @@ fn what_is_wrong_is_told_with_line_and_key_and_what_would_be_right() {
         ),
         (
             "colour = 1",
-            "4:1: user[1].colour: unknown key; known here: name, password, address, pool, routes, filter, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
+            "4:1: user[1].colour: unknown key; known here: name, password, address, pool, routes, filter, rate_down, rate_up, queue, link, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
         ),
         (
             "address = \"10.0.0\"",
@@ -334,6 +334,7 @@ fn a_pool_or_filter_that_does_not_exist_is_a_fault_where_it_is_named() {
     let known = |pools: &'static [&'static str], filters: &'static [&'static str]| Known {
         pools: Some(pools),
         filters: Some(filters),
+        ..Known::default()
     };
     assert!(Users::parse_with(FILE, known(&["business"], &["residential"])).is_ok());
     let told = Users::parse_with(FILE, known(&["busines", "home"], &["guests", "staff"]));
@@ -351,6 +352,53 @@ fn a_pool_or_filter_that_does_not_exist_is_a_fault_where_it_is_named() {
     let only_pools = Known {
         pools: Some(&["business"]),
         filters: None,
+        ..Known::default()
     };
     assert!(Users::parse_with(FILE, only_pools).is_ok());
+}
+
+#[test]
+fn rates_template_and_link_of_a_user_are_read_and_checked() {
+    let user = "[[user]]\nname = \"a\"\npassword = \"b\"\n";
+    let file = |keys: &str| format!("{user}{keys}\n");
+    let known = Known {
+        templates: Some(&["default", "gold"]),
+        links: Some(&[("access-7", [100_000_000, u64::MAX])]),
+        ..Known::default()
+    };
+    let good =
+        file("rate_down = \"20mbit\"\nrate_up = \"none\"\nqueue = \"gold\"\nlink = \"access-7\"");
+    let users = Users::parse_with(&good, known).expect("faultless");
+    let queue = granted(users.authenticate(b"a", &Proof::Pap(b"b")))
+        .profile
+        .queue;
+    assert_eq!(queue.rates_bps, [Some(20_000_000), Some(0)]);
+    assert_eq!(queue.templates, [Some("gold".into()), Some("gold".into())]);
+    assert_eq!(queue.link.as_deref(), Some("access-7"));
+    for (keys, told) in [
+        (
+            "rate_down = \"fast\"",
+            "4:13: user[1].rate_down: \"fast\" is no rate; write it as tc does: \"2.3mbit\", \"500kbit\", \"1gbit\" (bits) or \"250kbps\" (octets)",
+        ),
+        (
+            "rate_up = \"20\"",
+            "4:11: user[1].rate_up: 20 bit/s is too little; the lowest rate is 8 kbit/s; is the unit missing, as in \"20mbit\"?",
+        ),
+        (
+            "queue = \"gould\"",
+            "4:9: user[1].queue: there is no template \"gould\"; did you mean \"gold\"?",
+        ),
+        (
+            "link = \"north\"",
+            "4:8: user[1].link: there is no link \"north\"; there are \"access-7\"; give [[queue.link]] with that name",
+        ),
+        (
+            "rate_down = \"101mbit\"\nlink = \"access-7\"",
+            "4:13: user[1].rate_down: 101 Mbit/s is more than link \"access-7\" carries down, which is 100 Mbit/s; give 100 Mbit/s or less, or another link",
+        ),
+    ] {
+        let faults = Users::parse_with(&file(keys), known).unwrap_err();
+        assert_eq!(faults.to_string(), told);
+    }
+    assert!(Users::parse(&file("queue = \"any\"\nlink = \"any\"")).is_ok());
 }

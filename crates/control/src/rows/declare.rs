@@ -117,6 +117,8 @@ pub enum Shown {
     Percent,
     /// Bytes, as KiB or MiB.
     Bytes,
+    /// Bits per second, as 20 Mbit/s.
+    Bits,
 }
 
 /// The usual way to show a number of this unit.

@@ -27,6 +27,14 @@ row! {
         peer: Option<SocketAddr> = [text "PEER"],
         /// Its filter.
         filter: Option<&'a str> = [text "FILTER"],
+        /// Its rate down; null: no limit of its own.
+        rate_down_bps: Option<u64> = [gauge PerSecond Bits "RATE DOWN"],
+        /// Its rate up; null: no limit of its own.
+        rate_up_bps: Option<u64> = [gauge PerSecond Bits "RATE UP"],
+        /// The template of its queues; null: it has none.
+        template: Option<&'a str> = [text "TEMPLATE"],
+        /// Its shared link.
+        link: Option<&'a str> = [text "LINK"],
         /// Time since its session was established.
         age_s: f64 = [gauge Seconds],
         /// Time since its first network protocol opened.
@@ -87,6 +95,8 @@ row! {
         routes_missing: Vec<String> = [text],
         /// Its filter.
         filter: Option<&'a str> = [text],
+        /// Its queues.
+        queue: SubscriberQueue<'a> = [part SubscriberQueue],
         /// The id of its account (Acct-Session-Id).
         account: Option<String> = [id text],
         /// Times and limits.
@@ -295,6 +305,47 @@ row! {
         /// Why it was being disconnected already.
         #[serde(serialize_with = "super::maybe_text")]
         ending: Option<&'a dyn Display> = [text],
+    }
+}
+
+row! {
+    /// Rates, template and link of a subscriber's queues, each with its source: `command`, `user` (users file), `radius`,
+    /// `pool`, `line` or `default`; null: no source says anything about it.
+    #[derive(Clone, Copy, Default, Serialize)]
+    SubscriberQueue<'a> is part {
+        /// Rate down; null: no limit.
+        rate_down_bps: Option<u64> = [gauge PerSecond Bits],
+        /// Rate up; null: no limit.
+        rate_up_bps: Option<u64> = [gauge PerSecond Bits],
+        /// The template.
+        template: Option<&'a str> = [text],
+        /// The shared link.
+        link: Option<&'a str> = [text],
+        /// Source of the rate down.
+        rate_down_from: Option<&'static str> = [text],
+        /// Source of the rate up.
+        rate_up_from: Option<&'static str> = [text],
+        /// Source of the template.
+        template_from: Option<&'static str> = [text],
+        /// Source of the link.
+        link_from: Option<&'static str> = [text],
+    }
+}
+
+row! {
+    /// A subscriber whose queues a request changed.
+    #[derive(Serialize)]
+    SubscriberSet<'a> is "subscriber.set/1" as Own {
+        /// The name that it authenticated with.
+        name: &'a str = [id text],
+        /// Our id of its tunnel.
+        tunnel: u32 = [id],
+        /// Our id of its session.
+        session: u32 = [id],
+        /// Its queues before the request.
+        before: SubscriberQueue<'a> = [part SubscriberQueue],
+        /// Its queues now.
+        after: SubscriberQueue<'a> = [part SubscriberQueue],
     }
 }
 

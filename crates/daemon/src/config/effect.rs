@@ -30,7 +30,9 @@ const TABLE: &[Row] = &[
     (
         &[""],
         Now,
-        &["pool", "users", "filter", "l2tp", "event", "limits", "log"],
+        &[
+            "pool", "users", "filter", "queue", "l2tp", "event", "limits", "log",
+        ],
     ),
     (
         &[""],
@@ -151,7 +153,45 @@ const TABLE: &[Row] = &[
     (
         &["pool"],
         Now,
-        &["name", "ranges", "excluded", "skip_ends", "sticky"],
+        &["name", "ranges", "excluded", "skip_ends", "sticky", "queue"],
+    ),
+    (
+        &["pool", "queue.default", "queue.template", "queue.line"],
+        Now,
+        &["rate_down", "rate_up"],
+    ),
+    (&["pool", "queue.default", "queue.line"], Now, &["link"]),
+    (&["queue.default", "queue.line"], Now, &["template"]),
+    (
+        &["queue"],
+        Now,
+        &["strict", "default", "template", "link", "line"],
+    ),
+    (
+        &["queue.template"],
+        Now,
+        &[
+            "name",
+            "weight",
+            "fairness",
+            "depth_packets",
+            "depth",
+            "target",
+            "interval",
+            "burst",
+            "ecn",
+            "overhead",
+        ],
+    ),
+    (
+        &["queue.link"],
+        Now,
+        &["name", "parent", "down", "up", "weight"],
+    ),
+    (
+        &["queue.line"],
+        Now,
+        &["name", "local", "peer", "host_name"],
     ),
     (&["users", "filter"], Now, &["file"]),
     (&["filter"], New, &["default"]),

@@ -8,6 +8,7 @@ mod bgp;
 pub(crate) mod effect;
 mod listen;
 mod peer;
+mod queue;
 mod radius;
 mod sections;
 mod subscribers;

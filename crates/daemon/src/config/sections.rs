@@ -17,9 +17,9 @@ use super::{
 use settings::{Faults, Notes, Record};
 use settings::{Section, set};
 
-const SECTIONS: [&str; 15] = [
-    "control", "lns", "lac", "bgp", "l2tp", "ppp", "pool", "users", "filter", "radius", "client",
-    "tun", "event", "limits", "log",
+const SECTIONS: [&str; 16] = [
+    "control", "lns", "lac", "bgp", "l2tp", "ppp", "pool", "users", "filter", "radius", "queue",
+    "client", "tun", "event", "limits", "log",
 ];
 
 /// Reads every section. Any fault that it reports makes the settings unusable.

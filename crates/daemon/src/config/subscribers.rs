@@ -13,6 +13,7 @@ use filter::FilterSet;
 use ppp::Authentication;
 use toml::de::{DeTable, DeValue};
 
+use super::queue;
 use super::radius::{self, Radius};
 use settings::Notes;
 use settings::secret;
@@ -95,9 +96,11 @@ pub(super) fn read(
 ) -> Subscribers {
     let mut edge = edge::Config::default();
     let own = ppp(root, notes, &mut edge);
-    let pools = pools(root, notes, own);
+    let mut queues = queue::read(root, notes);
+    let pools = pools(root, notes, own, &mut queues);
     let (filters, set) = filters(root, path, notes, &mut edge);
-    let users = users(root, path, notes, known(&pools, set.as_deref()));
+    let users = users(root, path, notes, known(&pools, set.as_deref()), &queues);
+    edge.queues = queues.finish(notes);
     let radius = radius::read(root, path, notes, host_name);
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
@@ -271,7 +274,12 @@ fn timers(section: &mut Section, ppp: &mut ppp::Config) {
     set(section.flag("compress_headers"), &mut ppp.compress);
 }
 
-fn pools(root: &DeTable<'_>, notes: &Notes<'_>, own: Option<Ipv4Addr>) -> Vec<Spec> {
+fn pools(
+    root: &DeTable<'_>,
+    notes: &Notes<'_>,
+    own: Option<Ipv4Addr>,
+    queues: &mut queue::Reading,
+) -> Vec<Spec> {
     let mut specs = Vec::new();
     let mut places = Vec::new();
     for mut section in Section::each(root, "pool", "pool", notes) {
@@ -289,6 +297,7 @@ fn pools(root: &DeTable<'_>, notes: &Notes<'_>, own: Option<Ipv4Addr>) -> Vec<Sp
         spec.excluded = ranges(&mut section, "excluded");
         set(section.flag("skip_ends"), &mut spec.skip_ends);
         set(section.flag("sticky"), &mut spec.sticky);
+        queues.pool(&mut section, &spec.name);
         section.finish();
         specs.push(spec);
         places.push(at);
@@ -350,6 +359,7 @@ fn users(
     path: &Path,
     notes: &Notes<'_>,
     [pools, filters]: [Option<Vec<&str>>; 2],
+    queues: &queue::Reading,
 ) -> Option<UsersFile> {
     if !root.contains_key("users") {
         return None;
@@ -358,9 +368,12 @@ fn users(
     section.require("file", "give the users' file: file = \"users.toml\"");
     let file = section.string("file")?;
     let path = settings::beside(path, &file.value);
+    let (templates, links) = (queues.templates(), queues.links());
     let known = Known {
         pools: pools.as_deref(),
         filters: filters.as_deref(),
+        templates: Some(&templates),
+        links: Some(&links),
     };
     let users = private_text(&path).and_then(|text| {
         section.content("file", text.reveal().as_bytes());
@@ -535,7 +548,7 @@ fn networks(section: &mut Section, key: &'static str) -> Vec<Prefix> {
     networks.into_iter().map(|network| network.value).collect()
 }
 
-fn prefix(text: &str) -> Option<Prefix> {
+pub(super) fn prefix(text: &str) -> Option<Prefix> {
     let (address, length) = text.split_once('/')?;
     Prefix::new(address.parse::<IpAddr>().ok()?, length.parse().ok()?)
 }

@@ -112,7 +112,7 @@ impl Context<'_> {
     }
 
     /// Why the last session of this name or address ended, if the history has one.
-    fn ended(&self, who: &SubscriberSelector) -> Option<Refusal> {
+    pub(super) fn ended(&self, who: &SubscriberSelector) -> Option<Refusal> {
         let text = who.who.as_deref()?;
         let address = text.parse().ok();
         let mut ended = (0..).map_while(|n| self.core.edge.ended(n));
@@ -161,7 +161,7 @@ impl Context<'_> {
     }
 
     /// All subscribers that match `who`. Empty if no connected subscriber has the name or address.
-    fn find(&self, who: &SubscriberSelector) -> Result<Vec<SubscriberKey>, Refusal> {
+    pub(super) fn find(&self, who: &SubscriberSelector) -> Result<Vec<SubscriberKey>, Refusal> {
         let edge = &self.core.edge;
         match (&who.who, who.tunnel, who.session) {
             (Some(text), None, None) => {
@@ -195,7 +195,7 @@ impl Context<'_> {
     }
 }
 
-fn nobody(who: &SubscriberSelector) -> Refusal {
+pub(super) fn nobody(who: &SubscriberSelector) -> Refusal {
     let who = who.who.as_deref().unwrap_or_default();
     let message = format!(
         "no subscriber {who:?} is connected, and none is in the history; \"headend show subscribers\" lists all"

@@ -27,6 +27,7 @@ use control::request::SubscriberFilter;
 pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
 pub(super) use sorted::Sorted;
+pub(super) use subscribers::queue;
 pub(super) use worst::Worst;
 
 /// A `show` command in progress, with its position.

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use aaa::queue::Way;
 use base::{Duration, Instant};
 use edge::{Edge, SubscriberKey, SubscriberView};
 use l2tp::{SessionView, TunnelView};
@@ -73,6 +74,25 @@ fn filter_name<'a>(core: &'a Core, view: &SubscriberView) -> Option<&'a str> {
     Some(set.get(view.filter?)?.name())
 }
 
+/// Rates, template and link of a subscriber's queues, with their sources.
+pub(crate) fn queue(setting: Option<&edge::Setting>) -> rows::SubscriberQueue<'_> {
+    let Some(setting) = setting else {
+        return rows::SubscriberQueue::default();
+    };
+    let from = |source: Option<edge::Source>| source.map(edge::Source::name);
+    let [down, up] = setting.rate_sources;
+    rows::SubscriberQueue {
+        rate_down_bps: setting.rate_bps(Way::Down),
+        rate_up_bps: setting.rate_bps(Way::Up),
+        template: Some(&setting.template),
+        link: setting.link.as_deref(),
+        rate_down_from: from(down),
+        rate_up_from: from(up),
+        template_from: from(setting.template_source),
+        link_from: from(setting.link_source),
+    }
+}
+
 pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
     let tunnel = tunnel_of(&core.edge, view);
     out.push(&rows::Subscriber {
@@ -85,6 +105,10 @@ pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
         session: view.place.session_id,
         peer: tunnel.map(|tunnel| tunnel.route.peer),
         filter: filter_name(core, view),
+        rate_down_bps: queue(view.queue).rate_down_bps,
+        rate_up_bps: queue(view.queue).rate_up_bps,
+        template: queue(view.queue).template,
+        link: queue(view.queue).link,
         age_s: seconds(core.now.since(view.created)),
         up_s: view.up.map(|up| seconds(core.now.since(up))),
         echo_rtt_us: view.link.echo_rtt_us(),
@@ -120,6 +144,7 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
         routes: texts(profile.map_or(&[], |profile| &profile.routes)),
         routes_missing: texts(&core.edge.missing_routes(key)),
         filter: filter_name(core, &view),
+        queue: queue(view.queue),
         account: core.authority.account(view.account),
         times: times(core, &view),
         echo_rtt_us: view.link.echo_rtt_us(),

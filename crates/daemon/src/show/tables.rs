@@ -168,6 +168,7 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     push(&"subscribers_too_many", counts.too_many);
     push(&"subscriber_routes", counts.routes as u64);
     push(&"subscriber_routes_refused", counts.routes_refused);
+    push(&"subscriber_queue_faults", counts.queue_faults);
     push(&"lcp_echo_replies", counts.echo_replies);
     push(&"icmp_errors_sent", counts.icmp_errors);
     for why in edge::Discard::all() {

@@ -35,7 +35,7 @@ impl<A: Access> Edge<A> {
             return false;
         };
         let Admission {
-            profile,
+            mut profile,
             sticky,
             is_remote,
             sessions,
@@ -61,6 +61,7 @@ impl<A: Access> Edge<A> {
             return true;
         }
         one.is_local = !is_remote;
+        self.template_of_filter_id(&mut profile);
         self.register_name(index);
         if sessions.is_some_and(|most| self.sessions_alike(index) > most as usize) {
             let why = "as many sessions as it may have";
@@ -77,6 +78,9 @@ impl<A: Access> Edge<A> {
         self.at_mut(index).filter = filter.flatten();
         let is_plain = profile == Profile::default();
         self.at_mut(index).profile = (!is_plain).then(|| Box::new(profile));
+        if let Err(why) = self.queue_admitted(index) {
+            return self.deny(index, (Refusal::NoQueue, &why), b"no queue", now);
+        }
         let ipv4 = match self.lease(index, sticky) {
             Ok(address) => address,
             Err(why) => {

@@ -10,6 +10,7 @@
 //! | `networks` | networks behind subscribers |
 //! | `paths` | changes and counters of the paths |
 //! | `shapes` | queues of subscribers |
+//! | `queues` | rates, templates and links of subscribers |
 //! | `reconfigure` | a new configuration |
 //! | `dial` | links in which we are the client |
 //! | `tap` | captures |
@@ -23,12 +24,14 @@ mod links;
 mod networks;
 mod parting;
 mod paths;
+mod queues;
 mod reconfigure;
 mod shapes;
 mod tap;
 mod views;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use aaa::Pools;
 use base::slab::Key;
@@ -47,6 +50,7 @@ use crate::history::History;
 use crate::key::SubscriberKey;
 use crate::outgoing::Outgoing;
 use crate::path::{Change, Path};
+use crate::queue::LinkUse;
 use crate::random::Random;
 use crate::subscriber::{Phase, Phases, Subscriber};
 
@@ -55,6 +59,7 @@ pub use dial::Dial;
 use networks::Waiting;
 use parting::Parting;
 pub use paths::{FilterChange, FiltersMut};
+pub use queues::{QueueChange, QueueRefusal};
 use reconfigure::Retiming;
 use shapes::Shaped;
 use tap::Tap;
@@ -110,6 +115,8 @@ pub struct Edge<A: Access = Served> {
     pub(crate) plan: hqos::Plan,
     /// The shaped subscribers, by index.
     pub(crate) shaped: HashMap<u32, Shaped>,
+    /// Subscribers on each shared link, by its name.
+    pub(crate) on_links: HashMap<Arc<str>, LinkUse>,
     pub(crate) taps: Vec<Tap>,
     pub(crate) last_tap: u32,
     pub(crate) shutting_down: bool,
@@ -150,6 +157,7 @@ impl<A: Access> Edge<A> {
             waiting: Waiting::default(),
             plan: shapes::plan(),
             shaped: HashMap::new(),
+            on_links: HashMap::new(),
             taps: Vec::new(),
             last_tap: 0,
             shutting_down: false,
@@ -345,6 +353,7 @@ impl<A: Access> Edge<A> {
         let subscriber = self.subscribers.remove(key)?;
         self.forget_shape(key.index);
         subscriber.leave(&mut self.phases);
+        self.queue_gone(subscriber.queue.as_deref());
         if !self.taps.is_empty() {
             self.tap_gone(SubscriberKey(key));
         }

@@ -30,7 +30,7 @@ impl<A: Access> Edge<A> {
     /// the limits on subscribers and routes, the number of paths, the clamping of the MSS, the history and the tick.
     ///
     /// The intervals between echoes, challenges and interim entries and the idle time apply to connected subscribers
-    /// too, once [`Edge::handle_timeout`] has come to them. If networks are reported from now on, those that lead to
+    /// too, as do the templates, links and defaults of queues, once [`Edge::handle_timeout`] has come to them. If networks are reported from now on, those that lead to
     /// connected subscribers are reported then.
     pub fn set_config(&mut self, config: Config, now: Instant) {
         let old = &self.config;
@@ -79,6 +79,7 @@ impl<A: Access> Edge<A> {
 
     fn retime_subscriber(&mut self, index: u32, now: Instant) {
         let (idle, interim) = (self.config.idle_timeout, self.config.interim_interval);
+        self.queue_again(index);
         self.with_link(index, now, |link, ctx| link.retime(ctx));
         let random = self.random.u64() >> 32;
         let Some(subscriber) = self.subscribers.at_mut(index) else {

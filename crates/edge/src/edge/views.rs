@@ -14,6 +14,7 @@ use crate::edge::Edge;
 use crate::end::End;
 use crate::history::Ended;
 use crate::key::{SubscriberKey, Traffic};
+use crate::queue::Setting;
 use crate::subscriber::{Phase, Subscriber};
 
 /// Totals.
@@ -35,6 +36,8 @@ pub struct Counts {
     pub routes_refused: u64,
     /// Routes now.
     pub routes: usize,
+    /// Names and rates of queues that could not be applied, since the start.
+    pub queue_faults: u64,
     /// LCP Echo-Replies to our requests, since the start (RFC 1661, section 5.8).
     pub echo_replies: u64,
     /// ICMP errors sent.
@@ -71,6 +74,8 @@ pub struct SubscriberView<'a, A: Access = Served> {
     pub profile: Option<&'a Profile>,
     /// The filter that its packets pass: that of its profile, or the configuration's.
     pub filter: Option<FilterId>,
+    /// Rates, template and link of its queues; `None` if no source says anything about them.
+    pub queue: Option<&'a Setting>,
     /// Its account's number.
     pub account: u64,
     /// Calling and called numbers.
@@ -139,6 +144,7 @@ impl<A: Access> Subscriber<A> {
             mtu: self.mtu,
             profile: self.profile.as_deref(),
             filter: self.filter,
+            queue: self.queue.as_deref().and_then(|one| one.setting.as_ref()),
             account: self.account,
             numbers: self.numbers.as_deref(),
             created: self.created,
@@ -241,6 +247,7 @@ impl<A: Access> Edge<A> {
             too_many: self.counters.too_many,
             routes_refused: self.counters.routes_refused,
             routes: self.path.routes.len(),
+            queue_faults: self.counters.queue_faults,
             echo_replies: self.counters.echo_replies,
             icmp_errors: self
                 .path

@@ -5,5 +5,6 @@ mod coming;
 mod packets;
 mod paths;
 mod shaped;
+mod queues;
 mod stage;
 mod tapped;

@@ -8,6 +8,7 @@ mod goodbyes;
 mod lifecycle;
 mod now;
 mod pages;
+mod queues;
 mod reload;
 mod reload_apart;
 mod routes;

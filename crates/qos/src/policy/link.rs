@@ -8,7 +8,7 @@ use crate::tree::Overhead;
 
 /// Link layers by name: the bytes they add to an IP packet, their smallest packet, and ATM framing. Values are those of
 /// tc-cake(8).
-const OVERHEADS: [(&str, Overhead); 11] = [
+pub const OVERHEADS: [(&str, Overhead); 11] = [
     ("none", named(0, 0, false)),
     ("ethernet", named(38, 84, false)),
     ("ethernet-vlan", named(42, 88, false)),

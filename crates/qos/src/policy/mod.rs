@@ -31,6 +31,7 @@ use shape::{Shape, is_same};
 use units::Rate;
 
 pub use kernel::{Filters, Kernel};
+pub use link::OVERHEADS;
 pub use rates::{RATE_MAX, RateError};
 
 /// The sections of the file.

@@ -1,4 +1,4 @@
-//! `headend session create|delete|drop|answer`.
+//! `headend session create|delete|drop|answer|set`.
 
 use std::process::ExitCode;
 
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::subscriber::SelectorArgs;
 use cli::Socket;
-use cli::table::{Shown, age, show};
+use cli::table::{Shown, age, bits, show};
 use control::client::{Client, refusal};
 use control::reply::Reply;
-use control::request::{Do, SessionCreate, SessionName, Wait, Wire};
+use control::request::{Do, SessionCreate, SessionName, SessionSet, Wait, Wire};
 
-/// Create, delete, drop and answer sessions.
+/// Create, delete, drop, answer and shape sessions.
 #[derive(Debug, clap::Args)]
 pub struct SessionArgs {
     #[command(flatten)]
@@ -31,6 +31,9 @@ enum Verb {
     /// Disconnect subscribers cleanly, with a Terminate-Request to each client
     #[command(after_help = DROP_HELP)]
     Drop(Drop),
+    /// Change the rates, the template or the link of one subscriber at once
+    #[command(after_help = SET_HELP)]
+    Set(Set),
     /// Accept an outgoing call that the peer requested, if outgoing_calls is "ask"
     Answer(Name),
 }
@@ -43,6 +46,48 @@ Examples:
   headend session drop alice
   headend session drop 10.64.0.7
   headend session drop --tunnel 17 --session 4";
+
+const SET_HELP: &str = "\
+The change lasts until the session ends, or until --reset. It names one subscriber: a name with several sessions is
+refused. A rate above that of the subscriber's link is refused, and nothing changes.
+
+Examples:
+  headend session set alice --rate-down 20mbit --rate-up 5mbit
+  headend session set 10.64.0.7 --template gold --link access-7
+  headend session set alice --rate-down none
+  headend session set alice --reset";
+
+#[derive(Debug, clap::Args)]
+struct Set {
+    #[command(flatten)]
+    who: SelectorArgs,
+    /// The rate down: bits per second with a unit, or none
+    #[arg(long, value_name = "RATE", value_parser = rate, required_unless_present_any = ["rate_up", "template", "link", "reset"])]
+    rate_down: Option<u64>,
+    /// The rate up
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    rate_up: Option<u64>,
+    /// The template of its queues, a name of [[queue.template]]
+    #[arg(long, value_name = "NAME")]
+    template: Option<String>,
+    /// Its shared link, a name of [[queue.link]]
+    #[arg(long, value_name = "NAME")]
+    link: Option<String>,
+    /// First forget what earlier commands set for it
+    #[arg(long)]
+    reset: bool,
+    /// Print one JSON object, with its schema
+    #[arg(long)]
+    json: bool,
+}
+
+/// A rate in bits per second; 0 for none.
+fn rate(text: &str) -> Result<u64, String> {
+    match text {
+        "none" => Ok(0),
+        text => settings::units::rate(text),
+    }
+}
 
 #[derive(Debug, clap::Args)]
 struct Drop {
@@ -132,12 +177,66 @@ pub fn run(args: &SessionArgs) -> Result<ExitCode> {
             println!("session {} deleted", name.session);
         }
         Verb::Drop(drop) => return run_drop(&mut client, drop),
+        Verb::Set(set) => return run_set(&mut client, set),
         Verb::Answer(name) => {
             client.call(&Do::SessionAnswer(name.request()))?;
             println!("session {} answered", name.session);
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_set(client: &mut Client, set: &Set) -> Result<ExitCode> {
+    let request = SessionSet {
+        of: set.who.request(),
+        rate_down_bps: set.rate_down,
+        rate_up_bps: set.rate_up,
+        template: set.template.clone(),
+        link: set.link.clone(),
+        reset: set.reset,
+    };
+    client.rows(&Do::SessionSet(request), |text| {
+        if set.json {
+            println!("{text}");
+            return Ok(());
+        }
+        let row: Value = serde_json::from_str(text)?;
+        let name = show(&row["name"], Shown::Text);
+        println!(
+            "{name}: tunnel {} session {}",
+            row["tunnel"], row["session"]
+        );
+        let mut changes = 0;
+        for (label, field) in QUEUE_FIELDS {
+            let (before, after) = (&row["before"][field], &row["after"][field]);
+            if before != after {
+                changes += 1;
+                let (before, after) = (queue_value(before), queue_value(after));
+                println!("  {label:<9} {before} -> {after}");
+            }
+        }
+        if changes == 0 {
+            println!("  nothing differs");
+        }
+        Ok(())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The parts of a subscriber's queues, each with its label.
+const QUEUE_FIELDS: [(&str, &str); 4] = [
+    ("rate down", "rate_down_bps"),
+    ("rate up", "rate_up_bps"),
+    ("template", "template"),
+    ("link", "link"),
+];
+
+fn queue_value(value: &Value) -> String {
+    match value.as_u64() {
+        Some(rate) => bits(rate),
+        None if value.is_null() => "none".to_owned(),
+        None => show(value, Shown::Text),
+    }
 }
 
 fn run_drop(client: &mut Client, drop: &Drop) -> Result<ExitCode> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::Value;
 
-use cli::table::{Shown, Table, age, columns, show};
+use cli::table::{Shown, Table, age, bits, columns, show};
 use control::client::Client;
 use control::request::{self, Do};
 use control::rows::{Detail, EndedSubscriber};
@@ -174,6 +174,7 @@ fn page(row: &Value, out: &mut impl Write) -> Result<()> {
         page.line("MTU", &mtu.to_string())?;
     }
     page.line("filter", &optional(&row["filter"]))?;
+    queue(&mut page, &row["queue"])?;
     page.line("pool", &optional(&row["ipv4"]["pool"]))?;
     page.line("account", &optional(&row["account"]))?;
     if !is_client {
@@ -221,6 +222,27 @@ fn address(ipv4: &Value) -> String {
         (Some(address), None) => format!("{address}, IPCP not open"),
         (None, _) => String::new(),
     }
+}
+
+/// The rates, the template and the link of its queues, each with its source.
+fn queue(page: &mut Page<impl Write>, queue: &Value) -> Result<()> {
+    for (label, field, from) in [
+        ("rate down", "rate_down_bps", "rate_down_from"),
+        ("rate up", "rate_up_bps", "rate_up_from"),
+        ("template", "template", "template_from"),
+        ("link", "link", "link_from"),
+    ] {
+        let (value, from) = (&queue[field], queue[from].as_str());
+        let text = match (value.as_u64(), value.is_null()) {
+            (Some(rate), _) => bits(rate),
+            (None, true) if from.is_some() => "no limit".to_owned(),
+            (None, _) => optional(value),
+        };
+        let from = from.filter(|_| !text.is_empty());
+        let from = from.map_or_else(String::new, |from| format!(" ({from})"));
+        page.line(label, &format!("{text}{from}"))?;
+    }
+    Ok(())
 }
 
 /// The limits of its profile, a line each.

@@ -13,6 +13,10 @@ const EVERY_SECTION: &str = "\
 [[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
 [users]\nfile = \"users.toml\"\n\
 [filter]\nfile = \"filters.txt\"\n\
+[queue]\n[queue.default]\nrate_down = \"9mbit\"\n\
+[[queue.template]]\nname = \"gold\"\n\
+[[queue.link]]\nname = \"access-7\"\n\
+[[queue.line]]\nname = \"north\"\npeer = \"192.0.2.7\"\n\
 [radius]\n\
 [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\nsecret = \"hush\"\n\
 [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"hush\"\n\
