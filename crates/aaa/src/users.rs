@@ -46,7 +46,7 @@ pub const ROUTES_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The peer is that user.
-    Accept(Grant),
+    Accept(Box<Grant>),
     /// The peer is not that user, or there is no such user. The peer gets the same answer whatever the reason.
     Reject(Reject),
 }
@@ -181,7 +181,7 @@ impl Users {
         match (found, proven) {
             (None, _) => Verdict::Reject(Reject::UnknownUser),
             (Some(_), Err(reject)) => Verdict::Reject(reject),
-            (Some(entry), Ok(())) => Verdict::Accept(self.grant(entry)),
+            (Some(entry), Ok(())) => Verdict::Accept(Box::new(self.grant(entry))),
         }
     }
 

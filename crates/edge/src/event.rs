@@ -107,6 +107,8 @@ pub struct Admission {
     pub sessions: Option<u32>,
     /// Its queues, if it is shaped. A shape that [`hqos::Plan::check_ids`] refuses is ignored.
     pub shape: Option<hqos::Shape>,
+    /// Attributes about its queues that could not be read. They are counted and reported, and change nothing.
+    pub left_out: Vec<String>,
 }
 
 /// A subscriber claims a name and proves it, for the first time or again.

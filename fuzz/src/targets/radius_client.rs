@@ -167,6 +167,8 @@ fn collect(client: &mut Client, ends: &mut Vec<u64>) {
             Event::Accepted { token, profile, .. } => {
                 let interval = profile.interim_interval;
                 assert!(interval.is_none_or(|span| span >= Duration::from_secs(60)));
+                let mut rates = profile.queue.rates_bps.into_iter().flatten();
+                assert!(rates.all(|rate| rate <= aaa::queue::RATE_MAX));
                 ends.push(token);
             }
             Event::Rejected { token, .. }

@@ -262,6 +262,7 @@ pub(crate) const ALL: &[Case] = &[
         "freeradius_decides_by_pap_and_gets_accounts",
         radius::decides_by_pap,
     ),
+    case("freeradius_gives_rates_and_templates", radius::gives_rates),
     case(
         "freeradius_must_prove_its_replies",
         radius::must_prove_its_replies,

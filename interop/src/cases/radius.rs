@@ -242,3 +242,70 @@ pub(crate) fn must_prove_its_replies(bench: &Bench<'_>) -> Result<()> {
     ensure!(server.records().iter().all(|one| one.user() != "user1"));
     lns.stop()
 }
+
+/// Users with rates in the formats of several vendors, each with what `show subscriber` prints about them.
+const SHAPED: &str = r#"
+user1 Cleartext-Password := "sesame"
+	WISPr-Bandwidth-Max-Down = 20000000, WISPr-Bandwidth-Max-Up = 2000000
+user2 Cleartext-Password := "sesame"
+	Mikrotik-Rate-Limit = "5M/40M 8M/60M"
+user3 Cleartext-Password := "sesame"
+	Cisco-AVPair = "ip:sub-qos-policy-out=gold", Cisco-AVPair += "ip:sub-qos-policy-in=slow"
+user4 Cleartext-Password := "sesame"
+	Filter-Id = "gold"
+user5 Cleartext-Password := "sesame"
+	Attr-26.32473.2 = 0x37306d626974, Attr-26.32473.4 = 0x6163636573732d37, Mikrotik-Rate-Limit = "1M"
+user6 Cleartext-Password := "sesame"
+	Mikrotik-Rate-Limit = "fast"
+"#;
+
+const QUEUES: &str = "[queue.default]\nrate_up = \"9mbit\"\n\
+    [[queue.template]]\nname = \"gold\"\nrate_down = \"50mbit\"\n\
+    [[queue.template]]\nname = \"slow\"\nrate_up = \"1mbit\"\n\
+    [[queue.link]]\nname = \"access-7\"\ndown = \"100mbit\"\n";
+
+/// Rates, templates and links in attributes of several vendors, and a value that cannot be read.
+pub(crate) fn gives_rates(bench: &Bench<'_>) -> Result<()> {
+    let _server = FreeRadius::start(&bench.wire.lns, &bench.directory, SHAPED, Replies::Proven)?;
+    let sections = format!("{QUEUES}{}", radius_settings());
+    let lns = Headend::lns(bench, &lns_settings("", "", &sections))?;
+    let lac = Headend::lac(bench, &client_settings())?;
+    let tunnel = lac.dial_tunnel()?;
+    for _ in 0..6 {
+        lac.dial(&tunnel, 1)?;
+    }
+    lns.on_line("user6")?;
+    lns.all_on_line(6)?;
+    for (name, lines) in [
+        ("user1", "20 Mbit/s (radius)|2 Mbit/s (radius)|default|"),
+        ("user2", "40 Mbit/s (radius)|5 Mbit/s (radius)|default|"),
+        (
+            "user3",
+            "50 Mbit/s (radius)|1 Mbit/s (radius)|gold (radius)|",
+        ),
+        (
+            "user4",
+            "50 Mbit/s (radius)|9 Mbit/s (default)|gold (radius)|",
+        ),
+        (
+            "user5",
+            "70 Mbit/s (radius)|1 Mbit/s (radius)|default|access-7 (radius)",
+        ),
+        ("user6", "|9 Mbit/s (default)|default|"),
+    ] {
+        let page = lns.verb(&["show", "subscriber", name])?;
+        let value = |label: &str| {
+            let mut lines = page.lines();
+            let line = lines.find_map(|line| line.strip_prefix(label));
+            line.unwrap_or_default().trim().to_owned()
+        };
+        let shown = ["rate down", "rate up", "template", "link"].map(value);
+        ensure!(shown.join("|") == lines, "{name}: {shown:?}\n{page}");
+    }
+    let faults = lns.counter("subscriber_queue_faults")?;
+    ensure!(faults == 1, "{faults} values were left out");
+    let told = lns.verb(&["session", "set", "user5", "--rate-down", "30mbit"])?;
+    ensure!(told.contains("70 Mbit/s -> 30 Mbit/s"), "{told}");
+    lac.verb(&["tunnel", "delete", &tunnel])?;
+    lns.stop()
+}

@@ -8,11 +8,12 @@ use wire::radius::attribute::{
     ACCT_INTERIM_INTERVAL, CLASS, DELEGATED_IPV6_PREFIX, FILTER_ID, FRAMED_IP_ADDRESS,
     FRAMED_IPV6_PREFIX, FRAMED_IPV6_ROUTE, FRAMED_POOL, FRAMED_PROTOCOL, FRAMED_ROUTE,
     IDLE_TIMEOUT, MESSAGE_AUTHENTICATOR, PROXY_STATE, REPLY_MESSAGE, SERVICE_TYPE, SESSION_TIMEOUT,
-    USER_NAME, framed_protocol, service,
+    USER_NAME, VENDOR_SPECIFIC, framed_protocol, service,
 };
 use wire::radius::{Attribute, Packet};
 
 use super::event::Rejection;
+use super::queue::{LeftOut, QueueAttributes, Reader};
 use super::route::{parse_ipv6_prefix, parse_route};
 use crate::{Address, Profile};
 
@@ -32,26 +33,39 @@ pub struct Grant {
     pub ignored: u64,
     /// Whether Acct-Interim-Interval was below a minute and has been raised.
     pub interval_raised: bool,
+    /// Attributes about queues whose values cannot be read.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Parses an Access-Accept. A timeout of zero means none; multiple Class attributes and routes keep their
 /// order.
 ///
 /// # Errors
-/// It grants something unavailable, or has an unreadable value.
-pub fn read_accept(packet: &Packet<'_>) -> Result<Grant, Rejection> {
+/// It grants something unavailable, or has an unreadable value. An unreadable value about queues is one only if `queue`
+/// is strict.
+pub fn read_accept(packet: &Packet<'_>, queue: QueueAttributes) -> Result<Grant, Rejection> {
     let mut grant = Grant::default();
+    let mut reader = Reader::new(queue);
     for attribute in packet.attributes() {
         grant
-            .take(attribute)
+            .take(attribute, &mut reader)
             .unwrap_or(Err(Rejection::Attribute(attribute.kind)))?;
     }
-    Ok(grant)
+    grant.profile.queue = reader.finish();
+    grant.left_out = reader.left_out;
+    match grant.left_out.first() {
+        Some(first) if queue.strict => Err(Rejection::Queue(first.attribute)),
+        _ => Ok(grant),
+    }
 }
 
 impl Grant {
     /// Applies one attribute; `None` if its value cannot be honoured.
-    fn take(&mut self, attribute: Attribute<'_>) -> Option<Result<(), Rejection>> {
+    fn take(
+        &mut self,
+        attribute: Attribute<'_>,
+        queue: &mut Reader,
+    ) -> Option<Result<(), Rejection>> {
         let profile = &mut self.profile;
         match attribute.kind {
             SERVICE_TYPE => match attribute.integer()? {
@@ -70,6 +84,8 @@ impl Grant {
             FRAMED_IPV6_PREFIX | DELEGATED_IPV6_PREFIX => {
                 profile.routes.push(parse_ipv6_prefix(attribute.value)?);
             }
+            FILTER_ID if attribute.text().is_some_and(|text| queue.filter_id(text)) => {}
+            VENDOR_SPECIFIC => self.ignored += queue.vendor_specific(attribute.value),
             // A subscriber has only one filter. Ignoring a second one would let through packets that it should
             // block.
             FILTER_ID if profile.filter.is_some() => return None,

@@ -4,6 +4,7 @@ use core::net::SocketAddr;
 
 use base::{Duration, Redacted};
 
+use super::queue::QueueAttributes;
 use super::request::Nas;
 
 /// The most servers of a client.
@@ -28,6 +29,8 @@ pub struct Config {
     /// value changes with each retransmission, so each needs an identifier of its own, and the server treats it
     /// as a new request.
     pub acct_delay_time: bool,
+    /// How attributes about queues are read.
+    pub queue: QueueAttributes,
 }
 
 impl Config {
@@ -41,6 +44,7 @@ impl Config {
             waiting_max: 32_768,
             waiting_time: Duration::from_secs(10),
             acct_delay_time: false,
+            queue: QueueAttributes::default(),
         }
     }
 

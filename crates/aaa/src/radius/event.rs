@@ -5,6 +5,7 @@ use core::net::SocketAddr;
 
 use wire::radius::ParseError;
 
+use super::queue::LeftOut;
 use crate::Profile;
 
 /// A server's purpose.
@@ -41,6 +42,8 @@ pub enum Event {
         profile: Box<Profile>,
         /// Reply-Message: a text for the subscriber.
         message: Option<Box<str>>,
+        /// Attributes about queues whose values cannot be read.
+        left_out: Vec<LeftOut>,
     },
     /// The subscriber may not connect.
     Rejected {
@@ -105,6 +108,9 @@ pub enum Rejection {
     /// An attribute's value has an invalid length (RFC 2865, section 5), or cannot be honoured.
     #[error("attribute {0} of the server's reply cannot be honoured")]
     Attribute(u8),
+    /// A value about queues cannot be read, and the configuration is strict about it.
+    #[error("{0} of the server's reply cannot be read")]
+    Queue(&'static str),
 }
 
 /// Why no server decided.

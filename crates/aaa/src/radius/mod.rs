@@ -6,6 +6,7 @@
 //! - [`config`]: its servers and limits.
 //! - [`request`]: the NAS's identity, and what a request says about a subscriber.
 //! - [`accept`]: parsing an Access-Accept. [`route`]: the text of Framed-Route.
+//! - [`queue`]: the attributes about queues, in our own and other vendors' formats.
 //! - [`event`]: outcomes of requests, and why a datagram was ignored.
 //! - [`views`]: statistics for operators.
 //!
@@ -21,6 +22,7 @@ mod client;
 pub mod config;
 pub mod event;
 mod identifiers;
+pub mod queue;
 mod random;
 pub mod request;
 pub mod route;

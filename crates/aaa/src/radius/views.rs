@@ -33,6 +33,8 @@ pub struct Counters {
     pub attributes_ignored: u64,
     /// Acct-Interim-Interval values below a minute, raised.
     pub intervals_raised: u64,
+    /// Attributes about queues whose values could not be read.
+    pub queues_left_out: u64,
     /// How often it was declared dead.
     pub deaths: u64,
     /// Ignored datagrams, in the order of [`Discard::NAMES`].

@@ -36,7 +36,7 @@ fn users() -> Users {
 
 fn granted(verdict: Verdict) -> Grant {
     match verdict {
-        Verdict::Accept(grant) => grant,
+        Verdict::Accept(grant) => *grant,
         Verdict::Reject(reject) => panic!("{reject}"),
     }
 }

@@ -2,6 +2,7 @@
 
 use aaa::accounting::SessionId;
 use aaa::radius::accept::read_accept;
+use aaa::radius::queue::QueueAttributes;
 use aaa::radius::{AccessRequest, Event, Line, Proof, Purpose, Refused, Rejection, Tunnel};
 use aaa::{Address, Profile};
 use base::{Duration, Machine};
@@ -17,7 +18,8 @@ fn accept(grants: &[(u8, &[u8])]) -> Result<Profile, Rejection> {
         writer.attribute(*kind, value);
     }
     writer.finish_signed(b"secret").unwrap();
-    read_accept(&Packet::parse(&out).unwrap()).map(|grant| grant.profile)
+    let packet = Packet::parse(&out).unwrap();
+    read_accept(&packet, QueueAttributes::default()).map(|grant| grant.profile)
 }
 
 #[test]

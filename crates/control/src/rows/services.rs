@@ -52,6 +52,8 @@ row! {
         attributes_ignored: u64 = [counter],
         /// Interim intervals below 60 s, raised to 60 s.
         intervals_raised: u64 = [counter],
+        /// Attributes about queues whose values could not be read.
+        queues_left_out: u64 = [counter],
         /// Times that the server was marked dead.
         deaths: u64 = [counter],
         /// Invalid replies.

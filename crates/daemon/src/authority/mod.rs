@@ -90,12 +90,14 @@ impl Authority {
         let local = self.users.as_ref().map(|users| ask(users, question));
         match (local, &mut self.radius) {
             (Some(Verdict::Accept(grant)), _) => {
+                let grant = *grant;
                 let admission = Admission {
                     profile: grant.profile,
                     sticky: grant.sticky,
                     is_remote: false,
                     sessions: grant.sessions.map(|most| u32::from(most.get())),
                     shape: None,
+                    left_out: Vec::new(),
                 };
                 edge.admit(subscriber, admission, WELCOME, now);
             }

@@ -481,10 +481,12 @@ pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: 
             token,
             profile,
             message,
+            left_out,
         } => {
             let admission = Admission {
                 profile: *profile,
                 is_remote: true,
+                left_out: left_out.iter().map(ToString::to_string).collect(),
                 ..Admission::default()
             };
             let text = message.as_deref().map_or(WELCOME, str::as_bytes);

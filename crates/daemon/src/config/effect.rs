@@ -198,7 +198,13 @@ const TABLE: &[Row] = &[
     (
         &["radius"],
         Now,
-        &["acct_delay_time", "disconnect", "server", "client"],
+        &[
+            "acct_delay_time",
+            "disconnect",
+            "server",
+            "client",
+            "vendor_id",
+        ],
     ),
     (
         &["radius"],

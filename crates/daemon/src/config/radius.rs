@@ -62,6 +62,9 @@ pub(super) fn read(
     };
     let mut client = Config::new(nas.clone());
     set(section.flag("acct_delay_time"), &mut client.acct_delay_time);
+    if let Some(vendor) = section.integer("vendor_id", 1..=0xff_ffff, "") {
+        client.queue.vendor = vendor.value as u32;
+    }
     let store = section.string("accounting_store");
     let store = store.map(|text| settings::beside(path, &text.value));
     let listen: Option<SocketAddr> = address_of(&mut section, "disconnect", "127.0.0.1:3799");

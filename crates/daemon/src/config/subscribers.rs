@@ -101,7 +101,10 @@ pub(super) fn read(
     let (filters, set) = filters(root, path, notes, &mut edge);
     let users = users(root, path, notes, known(&pools, set.as_deref()), &queues);
     edge.queues = queues.finish(notes);
-    let radius = radius::read(root, path, notes, host_name);
+    let mut radius = radius::read(root, path, notes, host_name);
+    if let Some(radius) = &mut radius {
+        radius.client.queue.strict = edge.queues.defaults().strict;
+    }
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
     if !edge.terminate && notes.is_empty() {

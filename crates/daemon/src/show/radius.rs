@@ -46,6 +46,7 @@ pub(super) fn next(core: &Core, cursor: u32, out: &mut Rows) -> Step {
         recorded: counters.recorded,
         attributes_ignored: counters.attributes_ignored,
         intervals_raised: counters.intervals_raised,
+        queues_left_out: counters.queues_left_out,
         deaths: counters.deaths,
         ignored: ignored.clone().map(|(_, count)| count).sum(),
         ignored_because: ignored.filter(|(_, count)| *count > 0).collect(),

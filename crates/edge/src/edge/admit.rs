@@ -40,6 +40,7 @@ impl<A: Access> Edge<A> {
             is_remote,
             sessions,
             shape,
+            left_out,
         } = admission;
         let name = profile.name.as_deref().map(str::as_bytes);
         let name = name.or(claimed.name.as_deref());
@@ -81,6 +82,7 @@ impl<A: Access> Edge<A> {
         if let Err(why) = self.queue_admitted(index) {
             return self.deny(index, (Refusal::NoQueue, &why), b"no queue", now);
         }
+        self.report_queue_faults(index, left_out);
         let ipv4 = match self.lease(index, sticky) {
             Ok(address) => address,
             Err(why) => {

@@ -93,10 +93,10 @@ impl<A: Access> Edge<A> {
         let own = own.map_or_else(Queue::default, |queueing| queueing.own.clone());
         let (setting, faults) = self.resolved(index, &own);
         if self.config.queues.defaults().strict && !faults.is_empty() {
-            return Err(texts(&faults));
+            return Err(texts(&faults).join("; "));
         }
         self.put_setting(index, own, setting);
-        self.report_queue_faults(index, faults);
+        self.report_queue_faults(index, texts(&faults));
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl<A: Access> Edge<A> {
         let own = own.map_or_else(Queue::default, |queueing| queueing.own.clone());
         let (setting, faults) = self.resolved(index, &own);
         self.put_setting(index, own, setting);
-        self.report_queue_faults(index, faults);
+        self.report_queue_faults(index, texts(&faults));
     }
 
     /// Takes a removed subscriber off its link.
@@ -222,14 +222,15 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    fn report_queue_faults(&mut self, index: u32, faults: Vec<QueueFault>) {
+    /// Counts and reports what could not be applied.
+    pub(crate) fn report_queue_faults(&mut self, index: u32, faults: Vec<String>) {
         if faults.is_empty() {
             return;
         }
         self.counters.queue_faults += faults.len() as u64;
         self.events.push_back(Event::QueueFaults {
             subscriber: SubscriberKey(self.at(index).key),
-            faults: texts(&faults),
+            faults: faults.join("; "),
         });
     }
 }
@@ -247,7 +248,6 @@ fn is_of(fault: &QueueFault, command: &Queue) -> bool {
     }
 }
 
-fn texts(faults: &[QueueFault]) -> String {
-    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    texts.join("; ")
+fn texts(faults: &[QueueFault]) -> Vec<String> {
+    faults.iter().map(ToString::to_string).collect()
 }

@@ -156,6 +156,7 @@ pub(crate) fn admission(name: &[u8]) -> Admission {
         sticky: number.is_multiple_of(2),
         is_remote: number.is_multiple_of(3),
         sessions: (number % 16 == 13).then_some(1),
+        left_out: Vec::new(),
         shape: (number % 16 == 14).then_some(SHAPE),
     }
 }

@@ -5,6 +5,7 @@
 //! - [`List`]: attributes alone, as stored until they are sent.
 //! - [`Writer`]: builds a packet and finishes it with the authenticator of its kind.
 //! - [`attribute`]: types, and values that are used in several places.
+//! - [`vendor`]: Vendor-Specific attributes, and the vendors that we know.
 //! - [`secret`]: everything that needs the shared secret: authenticators, User-Password, Message-Authenticator.
 //!
 //! Left out: Tunnel-Password and other salted attributes (RFC 2868, section 3.5), extended attributes (RFC
@@ -14,6 +15,7 @@ pub mod attribute;
 mod list;
 mod packet;
 pub mod secret;
+pub mod vendor;
 mod writer;
 
 #[cfg(test)]

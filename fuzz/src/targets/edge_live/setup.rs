@@ -181,6 +181,7 @@ pub(super) fn admission(name: &[u8]) -> Admission {
         sticky: number.is_multiple_of(2),
         is_remote: number == 3,
         sessions: (number == 7).then_some(1),
+        left_out: Vec::new(),
         shape: None,
     }
 }

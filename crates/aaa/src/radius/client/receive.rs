@@ -136,17 +136,20 @@ impl Client {
     }
 
     fn accept(&mut self, server: u8, token: u64, packet: &Packet<'_>) -> Event {
+        let queue = self.config.queue;
         let counters = &mut self.service(Purpose::Authentication, server).counters;
         let message = read_message(packet);
-        match read_accept(packet) {
+        match read_accept(packet, queue) {
             Ok(grant) => {
                 counters.accepts += 1;
                 counters.attributes_ignored += grant.ignored;
                 counters.intervals_raised += u64::from(grant.interval_raised);
+                counters.queues_left_out += grant.left_out.len() as u64;
                 Event::Accepted {
                     token,
                     profile: Box::new(grant.profile),
                     message,
+                    left_out: grant.left_out,
                 }
             }
             Err(why) => {

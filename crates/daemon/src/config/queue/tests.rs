@@ -18,7 +18,7 @@ fn read(rest: &str) -> Result<Settings, settings::Faults> {
 /// The faults of a file whose first line of its own is line 1.
 fn faults(rest: &str) -> Vec<String> {
     let head = HEAD.lines().count();
-    let lines = read(rest).err().expect("faults").lines();
+    let lines = read(rest).expect_err("faults").lines();
     let own = |line: String| {
         let mut parts = line.splitn(4, ':').skip(1);
         let number: usize = parts.next().unwrap().parse().unwrap();
@@ -30,28 +30,26 @@ fn faults(rest: &str) -> Vec<String> {
 
 #[test]
 fn templates_links_lines_and_defaults_are_read() {
-    let settings = read(
-        "rate_up = \"3mbit\"\nqueue = \"gold\"\n\
-         [queue]\nstrict = true\n[queue.default]\nrate_down = \"none\"\nlink = \"a\"\n\
-         [[queue.template]]\nname = \"gold\"\nweight = 7\nfairness = \"flows\"\ndepth_packets = 9\ndepth = \"64k\"\n\
-         target = \"2ms\"\ninterval = \"40ms\"\nburst = \"1ms\"\necn = false\noverhead = \"pppoe-ptm\"\nrate_down = \"1gbit\"\n\
-         [[queue.link]]\nname = \"a\"\nparent = \"b\"\ndown = \"9mbit\"\nweight = 3\n[[queue.link]]\nname = \"b\"\n\
-         [[queue.line]]\nname = \"n\"\npeer = \"192.0.2.0/24\"\nlocal = \"192.0.2.1\"\nhost_name = \"lac\"\nrate_up = \"1mbit\"\n",
-    );
-    // A gigabit is more than the default link carries.
-    let told = settings.err().expect("a fault").to_string();
+    let text = |rate: &str| {
+        format!(
+            "rate_up = \"3mbit\"\nqueue = \"gold\"\n\
+             [queue]\nstrict = true\n[queue.default]\nrate_down = \"none\"\nlink = \"a\"\n\
+             [[queue.template]]\nname = \"gold\"\nweight = 7\nfairness = \"flows\"\n\
+             depth_packets = 9\ndepth = \"64k\"\ntarget = \"2ms\"\ninterval = \"40ms\"\nburst = \"1ms\"\n\
+             ecn = false\noverhead = \"pppoe-ptm\"\nrate_down = \"{rate}\"\n\
+             [[queue.link]]\nname = \"a\"\nparent = \"b\"\ndown = \"9mbit\"\nweight = 3\n\
+             [[queue.link]]\nname = \"b\"\n\
+             [[queue.line]]\nname = \"n\"\npeer = \"192.0.2.0/24\"\nlocal = \"192.0.2.1\"\n\
+             host_name = \"lac\"\nrate_up = \"1mbit\"\n"
+        )
+    };
+    let told = read(&text("1gbit")).expect_err("more than the link carries");
     assert!(
-        told.contains("pool[1].queue: link a has 9 Mbit/s down: 1 Gbit/s is more"),
+        told.to_string()
+            .contains("pool[1].queue: link a has 9 Mbit/s down: 1 Gbit/s is more"),
         "{told}"
     );
-    let settings = read(
-        "rate_up = \"3mbit\"\nqueue = \"gold\"\n\
-         [queue]\nstrict = true\n[queue.default]\nrate_down = \"none\"\nlink = \"a\"\n\
-         [[queue.template]]\nname = \"gold\"\nweight = 7\nfairness = \"flows\"\ndepth_packets = 9\ndepth = \"64k\"\n\
-         target = \"2ms\"\ninterval = \"40ms\"\nburst = \"1ms\"\necn = false\noverhead = \"pppoe-ptm\"\nrate_down = \"8mbit\"\n\
-         [[queue.link]]\nname = \"a\"\nparent = \"b\"\ndown = \"9mbit\"\nweight = 3\n[[queue.link]]\nname = \"b\"\n\
-         [[queue.line]]\nname = \"n\"\npeer = \"192.0.2.0/24\"\nlocal = \"192.0.2.1\"\nhost_name = \"lac\"\nrate_up = \"1mbit\"\n",
-    );
+    let settings = read(&text("8mbit"));
     let settings = settings.unwrap_or_else(|faults| panic!("{faults}"));
     let queues = &settings.subscribers.edge.queues;
     let gold = &queues.plan().templates[0];
