@@ -32,8 +32,9 @@ impl Context<'_> {
                 return Err(Refusal::new(Code::Refused, message));
             }
         };
+        let now = self.core.now;
         let edge = &mut self.core.edge;
-        let change = edge.set_queue(key, &queue, set.reset).map_err(|why| {
+        let change = edge.set_queue(key, &queue, set.reset, now).map_err(|why| {
             let queues = &edge.config().queues;
             refusal(&why, queues)
         })?;

@@ -79,7 +79,7 @@ impl<A: Access> Edge<A> {
         self.at_mut(index).filter = filter.flatten();
         let is_plain = profile == Profile::default();
         self.at_mut(index).profile = (!is_plain).then(|| Box::new(profile));
-        if let Err(why) = self.queue_admitted(index) {
+        if let Err(why) = self.queue_admitted(index, now) {
             return self.deny(index, (Refusal::NoQueue, &why), b"no queue", now);
         }
         self.report_queue_faults(index, left_out);

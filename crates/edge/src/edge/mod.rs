@@ -155,7 +155,7 @@ impl<A: Access> Edge<A> {
             counters: Counters::default(),
             last_account: 0,
             waiting: Waiting::default(),
-            plan: shapes::plan(),
+            plan: config.queues.plan().clone(),
             shaped: HashMap::new(),
             on_links: HashMap::new(),
             taps: Vec::new(),

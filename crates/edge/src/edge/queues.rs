@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use aaa::queue::Way;
 use aaa::{Address, Profile, Queue};
+use base::Instant;
 
 use crate::access::Access;
 use crate::edge::Edge;
@@ -61,6 +62,7 @@ impl<A: Access> Edge<A> {
         subscriber: SubscriberKey,
         queue: &Queue,
         reset: bool,
+        now: Instant,
     ) -> Result<QueueChange, QueueRefusal> {
         let index = subscriber.0.index;
         let one = self.subscribers.get(subscriber.0);
@@ -80,7 +82,7 @@ impl<A: Access> Edge<A> {
         if let Some(fault) = faults.into_iter().find(|fault| is_of(fault, queue)) {
             return Err(QueueRefusal::Fault(self.with_promises(fault)));
         }
-        self.put_setting(index, own, after.clone());
+        self.put_setting(index, own, after.clone(), now);
         Ok(QueueChange { before, after })
     }
 
@@ -88,20 +90,20 @@ impl<A: Access> Edge<A> {
     ///
     /// # Errors
     /// What cannot be applied, if the configuration is strict about it. Otherwise the owner gets an event.
-    pub(crate) fn queue_admitted(&mut self, index: u32) -> Result<(), String> {
+    pub(crate) fn queue_admitted(&mut self, index: u32, now: Instant) -> Result<(), String> {
         let own = self.at(index).queue.as_deref();
         let own = own.map_or_else(Queue::default, |queueing| queueing.own.clone());
         let (setting, faults) = self.resolved(index, &own);
         if self.config.queues.defaults().strict && !faults.is_empty() {
             return Err(texts(&faults).join("; "));
         }
-        self.put_setting(index, own, setting);
+        self.put_setting(index, own, setting, now);
         self.report_queue_faults(index, texts(&faults));
         Ok(())
     }
 
     /// Resolves a subscriber's queues again, because the configuration changed.
-    pub(crate) fn queue_again(&mut self, index: u32) {
+    pub(crate) fn queue_again(&mut self, index: u32, now: Instant) {
         let one = self.at(index);
         let is_admitted = matches!(one.phase(), Phase::Networks | Phase::Up);
         if one.is_client || !(is_admitted || one.queue.is_some()) {
@@ -110,7 +112,7 @@ impl<A: Access> Edge<A> {
         let own = one.queue.as_deref();
         let own = own.map_or_else(Queue::default, |queueing| queueing.own.clone());
         let (setting, faults) = self.resolved(index, &own);
-        self.put_setting(index, own, setting);
+        self.put_setting(index, own, setting, now);
         self.report_queue_faults(index, texts(&faults));
     }
 
@@ -178,10 +180,20 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    fn put_setting(&mut self, index: u32, own: Queue, setting: Option<Setting>) {
+    /// Keeps a subscriber's setting, and gives its packets the queues that it needs.
+    fn put_setting(&mut self, index: u32, own: Queue, setting: Option<Setting>, now: Instant) {
         let before = self.at_mut(index).queue.take();
-        if let Some(before) = before.and_then(|one| one.setting) {
-            self.count_on_link(&before, false);
+        let before = before.and_then(|one| one.setting);
+        if let Some(before) = &before {
+            self.count_on_link(before, false);
+        }
+        let needed = |setting: &Option<Setting>| setting.as_ref().and_then(Setting::needed);
+        let (had, needed) = (needed(&before), needed(&setting));
+        if had.is_some() || needed.is_some() {
+            let key = SubscriberKey(self.at(index).key);
+            if let Err(fault) = self.set_shape(key, needed, now) {
+                self.report_queue_faults(index, vec![fault.to_string()]);
+            }
         }
         if let Some(setting) = &setting {
             self.count_on_link(setting, true);

@@ -4,6 +4,7 @@
 //! are moved here, for some subscribers at a time. Start reading at [`Edge::set_config`].
 
 use core::net::IpAddr;
+use std::sync::Arc;
 
 use base::{Duration, Instant};
 
@@ -32,7 +33,11 @@ impl<A: Access> Edge<A> {
     /// The intervals between echoes, challenges and interim entries and the idle time apply to connected subscribers
     /// too, as do the templates, links and defaults of queues, once [`Edge::handle_timeout`] has come to them. If networks are reported from now on, those that lead to
     /// connected subscribers are reported then.
-    pub fn set_config(&mut self, config: Config, now: Instant) {
+    pub fn set_config(&mut self, mut config: Config, now: Instant) {
+        let plan = config.queues.plan();
+        if *plan != self.plan && self.set_plan(plan.clone(), now).is_err() {
+            config.queues = Arc::clone(&self.config.queues);
+        }
         let old = &self.config;
         let tells = config.tells_networks && !old.tells_networks;
         self.config = Config {
@@ -79,7 +84,7 @@ impl<A: Access> Edge<A> {
 
     fn retime_subscriber(&mut self, index: u32, now: Instant) {
         let (idle, interim) = (self.config.idle_timeout, self.config.interim_interval);
-        self.queue_again(index);
+        self.queue_again(index, now);
         self.with_link(index, now, |link, ctx| link.retime(ctx));
         let random = self.random.u64() >> 32;
         let Some(subscriber) = self.subscribers.at_mut(index) else {

@@ -1,7 +1,6 @@
 //! Queues of subscribers: their shapes, the plan of templates and shared links, and what waits.
 
 use base::Instant;
-use hqos::spec::Template;
 use hqos::{Fault, Plan, Shape, SubId, View};
 
 use crate::access::Access;
@@ -14,14 +13,6 @@ use crate::path::{Inside, Outside, Queues};
 pub(crate) struct Shaped {
     shape: Shape,
     pub(super) queue: SubId,
-}
-
-/// The plan of an edge that was given none: one template, no shared link.
-pub(super) fn plan() -> Plan {
-    Plan {
-        templates: vec![Template::default()],
-        nodes: Vec::new(),
-    }
 }
 
 impl<A: Access> Edge<A> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aaa::{Address, Prefix, Profile};
+use aaa::{Address, Prefix, Profile, Queue};
 use base::{Duration, Instant};
 use edge::{Admission, Edge, Question, SubscriberKey};
 use ppp::Proof;
@@ -149,6 +149,12 @@ pub(crate) fn admission(name: &[u8]) -> Admission {
         10 => profile.filter = Some("none of this name".into()),
         11 => profile.pool = Some("none of this name".into()),
         12 => profile.class = vec![b"a class"[..].into()],
+        15 => {
+            profile.queue = Queue {
+                rates_bps: [Some(1_000_000), Some(500_000)],
+                ..Queue::default().with_template(Some("none of this name"))
+            };
+        }
         _ => {}
     }
     Admission {

@@ -4,7 +4,7 @@
 mod coming;
 mod packets;
 mod paths;
-mod shaped;
 mod queues;
+mod shaped;
 mod stage;
 mod tapped;

@@ -83,6 +83,7 @@ fn pool_line_and_default_decide_for_one_without_rates_of_its_own() {
     let mut stage = Stage::new(config(queues(all, false)));
     stage.dial("alice", "sesame");
     let queue = stage.lns.subscriber(stage.up[0]).unwrap().queue.unwrap();
+    assert_eq!(stage.lns.shape(stage.up[0]), Some(queue.shape));
     assert_eq!(queue.rate_sources[0], Some(Source::Pool));
     assert_eq!(queue.rate_bps(Way::Down), Some(9 * MBIT));
     assert_eq!(queue.rate_sources[1], Some(Source::Line));
@@ -130,17 +131,25 @@ fn a_command_replaces_what_it_names_and_a_reset_forgets_it() {
     let key = stage.up[0];
     let change = stage
         .lns
-        .set_queue(key, &rates(Some(60 * MBIT), None), false);
+        .set_queue(key, &rates(Some(60 * MBIT), None), false, stage.now);
     let change = change.expect("a change");
     let down = |setting: &Option<edge::Setting>| setting.as_ref().unwrap().rate_bps(Way::Down);
     assert_eq!(down(&change.before), Some(9 * MBIT));
     assert_eq!(down(&change.after), Some(60 * MBIT));
     // A second command keeps what the first one set.
     let up = rates(None, Some(MBIT));
-    stage.lns.set_queue(key, &up, false).expect("a change");
+    stage
+        .lns
+        .set_queue(key, &up, false, stage.now)
+        .expect("a change");
     assert_eq!(rates_of(&stage, key), [Some(60 * MBIT), Some(MBIT)]);
+    let shape = stage.lns.shape(key).expect("a shape");
+    assert_eq!((shape.rates.down, shape.rates.up), (60 * MBIT, MBIT));
     let none = Queue::default();
-    stage.lns.set_queue(key, &none, true).expect("a change");
+    stage
+        .lns
+        .set_queue(key, &none, true, stage.now)
+        .expect("a change");
     assert_eq!(rates_of(&stage, key)[0], Some(9 * MBIT));
 }
 
@@ -152,7 +161,7 @@ fn a_rate_above_the_link_is_refused_with_what_the_link_has() {
     let key = stage.up[0];
     let refused = stage
         .lns
-        .set_queue(key, &rates(Some(101 * MBIT), None), false);
+        .set_queue(key, &rates(Some(101 * MBIT), None), false, stage.now);
     assert_eq!(
         refused.unwrap_err().to_string(),
         "link access has 100 Mbit/s down, of which 2 subscribers may use 18 Mbit/s: 101 Mbit/s is more than the whole link"
@@ -163,7 +172,10 @@ fn a_rate_above_the_link_is_refused_with_what_the_link_has() {
         link: Some("uplink".into()),
         ..rates(Some(101 * MBIT), None)
     };
-    stage.lns.set_queue(key, &uplink, false).expect("a change");
+    stage
+        .lns
+        .set_queue(key, &uplink, false, stage.now)
+        .expect("a change");
     // One who has gone is on no link.
     let second = stage.up[1];
     stage
@@ -173,7 +185,7 @@ fn a_rate_above_the_link_is_refused_with_what_the_link_has() {
     let back = named("gold", Some("access"));
     let refused = stage
         .lns
-        .set_queue(key, &back, false)
+        .set_queue(key, &back, false, stage.now)
         .unwrap_err()
         .to_string();
     assert_eq!(
@@ -189,7 +201,10 @@ fn a_new_configuration_reaches_connected_subscribers() {
     stage.dial("alice", "sesame");
     let key = stage.up[0];
     let faster = rates(Some(70 * MBIT), None);
-    stage.lns.set_queue(key, &faster, false).expect("a change");
+    stage
+        .lns
+        .set_queue(key, &faster, false, stage.now)
+        .expect("a change");
     let plan = Plan {
         templates: vec![Template {
             name: "silver".to_owned(),
@@ -207,6 +222,10 @@ fn a_new_configuration_reaches_connected_subscribers() {
     let queue = stage.lns.subscriber(key).unwrap().queue.unwrap().clone();
     assert_eq!((&*queue.template, queue.link), ("silver", None));
     assert_eq!(rates_of(&stage, key), [Some(70 * MBIT), Some(2 * MBIT)]);
+    let shape = stage.lns.shape(key).expect("a shape");
+    assert_eq!((shape.rates.down, shape.node), (70 * MBIT, None));
+    let template = usize::from(shape.template.0);
+    assert_eq!(stage.lns.plan().templates[template].name, "silver");
 }
 
 #[test]
@@ -215,4 +234,5 @@ fn a_subscriber_that_nothing_is_said_about_has_no_queues() {
     stage.dial("alice", "sesame");
     let view = stage.lns.subscriber(stage.up[0]).unwrap();
     assert_eq!(view.queue, None);
+    assert_eq!(stage.lns.shape(stage.up[0]), None);
 }
