@@ -13,6 +13,7 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "aaa",
         order: &[
+            "queue",
             "profile",
             "pools",
             "users",

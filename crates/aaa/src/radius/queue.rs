@@ -1,5 +1,5 @@
-//! The attributes of an Access-Accept that are about queues: rates, templates and links, in our own and other vendors'
-//! formats. docs/radius.md is their reference.
+//! The attributes of an Access-Accept that are about queues (RFC 2865, sections 5.11 and 5.26): rates, templates and
+//! links, in our own and other vendors' formats. docs/radius.md is their reference.
 //!
 //! For each part the strongest attribute decides, whatever their order: our own, Mikrotik-Rate-Limit, WISPr for rates;
 //! our own, Cisco's for templates. A value that cannot be read is left out and reported. Start reading at [`Reader`].

@@ -35,7 +35,7 @@ impl<A: Access> Edge<A> {
             return false;
         };
         let Admission {
-            mut profile,
+            profile,
             sticky,
             is_remote,
             sessions,
@@ -62,25 +62,14 @@ impl<A: Access> Edge<A> {
             return true;
         }
         one.is_local = !is_remote;
-        self.template_of_filter_id(&mut profile);
         self.register_name(index);
         if sessions.is_some_and(|most| self.sessions_alike(index) > most as usize) {
             let why = "as many sessions as it may have";
             let why = (Refusal::TooManySessions, why);
             return self.deny(index, why, b"too many sessions", now);
         }
-        let wanted = profile.filter.as_ref().or(self.config.filter.as_ref());
-        let filter = wanted.map(|name| self.path.filters.set().find(name));
-        if filter == Some(None) {
-            let name = wanted.map_or("", |name| name);
-            let why = format!("there is no filter {name}");
-            return self.deny(index, (Refusal::NoFilter, &why), b"no filter", now);
-        }
-        self.at_mut(index).filter = filter.flatten();
-        let is_plain = profile == Profile::default();
-        self.at_mut(index).profile = (!is_plain).then(|| Box::new(profile));
-        if let Err(why) = self.queue_admitted(index, now) {
-            return self.deny(index, (Refusal::NoQueue, &why), b"no queue", now);
+        if let Err((refusal, why, message)) = self.take_profile(index, profile, now) {
+            return self.deny(index, (refusal, &why), message, now);
         }
         self.report_queue_faults(index, left_out);
         let ipv4 = match self.lease(index, sticky) {
@@ -98,6 +87,31 @@ impl<A: Access> Edge<A> {
         self.set_first_shape(subscriber, shape, now);
         self.with_link(index, now, |link, ctx| link.accept(&grant, message, ctx));
         true
+    }
+
+    /// Gives a subscriber its profile, with the filter and the queues of it.
+    ///
+    /// # Errors
+    /// Why it cannot have them: the reason, its text, and the message to the peer.
+    fn take_profile(
+        &mut self,
+        index: u32,
+        mut profile: Profile,
+        now: Instant,
+    ) -> Result<(), (Refusal, String, &'static [u8])> {
+        self.template_of_filter_id(&mut profile);
+        let wanted = profile.filter.as_ref().or(self.config.filter.as_ref());
+        let filter = wanted.map(|name| self.path.filters.set().find(name));
+        if filter == Some(None) {
+            let name = wanted.map_or("", |name| name);
+            let why = format!("there is no filter {name}");
+            return Err((Refusal::NoFilter, why, b"no filter"));
+        }
+        self.at_mut(index).filter = filter.flatten();
+        let is_plain = profile == Profile::default();
+        self.at_mut(index).profile = (!is_plain).then(|| Box::new(profile));
+        let queued = self.queue_admitted(index, now);
+        queued.map_err(|why| (Refusal::NoQueue, why, &b"no queue"[..]))
     }
 
     /// What an admitted subscriber is offered, besides its own address: `held`, or the one it wishes.
