@@ -266,8 +266,9 @@ const QUEUES: &str = "[queue.default]\nrate_up = \"9mbit\"\n\
 
 /// Rates, templates and links in attributes of several vendors, and a value that cannot be read.
 pub(crate) fn gives_rates(bench: &Bench<'_>) -> Result<()> {
-    let _server = FreeRadius::start(&bench.wire.lns, &bench.directory, SHAPED, Replies::Proven)?;
-    let sections = format!("{QUEUES}{}", radius_settings());
+    let server = FreeRadius::start(&bench.wire.lns, &bench.directory, SHAPED, Replies::Proven)?;
+    let radius = radius_settings().replace("[radius]\n", "[radius]\naccounting_queue = true\n");
+    let sections = format!("{QUEUES}{radius}");
     let lns = Headend::lns(bench, &lns_settings("", "", &sections))?;
     let lac = Headend::lac(bench, &client_settings())?;
     let tunnel = lac.dial_tunnel()?;
@@ -307,5 +308,17 @@ pub(crate) fn gives_rates(bench: &Bench<'_>) -> Result<()> {
     let told = lns.verb(&["session", "set", "user5", "--rate-down", "30mbit"])?;
     ensure!(told.contains("70 Mbit/s -> 30 Mbit/s"), "{told}");
     lac.verb(&["tunnel", "delete", &tunnel])?;
-    lns.stop()
+    lns.wait_for("tunnels", "established", 0, SOON)?;
+    lns.stop()?;
+    let stopped = until(SOON, || {
+        let records = server.records();
+        let mut stops = records.into_iter().filter(|one| one.status() == "Stop");
+        Ok(stops.find(|one| one.user() == "user5"))
+    })?;
+    let stop = stopped.context("no Stop of user5")?;
+    for attribute in 16..20 {
+        let name = format!("Attr-26.32473.{attribute}");
+        ensure!(stop.get(&name) == "0x00000000", "{name}: {stop:?}");
+    }
+    Ok(())
 }

@@ -24,6 +24,7 @@ use wire::radius::attribute::{
 };
 use wire::radius::{List, TooLong};
 
+use crate::radius::queue::own;
 use crate::radius::{Line, Nas};
 
 pub use delivery::{Delivery, DeliveryConfig, DeliveryEvent, DeliveryTotals, Outgoing};
@@ -96,6 +97,19 @@ pub struct Usage {
     pub input_packets: u64,
     /// Packets to the subscriber.
     pub output_packets: u64,
+    /// Counters of its queues, if they are reported.
+    pub queue: Option<QueueUsage>,
+}
+
+/// Counters of a subscriber's queues, down and up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct QueueUsage {
+    /// The vendor number of our own attributes.
+    pub vendor: u32,
+    /// Packets dropped.
+    pub dropped: [u64; 2],
+    /// Packets marked with congestion experienced (RFC 3168).
+    pub marked: [u64; 2],
 }
 
 /// Why a session ended (RFC 2866, section 5.10).
@@ -281,5 +295,18 @@ impl Usage {
         }
         list.integer(ACCT_INPUT_PACKETS, bounded(self.input_packets))
             .integer(ACCT_OUTPUT_PACKETS, bounded(self.output_packets));
+        if let Some(queue) = &self.queue {
+            let [drops, marks] = [queue.dropped, queue.marked]
+                .map(|counts| counts.map(|count| bounded(count).to_be_bytes()));
+            list.vendor_specific(
+                queue.vendor,
+                &[
+                    (own::DROPS_DOWN, &drops[0]),
+                    (own::DROPS_UP, &drops[1]),
+                    (own::MARKS_DOWN, &marks[0]),
+                    (own::MARKS_UP, &marks[1]),
+                ],
+            );
+        }
     }
 }

@@ -21,6 +21,14 @@ pub mod own {
     pub const RATE_UP: u8 = 3;
     /// The shared link's name.
     pub const LINK: u8 = 4;
+    /// In accounting records: packets to the subscriber that its queue dropped.
+    pub const DROPS_DOWN: u8 = 16;
+    /// Packets from the subscriber that its queue dropped.
+    pub const DROPS_UP: u8 = 17;
+    /// Packets to the subscriber that its queue marked.
+    pub const MARKS_DOWN: u8 = 18;
+    /// Packets from the subscriber that its queue marked.
+    pub const MARKS_UP: u8 = 19;
 }
 
 /// How attributes about queues are read.

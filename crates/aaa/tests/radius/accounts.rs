@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use aaa::accounting::{
-    Authentic, Delivery, DeliveryConfig, DeliveryEvent, Record, Report, SessionId, Subscriber,
-    TerminateCause, Usage,
+    Authentic, Delivery, DeliveryConfig, DeliveryEvent, QueueUsage, Record, Report, SessionId,
+    Subscriber, TerminateCause, Usage,
 };
 use aaa::radius::{Event, Line, Refused, Tunnel};
 use base::Duration;
@@ -65,6 +65,11 @@ fn the_record_of_an_end_has_all_that_was_used_and_why_it_ended() {
         output_octets: 3 << 32 | 7,
         input_packets: 1,
         output_packets: 1 << 33,
+        queue: Some(QueueUsage {
+            vendor: 32_473,
+            dropped: [5, 1 << 33],
+            marked: [0, 7],
+        }),
     };
     let cause = TerminateCause::IdleTimeout;
     let stop = record(2, Report::Stop(subscriber(&class), usage, cause));
@@ -84,6 +89,11 @@ fn the_record_of_an_end_has_all_that_was_used_and_why_it_ended() {
     is(a::ACCT_TERMINATE_CAUSE, &[0, 0, 0, 4]);
     is(a::ACCT_AUTHENTIC, &[0, 0, 0, 1]);
     is(a::ACCT_TUNNEL_CONNECTION, b"4000000000");
+    let queues = [
+        0, 0, 0x7e, 0xd9, 16, 6, 0, 0, 0, 5, 17, 6, 255, 255, 255, 255, 18, 6, 0, 0, 0, 0, 19, 6,
+        0, 0, 0, 7,
+    ];
+    is(a::VENDOR_SPECIFIC, &queues);
     assert_eq!(value(&stop, a::ACCT_INPUT_GIGAWORDS), None);
     let attributes = Attributes::parse(&stop).unwrap();
     let classes = attributes.filter(|attribute| attribute.kind == a::CLASS);
@@ -127,6 +137,7 @@ fn the_longest_record_has_room_in_a_packet() {
     let usage = Usage {
         input_octets: u64::MAX,
         output_octets: u64::MAX,
+        queue: Some(QueueUsage::default()),
         ..Usage::default()
     };
     let report = Report::Stop(subscriber, usage, TerminateCause::NasReboot);

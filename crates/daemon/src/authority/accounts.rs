@@ -10,8 +10,8 @@ mod storms;
 use std::path::Path;
 
 use aaa::accounting::{
-    Authentic, Delivery, DeliveryConfig, DeliveryEvent, DeliveryTotals, Record, Report, SessionId,
-    Subscriber, TerminateCause, Usage,
+    Authentic, Delivery, DeliveryConfig, DeliveryEvent, DeliveryTotals, QueueUsage, Record, Report,
+    SessionId, Subscriber, TerminateCause, Usage,
 };
 use aaa::radius::{Client, Nas};
 use anyhow::{Context, Result};
@@ -45,6 +45,8 @@ pub(super) struct Accounts {
     /// Whether the disk could not be read the last time.
     is_unread: bool,
     record: Vec<u8>,
+    /// The vendor number of the attributes with counters of queues, if records have them.
+    pub(super) queue_vendor: Option<u32>,
 }
 
 /// Records that were asked for.
@@ -62,7 +64,12 @@ fn key(boot: u32, number: u64) -> u128 {
 }
 
 /// Passes an account's subscriber and usage to `work`.
-fn with_subscriber(account: &Account, edge: &Edge, work: impl FnOnce(Subscriber<'_>, Usage)) {
+fn with_subscriber(
+    account: &Account,
+    edge: &Edge,
+    queue_vendor: Option<u32>,
+    work: impl FnOnce(Subscriber<'_>, Usage),
+) {
     let place = Place::new(
         edge,
         account.subscriber,
@@ -87,6 +94,13 @@ fn with_subscriber(account: &Account, edge: &Edge, work: impl FnOnce(Subscriber<
         output_octets: account.traffic.octets_out,
         input_packets: account.traffic.packets_in,
         output_packets: account.traffic.packets_out,
+        queue: queue_vendor
+            .zip(account.queue)
+            .map(|(vendor, queues)| QueueUsage {
+                vendor,
+                dropped: queues.map(|queue| queue.dropped),
+                marked: queues.map(|queue| queue.marked),
+            }),
     };
     work(subscriber, usage);
 }
@@ -131,6 +145,7 @@ impl Accounts {
             asked: None,
             is_unread: false,
             record: Vec::new(),
+            queue_vendor: None,
         })
     }
 
@@ -209,7 +224,7 @@ impl Accounts {
     /// Makes a record for an entry of a subscriber's account.
     pub(super) fn take(&mut self, account: &Account, edge: &Edge, wall_s: u64) {
         let ends = matches!(account.entry, Entry::Stop(_));
-        with_subscriber(account, edge, |subscriber, usage| {
+        with_subscriber(account, edge, self.queue_vendor, |subscriber, usage| {
             if !ends {
                 self.draft(account.number, wall_s, subscriber, usage);
             }
@@ -228,7 +243,7 @@ impl Accounts {
     /// Stores the Stop that a session gets if this run is killed.
     pub(super) fn keep_open(&mut self, account: &Account, edge: &Edge, wall_s: u64) {
         if self.keeps_open() {
-            with_subscriber(account, edge, |subscriber, usage| {
+            with_subscriber(account, edge, self.queue_vendor, |subscriber, usage| {
                 self.draft(account.number, wall_s, subscriber, usage);
             });
         }

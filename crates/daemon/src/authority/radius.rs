@@ -102,6 +102,7 @@ impl Radius {
             boot,
             now,
         )?;
+        accounts.queue_vendor = settings.queue_vendor();
         accounts.close_left_open(|_, _| {});
         if settings.accounts() {
             accounts.on_or_off(true, wall_s());
@@ -140,6 +141,7 @@ impl Radius {
         let accounted = self.accounts_at_servers;
         match self.client.reload(settings.client.clone(), now) {
             Ok(()) => {
+                self.accounts.queue_vendor = settings.queue_vendor();
                 self.authenticates = settings.authenticates();
                 self.accounts_at_servers = settings.accounts();
                 let services = self.client.services();

@@ -203,6 +203,7 @@ const TABLE: &[Row] = &[
             "disconnect",
             "server",
             "client",
+            "accounting_queue",
             "vendor_id",
         ],
     ),

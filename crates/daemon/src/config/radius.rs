@@ -20,6 +20,8 @@ pub struct Radius {
     /// The file that stores pending accounting records. Without it they are kept in memory.
     pub store: Option<PathBuf>,
     pub disconnect: Option<Disconnects>,
+    /// Whether accounting records have counters of queues.
+    pub accounting_queue: bool,
 }
 
 /// The address that receives Disconnect-Requests, and the clients that may send them.
@@ -34,6 +36,11 @@ impl Radius {
     pub fn authenticates(&self) -> bool {
         let servers = &self.client.servers;
         servers.iter().any(|server| server.authentication.is_some())
+    }
+
+    /// The vendor number of the attributes with counters of queues, if records have them.
+    pub fn queue_vendor(&self) -> Option<u32> {
+        self.accounting_queue.then_some(self.client.queue.vendor)
     }
 
     /// Whether any server receives accounting records.
@@ -65,6 +72,8 @@ pub(super) fn read(
     if let Some(vendor) = section.integer("vendor_id", 1..=0xff_ffff, "") {
         client.queue.vendor = vendor.value as u32;
     }
+    let mut accounting_queue = false;
+    set(section.flag("accounting_queue"), &mut accounting_queue);
     let store = section.string("accounting_store");
     let store = store.map(|text| settings::beside(path, &text.value));
     let listen: Option<SocketAddr> = address_of(&mut section, "disconnect", "127.0.0.1:3799");
@@ -103,6 +112,7 @@ pub(super) fn read(
         client,
         store,
         disconnect: listen.map(|listen| Disconnects { listen, dynauth }),
+        accounting_queue,
     })
 }
 

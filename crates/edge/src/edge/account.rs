@@ -4,6 +4,7 @@ use core::net::Ipv4Addr;
 
 use aaa::accounting::TerminateCause;
 use base::{Duration, Instant};
+use hqos::Counts;
 
 use crate::access::{Access, Numbers, Served};
 use crate::edge::Edge;
@@ -50,6 +51,8 @@ pub struct Account<P = <Served as Access>::Place> {
     pub is_local: bool,
     /// Its interface identifier, if IPv6CP is open.
     pub interface: Option<u64>,
+    /// Counters of its queues down and up, if it has queues.
+    pub queue: Option<[Counts; 2]>,
 }
 
 impl<A: Access> Edge<A> {
@@ -120,6 +123,9 @@ impl<A: Access> Edge<A> {
             numbers: subscriber.numbers.clone(),
             is_local: subscriber.is_local,
             interface: subscriber.ipv6.map(|[_, peer]| peer),
+            queue: self
+                .queue(SubscriberKey(subscriber.key), 0)
+                .map(|views| views.map(|view| view.counts)),
         })
     }
 }

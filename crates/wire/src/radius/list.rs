@@ -2,6 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
+use super::attribute::VENDOR_SPECIFIC;
 use super::{Attributes, HEADER, LENGTH_MAX, ParseError, TooLong};
 
 /// Appends attributes to a buffer, up to the size of a packet. An attribute that does not fit is omitted, and
@@ -45,6 +46,17 @@ impl<'a> List<'a> {
     /// Appends a number.
     pub fn integer(&mut self, kind: u8, value: u32) -> &mut Self {
         self.attribute(kind, &value.to_be_bytes())
+    }
+
+    /// Appends one Vendor-Specific attribute with these attributes of a vendor (RFC 2865, section 5.26).
+    pub fn vendor_specific(&mut self, vendor: u32, attributes: &[(u8, &[u8])]) -> &mut Self {
+        let mut value = vendor.to_be_bytes().to_vec();
+        for (kind, octets) in attributes {
+            self.overflow |= octets.len() > 253;
+            value.extend_from_slice(&[*kind, octets.len() as u8 + 2]);
+            value.extend_from_slice(octets);
+        }
+        self.attribute(VENDOR_SPECIFIC, &value)
     }
 
     /// Appends an IPv4 address.
