@@ -175,6 +175,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "bloat_files",
+        run: targets::bloat_files::target,
+        len_max: 4_000,
+        is_slow: true,
+    },
+    Target {
         name: "capfile_compressed",
         run: targets::capfile_compressed::target,
         len_max: 1000,
@@ -262,6 +268,12 @@ pub const TARGETS: &[Target] = &[
         name: "ping_file",
         run: targets::ping_file::target,
         len_max: 3000,
+        is_slow: false,
+    },
+    Target {
+        name: "ping_load",
+        run: targets::ping_load::target,
+        len_max: 80,
         is_slow: false,
     },
     Target {
