@@ -287,3 +287,60 @@ fn twelve_series_have_twelve_looks() {
     let looks: std::collections::HashSet<&String> = lines.iter().collect();
     assert!(looks.len() >= 12, "{looks:?}");
 }
+
+/// A chart with the phases "idle" and "load", of which the second one is shaded.
+fn phased(kind: Kind) -> Chart {
+    let mut chart = chart(kind, 10);
+    for (from, to, name) in [(0.0, 5.0, "idle"), (5.0, 20.0, "<load>")] {
+        chart.bands.push(crate::Band {
+            x: (from, to),
+            is_shaded: from > 0.0,
+            name: name.to_owned(),
+        });
+    }
+    chart
+}
+
+#[test]
+fn bands_are_named_shaded_and_widen_the_axis() {
+    for kind in KINDS {
+        let svg = phased(kind).to_svg();
+        well_formed(&svg);
+        let is_drawn = kind != Kind::Cdf;
+        assert_eq!(svg.contains(">idle</text>"), is_drawn, "{kind:?}");
+        assert_eq!(svg.contains(">&lt;load&gt;</text>"), is_drawn, "{kind:?}");
+        let shaded = svg.matches("fill-opacity=\"0.12\"").count();
+        assert_eq!(shaded, usize::from(is_drawn), "{kind:?}");
+    }
+    let chart = phased(Kind::OverTime);
+    assert_eq!(extent(&chart).0, [0.0, 20.0]);
+    let page = crate::Page::new("Phases").with(chart).to_html();
+    assert!(page.contains("bands:[[0.0,5.0,\"idle\",false],[5.0,20.0,"));
+}
+
+#[test]
+fn the_plots_of_a_stack_begin_at_the_same_place() {
+    let mut high = phased(Kind::OverTime);
+    high.y.label = "delay".to_owned();
+    let mut thinner = Thinner::new();
+    thinner.push(1.0, 123_456.0);
+    high.series.push(thinner.finish("far"));
+    let stack = Stack {
+        title: "Both <charts>".to_owned(),
+        subtitle: String::new(),
+        charts: vec![high, phased(Kind::Steps)],
+    };
+    let svg = stack.to_svg();
+    well_formed(&svg);
+    // The shade of the second phase begins at the same place in both.
+    let starts: Vec<&str> = svg
+        .split("fill-opacity=\"0.12\" d=\"M")
+        .skip(1)
+        .map(|rest| rest.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(starts.len(), 2);
+    assert_eq!(starts[0], starts[1]);
+    if crate::CAN_WRITE_PNG {
+        assert!(stack.to_png(1.0).unwrap().starts_with(b"\x89PNG"));
+    }
+}
