@@ -154,6 +154,23 @@ fn without_a_phase_the_verdict_is_about_the_rest_or_says_what_is_missing() {
 }
 
 #[test]
+fn a_phase_that_loses_most_pings_has_no_grade() {
+    let mut run = run();
+    let pings = &mut run.pings[0];
+    for (at, rtt) in pings.at_us.iter().zip(&mut pings.rtt_us) {
+        if (6_000_000..15_000_000).contains(at) && at / 50_000 % 4 == 0 {
+            *rtt = None;
+        }
+    }
+    let verdict = Verdict::of(&accounts(&run));
+    assert_eq!((verdict.grade, verdict.up_grade), (None, None));
+    assert_eq!(
+        verdict.sentence,
+        "No verdict: 20.0 ms idle; 25 % of the pings lost in phase down, 10 % of the pings lost in phase up."
+    );
+}
+
+#[test]
 fn a_document_is_read_as_it_was_written() {
     let run = run();
     let text = document(&[("before", &run), ("after", &run)], Some("sqm start"));

@@ -10,6 +10,8 @@ use super::run::Kind;
 const SHAPER_PERCENT: u64 = 90;
 /// From this share of lost pings on, the sentence says so.
 const LOSS_SAID: f64 = 0.01;
+/// Above this share of lost pings the answered ones say too little for a grade.
+const LOSS_MAX: f64 = 0.2;
 
 /// The verdict on a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,6 +60,9 @@ impl Verdict {
             let phases = [account(kind), account(Kind::Both)];
             phases.into_iter().flatten().find_map(of)
         };
+        let is_lossy = |kind| delay(kind).is_some_and(|delay| loss(delay) > LOSS_MAX);
+        let is_lossy = Kind::ALL.into_iter().any(is_lossy);
+        let grade = |added: Option<f64>| added.filter(|_| !is_lossy).map(Grade::of);
         let down_bps = rate(Kind::Down, |account| account.down_bps);
         let up_bps = rate(Kind::Up, |account| account.up_bps);
         let mut verdict = Verdict {
@@ -66,9 +71,9 @@ impl Verdict {
             up_added_ms: up,
             both_added_ms: both,
             added_ms,
-            grade: added_ms.map(Grade::of),
-            down_grade: down.map(Grade::of),
-            up_grade: up.map(Grade::of),
+            grade: grade(added_ms),
+            down_grade: grade(down),
+            up_grade: grade(up),
             grade_source: SOURCE,
             set: set(up_bps, down_bps),
             sentence: String::new(),
@@ -107,9 +112,6 @@ impl Verdict {
         if parts.is_empty() {
             parts.extend(added(self.both_added_ms, "under load both ways", None));
         }
-        let Some(grade) = self.grade else {
-            return format!("No verdict: {idle}, but no delay under load was measured.");
-        };
         let lost: Vec<String> = losses
             .iter()
             .filter(|(_, loss)| *loss >= LOSS_SAID)
@@ -124,6 +126,12 @@ impl Verdict {
         let lost = match lost.is_empty() {
             true => String::new(),
             false => format!("; {}", lost.join(", ")),
+        };
+        let Some(grade) = self.grade else {
+            return match self.added_ms {
+                None => format!("No verdict: {idle}, but no delay under load was measured{lost}."),
+                Some(_) => format!("No verdict: {idle}{lost}."),
+            };
         };
         format!("Grade {grade}: {idle}, {}{lost}.", parts.join(" and "))
     }

@@ -43,6 +43,7 @@ pub(super) struct Course<'a> {
 /// A run under way.
 struct UnderWay<'a> {
     course: &'a Course<'a>,
+    name: &'static str,
     pings: Background,
     bar: ProgressBar,
     phases: Vec<Phase>,
@@ -56,7 +57,7 @@ impl Course<'_> {
     ///
     /// # Errors
     /// Nothing could be measured. Later errors are in the result.
-    pub(super) fn run(&self, name: &str) -> Result<(String, Ran)> {
+    pub(super) fn run(&self, name: &'static str) -> Result<(String, Ran)> {
         let task = self.task;
         let loads = task.phases.len() > 1;
         if loads {
@@ -83,6 +84,7 @@ impl Course<'_> {
         let slots = if loads { usize::from(task.streams) } else { 0 };
         let mut under_way = UnderWay {
             course: self,
+            name,
             pings,
             bar: progress(task),
             phases: Vec::new(),
@@ -110,7 +112,7 @@ impl Course<'_> {
 
 impl UnderWay<'_> {
     fn all(&mut self) -> Result<()> {
-        self.bar.set_message("waiting for the first reply");
+        self.say("waiting for the first reply");
         self.first_answer()?;
         // The idle phase starts with the pings.
         let mut from_us = 0;
@@ -118,7 +120,7 @@ impl UnderWay<'_> {
             if self.interrupted {
                 break;
             }
-            self.bar.set_message(kind.name());
+            self.say(kind.name());
             self.phase(kind, seconds, from_us)
                 .with_context(|| format!("phase {}", kind.name()))?;
             from_us = self.now_us() + REST_US;
@@ -129,7 +131,7 @@ impl UnderWay<'_> {
                 .last()
                 .is_some_and(|last| last.0 == kind);
             if kind != Kind::Idle && !is_last {
-                self.bar.set_message("queues drain");
+                self.say("queues drain");
                 self.idle_until(from_us)?;
             }
             if kind == Kind::Idle {
@@ -137,6 +139,14 @@ impl UnderWay<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What the bar says; with two runs, also which one it is.
+    fn say(&self, what: &'static str) {
+        match self.course.task.exec {
+            Some(_) => self.bar.set_message(format!("{}: {what}", self.name)),
+            None => self.bar.set_message(what),
+        }
     }
 
     fn first_answer(&mut self) -> Result<()> {

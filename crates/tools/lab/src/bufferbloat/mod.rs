@@ -41,7 +41,9 @@ pub(super) fn run(args: &BloatArgs) -> Result<ExitCode> {
     let task = Task::new(args)?;
     let files = Files::open(&task)?;
     let (ran, ended) = measure(&task, &signals);
-    let published = publish::publish(&task, files, &ran);
+    // What ended the test is reported last.
+    let last = ended.as_ref().err().map(|error| format!("{error:#}"));
+    let published = publish::publish(&task, files, &ran, last.as_deref());
     ended.and(published)?;
     Ok(status(task.fail_over, ran.last().map(|(_, ran)| &ran.run)))
 }

@@ -87,11 +87,17 @@ fn format(path: &Path) -> Result<Format> {
     }
 }
 
-/// Writes all files and prints the result. Without a run it does nothing.
+/// Writes all files and prints the result, and each fault but the last one, which ended the test. Without a run it does
+/// nothing.
 ///
 /// # Errors
 /// The first file that could not be written.
-pub(super) fn publish(task: &Task, files: Files, ran: &[(String, Ran)]) -> Result<()> {
+pub(super) fn publish(
+    task: &Task,
+    files: Files,
+    ran: &[(String, Ran)],
+    last: Option<&str>,
+) -> Result<()> {
     if ran.is_empty() {
         return Ok(());
     }
@@ -114,7 +120,8 @@ pub(super) fn publish(task: &Task, files: Files, ran: &[(String, Ran)]) -> Resul
         written = written.and(write(target, &octets));
     }
     for (name, run) in runs.iter().skip(task.compare.len()) {
-        for fault in &run.faults {
+        let faults = run.faults.iter();
+        for fault in faults.filter(|fault| last != Some(fault.as_str())) {
             eprintln!("headend lab: {}{fault}", prefix(ran.len(), name));
         }
     }
