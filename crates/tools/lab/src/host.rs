@@ -1,6 +1,8 @@
 //! `headend lab use`: reads the files of this host twice, and prints the judgements. docs/lab-use.md is its page.
 
-use std::io::Write;
+mod table;
+
+use std::io::{IsTerminal, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -57,7 +59,7 @@ pub(super) fn run(args: &UseArgs) -> Result<ExitCode> {
         let seconds = (now - at).as_secs_f64();
         let rows = host::rows(&before, &after, seconds);
         is_saturated = rows.iter().any(|row| row.verdict == Verdict::Saturated);
-        print(&rows, seconds, args.json)?;
+        print(&rows, seconds, args.json, args.watch)?;
         if !args.watch {
             break;
         }
@@ -141,12 +143,21 @@ fn queues() -> Option<String> {
 /// The time that the daemon's loop was busy, if a daemon runs.
 fn loop_busy_s(socket: &Socket) -> Option<f64> {
     let mut client = socket.connect().ok()?;
-    let row: Value = client.one(&Do::ShowEventPoll(Nothing {})).ok()?;
-    row["busy_s"].as_f64()
+    let mut busy = None;
+    // The rows of descriptors come after that of the loop.
+    let rows = client.rows(&Do::ShowEventPoll(Nothing {}), |row| {
+        let row: Value = serde_json::from_str(row)?;
+        if row["schema"] == "event.waits/1" {
+            busy = row["busy_s"].as_f64();
+        }
+        Ok(())
+    });
+    rows.ok()?;
+    busy
 }
 
 /// Prints the rows as a table, or as one object on a line.
-fn print(rows: &[Row], seconds: f64, json: bool) -> Result<()> {
+fn print(rows: &[Row], seconds: f64, json: bool, is_watched: bool) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let failed = "standard output cannot be written";
     if json {
@@ -154,32 +165,34 @@ fn print(rows: &[Row], seconds: f64, json: bool) -> Result<()> {
         let document = json!({ "schema": "lab.use/1", "seconds": seconds, "rows": rows });
         return writeln!(out, "{document}").context(failed);
     }
-    writeln!(
-        out,
-        "{:<12} {:<12} {:>9}  {:<9}  WHAT, AND WHAT SHOWS IT",
-        "RESOURCE", "ASPECT", "VALUE", "VERDICT"
-    )
-    .context(failed)?;
-    for row in rows {
-        let value = row
-            .value
-            .map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
-        let item = if row.item.is_empty() {
-            String::new()
-        } else {
-            format!("{}: ", row.item)
-        };
-        let line = format!(
-            "{:<12} {:<12} {value:>9}  {:<9}  {item}{}: {}",
-            row.resource,
-            row.aspect.name(),
-            row.verdict.name(),
-            row.unit,
-            row.shown_by
-        );
-        writeln!(out, "{}", line.trim_end()).context(failed)?;
+    let terminal = std::io::stdout().is_terminal().then(size);
+    let Some((columns, height)) = terminal else {
+        let text = table::lines(rows, None).join("\n");
+        return writeln!(out, "{text}\n{}", summary(rows)).context(failed);
+    };
+    if !is_watched {
+        let text = table::lines(rows, Some(columns)).join("\n");
+        return writeln!(out, "{text}\n{}", summary(rows)).context(failed);
     }
-    writeln!(out, "{}", summary(rows)).context(failed)
+    // The screen is drawn again: what matters most is at its top.
+    let mut lines = table::lines(&table::worst_first(rows), Some(columns));
+    let room = height.saturating_sub(1).max(2);
+    if lines.len() > room {
+        let more = lines.len() - room + 1;
+        lines.truncate(room - 1);
+        lines.push(format!("... {more} more lines"));
+    }
+    writeln!(out, "\x1b[H\x1b[J{}", lines.join("\n"))
+        .and_then(|()| out.flush())
+        .context(failed)
+}
+
+/// Columns and rows of the terminal; 80 by 24 if unknown.
+fn size() -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
+        _ => (80, 24),
+    }
 }
 
 /// The resources that are not ok, with the threshold and its source.
