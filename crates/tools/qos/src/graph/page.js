@@ -3,13 +3,13 @@
 // 1 for an arrow), `folds`, `deep` (whether lines carry rates). The server's picture has every box; without this script
 // it is complete. layout.rs places the boxes in the same way.
 
-const q = document.querySelector("svg.q"), box = id => document.getElementById("n" + id);
+const q = document.querySelector("svg.q"), groups = T.below.map((_, id) => document.getElementById("n" + id)), box = id => groups[id];
+const frames = groups.map(group => group.querySelector("rect")), labels = T.below.map((_, id) => document.getElementById("r" + id));
 const lines = [...q.children].filter(one => one.tagName === "path");
 const GAP = 16, PAD = 9, TOP = T.top, NARROW = 700;
 const folds = new Set(T.folds), open = new Set();
 const home = T.below.map((_, id) => {
-  const frame = box(id).querySelector("rect");
-  return ["x", "y", "width", "height"].map(name => Number(frame.getAttribute(name)));
+  return ["x", "y", "width", "height"].map(name => Number(frames[id].getAttribute(name)));
 });
 const kids = id => folds.has(id) && !open.has(id) ? [] : T.below[id];
 const wide = id => home[id][2], high = id => home[id][3];
@@ -111,9 +111,9 @@ const around = (from, to) => {
 };
 
 // A box in a closed fold is represented by the fold.
+const above = [];
+T.below.forEach((below, id) => below.forEach(child => above[child] = id));
 function standIn(at) {
-  const above = [];
-  T.below.forEach((below, id) => below.forEach(child => above[child] = id));
   return id => {
     while (id !== undefined && !at[id]) id = above[id];
     return id;
@@ -140,13 +140,13 @@ function place() {
     group.classList.toggle("away", !to);
     if (!to) return;
     group.setAttribute("transform", `translate(${to.x - x},${to.y - y})`);
-    group.querySelector("rect").setAttribute("width", to.w);
+    frames[id].setAttribute("width", to.w);
     group.querySelector(".d")?.setAttribute("x", x + to.w - PAD);
   });
   const drawn = new Set();
   let arrows = 0;
   T.edges.forEach(([from, to, arrow], i) => {
-    const line = lines[i], label = document.getElementById("r" + to), a = shown(from), b = shown(to);
+    const line = lines[i], label = labels[to], a = shown(from), b = shown(to);
     // Arrows of many boxes in one fold are one arrow; a line within a fold is none.
     const key = `${a} ${b}`, away = arrow ? a === b || drawn.has(key) : !at[from] || !at[to];
     line.classList.toggle("away", away);
@@ -203,7 +203,7 @@ q.addEventListener("mouseover", event => {
     if (a !== id && b !== id) return;
     lines[i].classList.add("on");
     for (const one of [a, b]) box(one).classList.add("on");
-    document.getElementById("r" + to)?.classList.add("on");
+    labels[to]?.classList.add("on");
   });
 });
 
