@@ -6,8 +6,8 @@ use qos::classify::{Bands, Hash, Key, KeySet, Map};
 use crate::Answer;
 use crate::asm::{Assembler, Op, Reg, Test, Width};
 use crate::frame::{
-    CONTEXT, DESTINATION, EXISTS, FP, SKB_MARK, SKB_PRIORITY, SMALL, SOURCE, Slot, TRAFFIC_CLASS,
-    VLAN,
+    CONTEXT, DESTINATION, EXISTS, FP, SKB_CLASS, SKB_MARK, SKB_PRIORITY, SMALL, SOURCE, Slot,
+    TRAFFIC_CLASS, VLAN,
 };
 
 /// Points to the innermost header's slots.
@@ -76,13 +76,21 @@ impl Chooser<'_> {
 
     /// Ends the program without a class.
     pub(crate) fn none(&mut self) {
-        self.asm.set(Reg::R0, 0);
+        let none = match self.answer {
+            Answer::Minor => Answer::NEXT,
+            _ => 0,
+        };
+        self.asm.set(Reg::R0, none.into());
         self.asm.exit();
     }
 
     fn leave(&mut self) {
         let field = match self.answer {
             Answer::Class { .. } => None,
+            Answer::Minor => {
+                self.asm.op_word(Op::And, Reg::R0, !MAJOR);
+                Some(SKB_CLASS)
+            }
             Answer::Priority => Some(SKB_PRIORITY),
             Answer::Mark => Some(SKB_MARK),
         };

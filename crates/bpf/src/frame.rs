@@ -44,6 +44,7 @@ pub(crate) const SKB_MARK: i16 = 8;
 pub(crate) const SKB_VLAN_PRESENT: i16 = 20;
 pub(crate) const SKB_VLAN_TCI: i16 = 24;
 pub(crate) const SKB_PRIORITY: i16 = 32;
+pub(crate) const SKB_CLASS: i16 = 72;
 const SKB_DATA: i16 = 76;
 const SKB_DATA_END: i16 = 80;
 
@@ -104,6 +105,7 @@ impl Walk {
             pull,
             restart,
         };
+        walk.asm.load(Width::Word, END, Reg::R1, SKB_LEN);
         walk.clear(Slot::Outer);
         walk.clear(Slot::Inner);
         walk.unknown(Reg::R0);
@@ -113,7 +115,6 @@ impl Walk {
             }
         }
         if needs.ip() || needs.vlan {
-            walk.asm.load(Width::Word, END, Reg::R1, SKB_LEN);
             walk.asm.load(Width::Word, DATA, Reg::R1, SKB_DATA);
             walk.asm.load(Width::Word, DATA_END, Reg::R1, SKB_DATA_END);
             walk.asm.set(AT, 0);
@@ -171,10 +172,10 @@ impl Walk {
         }
     }
 
-    /// Sets a register to a 0 that the verifier of Linux 6.1 does not know: it forgets what is swapped.
+    /// Sets a register to a 0 that the verifiers do not know: they do not see that both operands are the same.
     pub(crate) fn unknown(&mut self, reg: Reg) {
-        self.asm.set(reg, 0);
-        self.asm.swap(Width::Double, reg);
+        self.asm.mov(reg, END);
+        self.asm.op(Op::Xor, reg, END);
     }
 
     /// Points R2 to the next `octets` bytes of the packet, or goes to `cut` if the headers say that there are fewer.
@@ -204,10 +205,15 @@ impl Walk {
         self.asm.bind(next);
     }
 
+    /// Copies the protocol in R4, so that the verifier does not know its value.
+    pub(crate) fn forgotten_protocol(&mut self, to: Reg) {
+        self.asm.store(Width::Word, FP, FORGOTTEN_PROTOCOL, Reg::R4);
+        self.asm.load(Width::Word, to, FP, FORGOTTEN_PROTOCOL);
+    }
+
     /// As [`Walk::forget`], and the protocol in R4 too.
     pub(crate) fn forget_protocol(&mut self) {
-        self.asm.store(Width::Word, FP, FORGOTTEN_PROTOCOL, Reg::R4);
-        self.asm.load(Width::Word, Reg::R4, FP, FORGOTTEN_PROTOCOL);
+        self.forgotten_protocol(Reg::R4);
         self.forget();
     }
 

@@ -426,7 +426,8 @@ impl Walk {
     /// Stores the protocol in R4 and the ports in R3.
     fn store_small(&mut self, slot: Slot) {
         if self.flow_needs(slot).small {
-            self.asm.mov(Reg::R0, Reg::R4);
+            // A protocol that the verifier knows would be another state of every rule.
+            self.forgotten_protocol(Reg::R0);
             self.asm.op_value(Op::Lsh, Reg::R0, 32);
             self.asm.op(Op::Or, Reg::R0, Reg::R3);
             let at = slot.base() + SMALL;

@@ -56,10 +56,18 @@ pub enum Answer {
         /// The major number in place of the class's own; 0 keeps that.
         major: u16,
     },
+    /// For a filter with `direct-action` that names the major number (`classid 20:0`): sets the packet's minor number and
+    /// returns 0 (`TC_ACT_OK`). Without a class it returns [`Answer::NEXT`]. So one program serves several disciplines.
+    Minor,
     /// Sets the packet's priority to the class, and returns 0. Without a class, the priority stays.
     Priority,
     /// Sets the packet's mark to the class, and returns 0. Without a class, the mark stays.
     Mark,
+}
+
+impl Answer {
+    /// What a program returns under `direct-action` so that the next filter is tried (`TC_ACT_UNSPEC`).
+    pub const NEXT: u32 = u32::MAX;
 }
 
 /// Where a program runs and what it returns.

@@ -11,6 +11,8 @@ use crate::sys;
 
 /// How much of the verifier's text is kept.
 const LOG_BYTES: usize = 1 << 20;
+/// How often an interrupted verifier is started.
+const TRIES: usize = 10;
 /// How many of its last lines an error carries.
 const LOG_LINES: usize = 6;
 
@@ -69,13 +71,26 @@ impl Program {
             ProgramKind::IpOutput => 12,
         };
         let name = name_of(name);
-        let first = match sys::bpf::load(kind, instructions, &name, &mut []) {
+        // A signal, or the freezer of a control group, ends the verifier before its time.
+        let load = |log: &mut [u8]| {
+            let mut done = sys::bpf::load(kind, instructions, &name, log);
+            for _ in 1..TRIES {
+                match &done {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        done = sys::bpf::load(kind, instructions, &name, log);
+                    }
+                    _ => break,
+                }
+            }
+            done
+        };
+        let first = match load(&mut []) {
             Ok(fd) => return Ok(Self { fd }),
             Err(error) => error,
         };
         // The verifier's text takes time and memory, so only a refused program asks for it.
         let mut log = vec![0; LOG_BYTES];
-        match sys::bpf::load(kind, instructions, &name, &mut log) {
+        match load(&mut log) {
             Ok(fd) => Ok(Self { fd }),
             Err(_) => Err(LoadError {
                 error: first,

@@ -121,7 +121,7 @@ fn cake(cake: &Cake) -> String {
     };
     format!(
         "cake bandwidth {}bit {diffserv} {flows} {} {} {} rtt {}us overhead {} mpu {} {} memlimit {} {}",
-        cake.rate * 8,
+        cake.rate.saturating_mul(8),
         word(cake.nat, "nat", "nonat"),
         word(cake.wash, "wash", "nowash"),
         word(cake.ack_filter, "ack-filter", "no-ack-filter"),
@@ -147,9 +147,9 @@ fn class(class: &Class, is_new: bool) -> String {
             prio,
         } => format!(
             "htb rate {}bit burst {}b ceil {}bit cburst {}b prio {prio} quantum {quantum}{}",
-            rate.rate * 8,
+            rate.rate.saturating_mul(8),
             rate.burst(),
-            ceil.rate * 8,
+            ceil.rate.saturating_mul(8),
             ceil.burst(),
             layer(rate)
         ),

@@ -93,7 +93,7 @@ impl Compiler<'_> {
             (Err(missing), Some(keys)) if self.has_bands() && self.has_host_program() => {
                 let queue = self.plain(minor, missing);
                 self.add_bands(minor, self.spec.mtu, &queue);
-                let classifier = programs::hash(minor, keys, BANDS);
+                let classifier = programs::hash(keys, BANDS);
                 return self.attach(Handle::new(minor, 0), &classifier);
             }
             (Err(missing), _) => self.plain(minor, missing),
@@ -106,7 +106,7 @@ impl Compiler<'_> {
         let own = Handle::new(minor, 0);
         self.add_queue(own, Handle::new(ROOT, minor), kind);
         match keys.filter(|keys| flows > 0 && self.has_flow_program(*keys)) {
-            Some(keys) => self.attach(own, &programs::hash(minor, keys, flows)),
+            Some(keys) => self.attach(own, &programs::hash(keys, flows)),
             None => Ok(()),
         }
     }
@@ -203,12 +203,12 @@ impl Compiler<'_> {
             let below = self.out.tree.qdiscs[first..].iter();
             let below: Vec<u16> = below.map(|qdisc| qdisc.handle.major()).collect();
             for major in below {
-                let classifier = programs::hash(major, options.flows, FQ_CODEL_FLOWS);
+                let classifier = programs::hash(options.flows, FQ_CODEL_FLOWS);
                 self.attach(Handle::new(major, 0), &classifier)?;
             }
         }
         if self.has_host_program() {
-            let classifier = self.hosts(minor, options.hosts, BANDS);
+            let classifier = programs::hosts(options.hosts, BANDS);
             return self.attach(own, &classifier);
         }
         let keys = match self.place.is_up {

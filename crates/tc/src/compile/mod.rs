@@ -9,7 +9,7 @@ mod leaf;
 mod programs;
 mod rules;
 
-pub use programs::Attached;
+pub use programs::{Attached, PREFIX};
 use qos::policy::Policy;
 use qos::tree::{HtbSpec, Overhead, Spec};
 use serde::{Deserialize, Serialize};

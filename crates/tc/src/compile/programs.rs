@@ -15,6 +15,9 @@ const FILTERS_WORTH: usize = 16;
 /// The EtherType that is any.
 const ANY: u16 = 3;
 
+/// How the names of filters with programs begin.
+pub const PREFIX: &str = "headend-";
+
 /// A program, and the filter that runs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
@@ -77,34 +80,24 @@ impl Compiler<'_> {
         }
     }
 
-    /// The map of hosts to the classes from `major`:1 on.
-    pub(super) fn hosts(&self, major: u16, keys: KeySet, divisor: u16) -> Classifier {
-        let key = keys.iter().next();
-        match key.filter(|_| keys.iter().count() == 1) {
-            Some(key) => Classifier::Map(Map {
-                divisor: divisor.into(),
-                baseclass: Handle::new(major, 1).0,
-                ..Map::new(key)
-            }),
-            None => hash(major, keys, divisor),
-        }
-    }
-
     /// Adds a filter with a program to a discipline.
     pub(super) fn attach(
         &mut self,
         parent: Handle,
         classifier: &Classifier,
     ) -> Result<(), Refusal> {
+        // Below the root, the filter names the major number, and queues of the same kind share a program.
+        let is_root = parent.major() == ROOT;
         let options = Options {
             link: match self.place.header {
                 0 => Link::Ip,
                 _ => Link::Ethernet,
             },
-            answer: Answer::Class {
-                major: parent.major(),
+            answer: match is_root {
+                true => Answer::Class { major: ROOT },
+                false => Answer::Minor,
             },
-            no_answer: 0,
+            no_answer: if is_root { 0 } else { Answer::NEXT },
         };
         let program = match emit(classifier, &options) {
             Ok(program) => program,
@@ -120,8 +113,8 @@ impl Compiler<'_> {
             handle: 1,
             kind: FilterKind::Bpf(Bpf {
                 name: name.clone(),
-                class: None,
-                is_direct: false,
+                class: (!is_root).then_some(parent),
+                is_direct: !is_root,
                 tag: None,
                 id: None,
             }),
@@ -148,14 +141,26 @@ impl Compiler<'_> {
     }
 }
 
-/// A hash of the keys over the classes from `major`:1 on.
-pub(super) fn hash(major: u16, keys: KeySet, divisor: u16) -> Classifier {
+/// The map of hosts to the classes from 1 on.
+pub(super) fn hosts(keys: KeySet, divisor: u16) -> Classifier {
+    let key = keys.iter().next();
+    match key.filter(|_| keys.iter().count() == 1) {
+        Some(key) => Classifier::Map(Map {
+            divisor: divisor.into(),
+            ..Map::new(key)
+        }),
+        None => hash(keys, divisor),
+    }
+}
+
+/// A hash of the keys over the classes from 1 on.
+pub(super) fn hash(keys: KeySet, divisor: u16) -> Classifier {
     Classifier::Hash {
         keys,
         divisor: divisor.into(),
         // The same policy gives the same program, so that nothing is changed the second time.
-        seed: 0x6865_6164_656e_6400 | u64::from(major & 0xff),
-        baseclass: Handle::new(major, 1).0,
+        seed: 0x6865_6164_656e_6400,
+        baseclass: 1,
     }
 }
 
@@ -172,7 +177,7 @@ fn name_of(instructions: &[u64]) -> String {
     let hash = octets.fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
         (hash ^ u64::from(octet)).wrapping_mul(0x100_0000_01b3)
     });
-    let mut name = "headend-".to_owned();
+    let mut name = PREFIX.to_owned();
     let _ = write!(name, "{hash:016x}");
     name
 }
