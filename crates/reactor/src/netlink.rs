@@ -6,6 +6,7 @@
 mod found;
 mod learned;
 mod monitor;
+mod queue_monitor;
 mod queues;
 
 use std::io;
@@ -22,6 +23,7 @@ use crate::syscalls::{Call, enter};
 pub use found::{FoundLink, FoundRoute, RouteDump, RouteFilter};
 pub use learned::{LearnedRoute, LearnedTable, ORIGIN as LEARNED_ORIGIN};
 pub use monitor::{Monitor, Notice};
+pub use queue_monitor::{QueueMonitor, QueueNotice};
 pub use queues::{Asked, Refused};
 
 /// `struct nlmsghdr`.

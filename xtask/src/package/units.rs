@@ -12,6 +12,8 @@ const UNITS: &[(&str, f64)] = &[
     ("headend.service", 2.0),
     ("headend-web.service", 2.0),
     ("headend-qos@.service", 2.3),
+    // It makes a network namespace and loads eBPF programs.
+    ("headend-qos-apply@.service", 2.4),
 ];
 
 /// Checks the exposure of each unit.

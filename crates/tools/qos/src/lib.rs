@@ -34,6 +34,8 @@ mod screen;
 mod show;
 mod system;
 
+pub use apply::measure;
+
 use std::process::ExitCode;
 
 use anyhow::Result;

@@ -6,36 +6,40 @@
 //! | `transaction` | all changes or none |
 //! | `programs` | the eBPF programs that filters run |
 //! | `state` | what was there before, on disk |
+//! | `session` | a policy and its interfaces: locked, planned, put in force, read back, restored |
+//! | `watch` | `--watch`: the policy is put back when something changed |
+//! | `manager` | reports to the service manager |
+//! | `measure` | the time of all this, for `headend bench qos` |
 //! | `plan` | which interface gets which queues |
 //!
 //! Crate `tc` compiles the policy and computes what differs. Start with [`apply`].
 
 mod kernel;
+mod manager;
+pub mod measure;
 mod plan;
 mod programs;
+mod session;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod watch;
 
 use std::io::Write;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use qos::policy::Policy;
 use qos::units::Rate;
-use rustix::io::Errno;
 use serde_json::json;
 
 use super::check::Examined;
-use super::run::lock::{holder, lock};
-use super::system;
 use kernel::Kernel;
 use plan::Plan;
+use session::{Done, Session, locked, restore};
 use state::Store;
-use transaction::{Target, differences, perform};
 
 /// Shape an interface with the kernel's own queues, as a policy says.
 #[derive(Debug, clap::Args)]
@@ -54,6 +58,10 @@ pub(super) struct ApplyArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Stay, and put the policy back when an interface comes back or another program changes its queues. SIGHUP reads the
+    /// policy again; SIGTERM and SIGINT restore what was there
+    #[arg(long, conflicts_with_all = ["dry_run", "json"])]
+    watch: bool,
     #[command(flatten)]
     place: StatePlace,
 }
@@ -75,26 +83,11 @@ struct StatePlace {
     state: PathBuf,
 }
 
-/// Locks an interface until the descriptor is closed.
-fn locked(option: &str, name: &str) -> Result<(u32, OwnedFd)> {
-    let Some(found) = system::interface(name) else {
-        bail!("{option} {name}: there is no such interface");
-    };
-    match lock(found.index) {
-        Ok(lock) => Ok((found.index, lock)),
-        Err(Errno::ADDRINUSE) => {
-            let process = holder(found.index);
-            let process = process.map_or(String::new(), |process| format!(" (process {process})"));
-            bail!(
-                "{option} {name}: another headend qos{process} uses this interface; wait for it, or stop it first"
-            )
-        }
-        Err(error) => Err(error).with_context(|| format!("{option} {name}: cannot lock it")),
-    }
-}
-
 /// Compiles a policy and puts it in force.
 pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
+    if args.watch {
+        return watch::watch(args);
+    }
     let examined = Examined::read(&args.policy)?;
     for line in examined.faults().iter().chain(&examined.advice()) {
         eprintln!("{line}");
@@ -102,145 +95,61 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
     let Some(policy) = examined.policy() else {
         return Ok(ExitCode::from(2));
     };
-    let (wan, _wan_lock) = locked("--wan", &args.wan)?;
-    let lan = args
-        .lan
-        .as_deref()
-        .map(|name| (name, locked("--lan", name)));
-    let lan = match lan {
-        Some((name, _)) if name == args.wan => {
-            bail!("--lan and --wan are the same interface; leave --lan out")
-        }
-        Some((name, lock)) => Some((name, lock?)),
-        None => None,
-    };
-    let store = Store::new(&args.place.state)?;
-    let kept = store.load(&args.wan)?;
-    let mut kernel = Kernel::open()?;
-    let abilities = plan::abilities(args.dry_run)?;
-    let lan = lan.as_ref().map(|(name, (index, _))| (*name, *index));
-    for index in [Some(wan), lan.map(|(_, index)| index)]
-        .into_iter()
-        .flatten()
-    {
-        if let Some(other) = store.other(&args.wan, index) {
-            bail!(
-                "this interface is part of the policy of {other}; use headend qos remove --wan {other} first"
-            );
-        }
-    }
-    let plan = Plan::new(
-        &policy,
-        (&args.wan, wan),
-        lan,
-        &abilities,
-        kept,
-        &store,
-        &mut kernel,
-    )?;
+    let mut session = Session::open(args)?;
+    let plan = session.plan(&policy)?;
     for line in &plan.advice {
         eprintln!("{line} (advice)");
     }
     if args.dry_run {
-        return plan.print(args.json, &mut kernel);
+        return plan.print(args.json, &mut session.kernel);
     }
-    kernel.programs.load(&plan.programs())?;
-    let (changed, targets) = put_in_force(&plan, &store, &mut kernel)?;
-    for target in &targets {
-        for name in differences(&mut kernel, target)? {
-            eprintln!(
-                "{}: the kernel lists {name} otherwise than asked",
-                target.name
-            );
-        }
+    let done = session.put(&plan)?;
+    for line in &done.differences {
+        eprintln!("{line}");
     }
+    let mut out = std::io::stdout().lock();
     if args.json {
-        return print_json(&plan, &targets, changed);
+        let targets = done.targets.iter();
+        let devices: Vec<_> = targets
+            .map(|target| json!({ "device": target.name, "objects": target.want }))
+            .collect();
+        let document = json!({
+            "schema": "qos.apply/1",
+            "changes": done.changes.len(),
+            "devices": devices,
+            "programs": plan.program_rows(),
+        });
+        writeln!(out, "{document:#}")?;
+    } else {
+        let line = summary(&args.wan, &policy, &plan, &done);
+        let wan = &args.wan;
+        writeln!(
+            out,
+            "{line}; headend qos remove --wan {wan} restores what was there"
+        )?;
     }
-    summarise(args, &policy, &plan, &targets, changed)
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the line that says what is in force.
-fn summarise(
-    args: &ApplyArgs,
-    policy: &Policy,
-    plan: &Plan,
-    targets: &[Target],
-    changed: usize,
-) -> Result<ExitCode> {
+/// The line that says what is in force.
+fn summary(wan: &str, policy: &Policy, plan: &Plan, done: &Done) -> String {
     let rate =
         |rate: Option<u64>| rate.map_or("as it was".to_owned(), |rate| Rate(rate).to_string());
-    let objects: usize = targets.iter().map(|target| target.want.len()).sum();
-    let programs = match plan.programs().len() {
+    let targets = done.targets.iter();
+    let objects: usize = targets.map(|target| target.want.len()).sum();
+    let programs = plan.programs().into_iter().map(|program| program.name);
+    let programs: std::collections::BTreeSet<String> = programs.collect();
+    let programs = match programs.len() {
         0 => String::new(),
         1 => ", one eBPF program".to_owned(),
         count => format!(", {count} eBPF programs"),
     };
-    let line = format!(
-        "{}: up {}, down {}; {objects} objects{programs}, {changed} changes; headend qos remove --wan {} restores what was there",
-        args.wan,
+    format!(
+        "{wan}: up {}, down {}; {objects} objects{programs}, {} changes",
         rate(policy.up_bps()),
         rate(policy.down_bps()),
-        args.wan
-    );
-    writeln!(std::io::stdout().lock(), "{line}")?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn print_json(plan: &Plan, targets: &[Target], changed: usize) -> Result<ExitCode> {
-    let devices: Vec<_> = targets
-        .iter()
-        .map(|target| json!({ "device": target.name, "objects": target.want }))
-        .collect();
-    let document = json!({
-        "schema": "qos.apply/1",
-        "changes": changed,
-        "devices": devices,
-        "programs": plan.program_rows(),
-    });
-    writeln!(std::io::stdout().lock(), "{document:#}")?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Makes the changes of a plan. What was there is on disk before the first change.
-fn put_in_force(plan: &Plan, store: &Store, kernel: &mut Kernel) -> Result<(usize, Vec<Target>)> {
-    // Until the last change, the state names everything that the old or the new policy has.
-    store.save(&plan.state_meanwhile)?;
-    let done = (|| {
-        let mut targets = plan.targets(&mut kernel.netlink)?;
-        for target in &mut targets {
-            kernel.programs.mark(&mut target.want);
-        }
-        let changed = perform(kernel, &targets)?;
-        Ok((changed, targets))
-    })();
-    let is_done = done.is_ok();
-    let state = if is_done {
-        Some(&plan.state)
-    } else {
-        plan.old.as_ref()
-    };
-    let ifb = state.and_then(|state| state.ifb.as_deref());
-    if let Some(unused) = plan.state_meanwhile.ifb.as_deref()
-        && ifb != Some(unused)
-    {
-        delete_ifb(kernel, unused)?;
-    }
-    match state {
-        Some(state) if !state.devices.is_empty() => store.save(state)?,
-        _ => store.delete(&plan.state.wan)?,
-    }
-    done
-}
-
-fn delete_ifb(kernel: &mut Kernel, name: &str) -> Result<()> {
-    if kernel.netlink.index(name).is_ok() {
-        kernel
-            .netlink
-            .delete(name)
-            .with_context(|| format!("{name}: cannot delete it"))?;
-    }
-    Ok(())
+        done.changes.len()
+    )
 }
 
 /// Restores what was there before `apply`.
@@ -251,31 +160,16 @@ pub(super) fn remove(args: &RemoveArgs) -> Result<ExitCode> {
     };
     let mut kernel = Kernel::open()?;
     let mut locks = Vec::new();
-    let mut targets = Vec::new();
     for kept in &state.devices {
-        if kernel.netlink.index(&kept.name).ok() != Some(kept.index) {
-            eprintln!("{}: is gone, and its queues with it", kept.name);
-            continue;
+        match kernel.netlink.index(&kept.name).ok() == Some(kept.index) {
+            true => locks.push(locked("--wan", &kept.name)?),
+            false => eprintln!("{}: is gone, and its queues with it", kept.name),
         }
-        locks.push(locked("--wan", &kept.name)?);
-        targets.push(Target {
-            name: kept.name.clone(),
-            index: kept.index,
-            want: kept.before.clone(),
-        });
     }
-    perform(&mut kernel, &targets)?;
-    if let Some(ifb) = &state.ifb {
-        delete_ifb(&mut kernel, ifb)?;
-    }
-    store.delete(&args.wan)?;
-    let mut is_whole = true;
-    for target in &targets {
-        for name in differences(&mut kernel, target)? {
-            eprintln!("{}: {name} is not as it was", target.name);
-            is_whole = false;
-        }
+    let missing = restore(&state, &store, &mut kernel)?;
+    for line in &missing {
+        eprintln!("{line}");
     }
     writeln!(std::io::stdout().lock(), "{}: as it was", args.wan)?;
-    Ok(ExitCode::from(u8::from(!is_whole)))
+    Ok(ExitCode::from(u8::from(!missing.is_empty())))
 }

@@ -187,6 +187,14 @@ impl Plan {
         programs.map(|(_, program)| program.clone()).collect()
     }
 
+    /// The interfaces that the plan changes, as far as they exist.
+    pub(super) fn indices(&self, netlink: &Netlink) -> Vec<u32> {
+        let ifb = self.state.ifb.as_deref();
+        let ifb = ifb.and_then(|name| netlink.index(name).ok());
+        let wanted = self.wanted.iter().map(|(_, index, _)| *index);
+        wanted.chain(ifb).collect()
+    }
+
     /// The programs as rows of JSON.
     pub(super) fn program_rows(&self) -> Vec<serde_json::Value> {
         let row = |(device, one): &(String, Attached)| {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use anyhow::{Context, Result, anyhow, bail};
 use reactor::bpf::{Program, ProgramKind};
-use tc::compile::Attached;
+use tc::compile::{self, Attached};
 use tc::{Bpf, Change, FilterKind, Object, Tree, Verb};
 
 /// Programs of this process, by the filter's name, and programs that were there, by number.
@@ -13,6 +13,8 @@ use tc::{Bpf, Change, FilterKind, Object, Tree, Verb};
 pub(super) struct Programs {
     own: HashMap<String, Own>,
     held: HashMap<u32, Program>,
+    /// The numbers of held programs whose name has a hash of their instructions.
+    attached: HashMap<String, u32>,
 }
 
 struct Own {
@@ -21,7 +23,7 @@ struct Own {
 }
 
 impl Programs {
-    /// Loads the programs that are not loaded yet, and unloads those that are not among them.
+    /// Loads the programs that are neither loaded yet nor held, and unloads those that are not among them.
     ///
     /// # Errors
     /// The kernel refused one; the message has the last lines of its verifier.
@@ -29,7 +31,7 @@ impl Programs {
         self.own
             .retain(|name, _| wanted.iter().any(|one| one.name == *name));
         for one in wanted {
-            if self.own.contains_key(&one.name) {
+            if self.own.contains_key(&one.name) || self.attached.contains_key(&one.name) {
                 continue;
             }
             let kind = ProgramKind::Classifier;
@@ -63,18 +65,55 @@ impl Programs {
     /// Keeps the programs of a tree loaded, so that its filters can be made again.
     pub(super) fn hold(&mut self, tree: &Tree) {
         for filter in &tree.filters {
-            if let FilterKind::Bpf(Bpf { id: Some(id), .. }) = filter.kind
-                && !self.held.contains_key(&id)
-                && let Ok(program) = Program::by_id(id)
+            let FilterKind::Bpf(Bpf {
+                id: Some(id), name, ..
+            }) = &filter.kind
+            else {
+                continue;
+            };
+            if !self.held.contains_key(id)
+                && let Ok(program) = Program::by_id(*id)
             {
-                self.held.insert(id, program);
+                self.held.insert(*id, program);
+            }
+            if self.held.contains_key(id) && name.starts_with(compile::PREFIX) {
+                self.attached.insert(name.clone(), *id);
             }
         }
+    }
+
+    /// Takes filters out of a tree that is restored if their programs, of others, are gone. Returns a line for each.
+    pub(super) fn prune(&mut self, device: &str, tree: &mut Tree) -> Vec<String> {
+        self.hold(tree);
+        let mut gone = Vec::new();
+        tree.filters.retain(|filter| {
+            let FilterKind::Bpf(Bpf {
+                name,
+                tag,
+                id: Some(id),
+                ..
+            }) = &filter.kind
+            else {
+                return true;
+            };
+            let found = self.held.get(id).and_then(|one| one.identity().ok());
+            let is_there = found.is_some_and(|(_, found)| tag.is_none_or(|tag| tag == found));
+            if !is_there {
+                gone.push(format!(
+                    "{device}: the filter {name} of {}, priority {}, is not restored: its eBPF program is gone; attach \
+                     it again",
+                    filter.parent, filter.priority
+                ));
+            }
+            is_there
+        });
+        gone
     }
 
     /// Ends what [`Programs::hold`] began.
     pub(super) fn release(&mut self) {
         self.held.clear();
+        self.attached.clear();
     }
 
     /// The descriptor for a change of a filter with a program; `None` for other changes.
@@ -90,7 +129,8 @@ impl Programs {
         };
         let own = self.own.get(&bpf.name);
         let own = own.filter(|own| bpf.tag.is_none_or(|tag| tag == own.tag));
-        let held = bpf.id.and_then(|id| self.held.get(&id));
+        let id = bpf.id.or_else(|| self.attached.get(&bpf.name).copied());
+        let held = id.and_then(|id| self.held.get(&id));
         let Some(program) = own.map(|own| &own.program).or(held) else {
             bail!("the program of the filter {} is gone", bpf.name);
         };

@@ -167,7 +167,9 @@ impl Store {
             let mut file = fs::File::create(&new)?;
             file.write_all(&serde_json::to_vec(state)?)?;
             file.sync_all()?;
-            fs::rename(&new, &path)
+            fs::rename(&new, &path)?;
+            // The new name, too, is on disk before the first change.
+            fs::File::open(&self.directory)?.sync_all()
         };
         write().with_context(|| {
             format!(

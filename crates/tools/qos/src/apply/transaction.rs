@@ -16,11 +16,11 @@ pub(super) struct Target {
     pub(super) want: Tree,
 }
 
-/// Makes each interface's queues those that are wanted. Returns the number of changes.
+/// Makes each interface's queues those that are wanted. Returns the changes.
 ///
 /// # Errors
 /// The kernel refused a change; the queues are as they were, or the message says what is not.
-pub(super) fn perform(queues: &mut dyn Queues, targets: &[Target]) -> Result<usize> {
+pub(super) fn perform(queues: &mut dyn Queues, targets: &[Target]) -> Result<Vec<Wanted>> {
     let mut before = Vec::new();
     for target in targets {
         let now = queues.read(target.index)?;
@@ -38,7 +38,7 @@ pub(super) fn perform(queues: &mut dyn Queues, targets: &[Target]) -> Result<usi
         .collect();
     let done = changed(queues, &before, &wanted, targets);
     queues.release();
-    done
+    done.map(|()| wanted)
 }
 
 /// Makes the changes, or undoes them.
@@ -47,9 +47,9 @@ fn changed(
     before: &[Target],
     wanted: &[Wanted],
     targets: &[Target],
-) -> Result<usize> {
+) -> Result<()> {
     let refused = match queues.change(wanted) {
-        Ok(None) => return Ok(wanted.len()),
+        Ok(None) => return Ok(()),
         Ok(Some(failure)) => explain(&failure, wanted, targets),
         Err(error) => error,
     };
@@ -83,7 +83,7 @@ pub(super) fn differences(queues: &mut dyn Queues, target: &Target) -> Result<Ve
 }
 
 /// "class 1:20".
-fn name(change: &Change) -> String {
+pub(super) fn name(change: &Change) -> String {
     match &change.object {
         Object::Qdisc(qdisc) => format!("qdisc {} {}", qdisc.kind.name(), qdisc.handle),
         Object::Class(class) => format!("class {} {}", class.kind.name(), class.handle),
