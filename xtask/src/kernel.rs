@@ -25,7 +25,7 @@ pub(crate) fn ready(target: &Path) -> Result<String, Vec<String>> {
     }
     if std::env::var_os(VARIABLE).is_some() {
         return Err(vec![format!(
-            "{VARIABLE} names {}, which has no boot/vmlinuz-* and lib/modules/",
+            "{VARIABLE} names {}, which has no boot/vmlinuz-* and lib/modules/, and no usr/lib/modules/*/vmlinuz",
             directory.display()
         )]);
     }
@@ -42,13 +42,16 @@ pub(crate) fn ready(target: &Path) -> Result<String, Vec<String>> {
     ))
 }
 
+/// From Linux 7 on, Debian's packages have everything below `usr/lib/modules/`, the image too.
 fn is_there(directory: &Path) -> bool {
-    let image = std::fs::read_dir(directory.join("boot")).is_ok_and(|entries| {
-        entries
-            .flatten()
-            .any(|entry| entry.file_name().to_string_lossy().starts_with("vmlinuz-"))
-    });
-    image && directory.join("lib/modules").is_dir()
+    let entries = |place: &str| {
+        let entries = std::fs::read_dir(directory.join(place));
+        entries.into_iter().flatten().flatten()
+    };
+    let image =
+        entries("boot").any(|entry| entry.file_name().to_string_lossy().starts_with("vmlinuz-"));
+    let beside = entries("usr/lib/modules").any(|entry| entry.path().join("vmlinuz").is_file());
+    beside || image && directory.join("lib/modules").is_dir()
 }
 
 fn fetch(directory: &Path) -> Result<(), String> {

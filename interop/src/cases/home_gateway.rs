@@ -201,7 +201,10 @@ pub(crate) fn compares_engines_in_a_guest(bench: &Bench<'_>) -> Result<()> {
     let outcome: Value = serde_json::from_slice(&output.stdout).context("the printed JSON")?;
     ensure!(outcome["place"] == "namespaces of a guest in virtual time");
     let rows = outcome["rows"].as_array().context("rows")?;
-    let engines: Vec<_> = rows.iter().filter_map(|row| row["engine"].as_str()).collect();
+    let engines: Vec<_> = rows
+        .iter()
+        .filter_map(|row| row["engine"].as_str())
+        .collect();
     ensure!(engines == ["user", "kernel", "cake"], "{engines:?}");
     for row in rows {
         ensure!(row["failed"].is_null(), "{row}");

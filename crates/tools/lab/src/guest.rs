@@ -48,8 +48,10 @@ const COMMAND: &str = "set -e; cp headend /tmp/headend; cat /tmp/headend > /dev/
 /// Longest time between two looks at the guest and at signals.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Ends the guest when this process ends, however it ends: its standard input is then closed.
-const KEEPER: &str = "trap '' HUP INT TERM; read -r _; kill -TERM -- \"-$0\" 2> /dev/null";
+/// Ends the guest and removes its directory when this process ends, however it ends: the shell's standard input is then
+/// closed.
+const KEEPER: &str = "trap '' HUP INT TERM; read -r _; kill -TERM -- \"-$0\" 2> /dev/null; \
+    for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- \"$1\" 2> /dev/null && exit; sleep 0.2; done";
 
 /// A guest to be run.
 pub(super) struct Guest {
@@ -197,6 +199,7 @@ impl Running {
             .context("cannot start bash")?;
         let keeper = Command::new("sh")
             .args(["-c", KEEPER, &boot.id().to_string()])
+            .arg(work)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

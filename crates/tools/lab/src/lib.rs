@@ -176,11 +176,16 @@ fn engines(task: &Task) -> Result<Vec<EngineOutcome>> {
     let mut outcomes = Vec::new();
     for engine in &task.engines {
         match engine.try_out() {
-            Ok(lacks) => outcomes.push(EngineOutcome {
-                name: engine.name(),
-                how: engine.how(),
-                lacks,
-            }),
+            Ok(lacks) => {
+                for lack in &lacks {
+                    eprintln!("headend lab: --engine {}: {lack}", engine.name());
+                }
+                outcomes.push(EngineOutcome {
+                    name: engine.name(),
+                    how: engine.how(),
+                    lacks,
+                });
+            }
             Err(error) => {
                 return Err(refusal(task, engine, &error));
             }
