@@ -50,7 +50,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Ends the guest and removes its directory when this process ends, however it ends: the shell's standard input is then
 /// closed.
-const KEEPER: &str = "trap '' HUP INT TERM; read -r _; kill -TERM -- \"-$0\" 2> /dev/null; \
+const KEEPER: &str = "trap '' HUP INT TERM; read -r _; kill -TERM \"-$0\" 2> /dev/null; \
     for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- \"$1\" 2> /dev/null && exit; sleep 0.2; done";
 
 /// A guest to be run.
@@ -174,6 +174,19 @@ fn programs() -> Result<()> {
     Ok(())
 }
 
+/// Starts the shell of [`KEEPER`] for a process group and a directory.
+fn keeper(group: u32, work: &Path) -> Result<Child> {
+    Command::new("sh")
+        .args(["-c", KEEPER, &group.to_string()])
+        .arg(work)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .context("cannot start sh")
+}
+
 /// A running guest, and the shell that ends it with this process.
 struct Running {
     boot: Child,
@@ -197,15 +210,7 @@ impl Running {
             .stderr(output("errors")?)
             .spawn()
             .context("cannot start bash")?;
-        let keeper = Command::new("sh")
-            .args(["-c", KEEPER, &boot.id().to_string()])
-            .arg(work)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .context("cannot start sh")?;
+        let keeper = keeper(boot.id(), work)?;
         Ok(Self { boot, keeper })
     }
 }
@@ -243,4 +248,27 @@ impl Drop for Work {
 /// Prints what the guest printed.
 pub(super) fn print(text: &str) -> Result<()> {
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_and_its_directory_do_not_outlive_this_process() {
+        let name = format!("headend-guest-{}", std::process::id());
+        let work = std::env::temp_dir().join(name);
+        fs::create_dir_all(work.join("out")).expect("a directory");
+        let mut group = Command::new("sh")
+            .args(["-c", "sleep 600 & sleep 600"])
+            .process_group(0)
+            .spawn()
+            .expect("sh");
+        let mut keeper = keeper(group.id(), &work).expect("sh");
+        // As when this process ends.
+        drop(keeper.stdin.take());
+        assert!(!group.wait().expect("ended").success());
+        keeper.wait().expect("ended");
+        assert!(!work.exists());
+    }
 }
