@@ -51,6 +51,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Ends the guest and removes its directory when this process ends, however it ends: the shell's standard input is then
 /// closed.
 const KEEPER: &str = "trap '' HUP INT TERM; read -r _; kill -TERM \"-$0\" 2> /dev/null; \
+    sleep 2; kill -KILL \"-$0\" 2> /dev/null; \
     for _ in 1 2 3 4 5 6 7 8 9 10; do rm -rf -- \"$1\" 2> /dev/null && exit; sleep 0.2; done";
 
 /// A guest to be run.
