@@ -1,7 +1,7 @@
 //! Netlink attributes: length, kind, value, padded to four bytes (RFC 3549, section 2.3.1).
 
 /// The flag that some attributes with nested ones have (`NLA_F_NESTED`).
-const NESTED: u16 = 0x8000;
+pub(crate) const NESTED: u16 = 0x8000;
 
 /// Attributes under construction.
 #[derive(Debug, Default)]

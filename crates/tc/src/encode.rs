@@ -1,6 +1,6 @@
 //! Objects as bodies of rtnetlink messages (linux/rtnetlink.h, linux/pkt_sched.h, linux/pkt_cls.h).
 
-use crate::attributes::Writer;
+use crate::attributes::{NESTED, Writer};
 use crate::object::{
     Action, Cake, Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Key, Object,
     Qdisc, QdiscKind, Speed,
@@ -138,8 +138,9 @@ fn qdisc(qdisc: &Qdisc, verb: Verb, out: &mut Writer) {
         }
         QdiscKind::Drr | QdiscKind::Ingress => {}
         QdiscKind::Ets { bands, quantum } => {
-            out.nest(OPTIONS, |out| {
-                out.bytes(1, &[*bands]).nest(3, |out| {
+            // Only ets insists on these flags.
+            out.nest(OPTIONS | NESTED, |out| {
+                out.bytes(1, &[*bands]).nest(3 | NESTED, |out| {
                     for _ in 0..*bands {
                         out.u32(4, *quantum);
                     }

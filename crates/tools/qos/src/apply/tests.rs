@@ -286,3 +286,55 @@ fn a_filter_comes_back_with_its_program_if_a_later_change_is_refused() {
         is(&mut kernel, index, &new.tree);
     });
 }
+
+#[test]
+fn a_program_that_gives_the_minor_number_needs_a_filter_that_gives_the_major_one() {
+    in_namespace(|mut kernel, [index, _]| {
+        let host = qos::classify::Map {
+            divisor: 16,
+            ..qos::classify::Map::new(qos::classify::Key::InnermostSrc)
+        };
+        let options = bpf::Options {
+            answer: bpf::Answer::Minor,
+            no_answer: bpf::Answer::NEXT,
+            ..bpf::Options::default()
+        };
+        let program = bpf::emit(&qos::tree::Classifier::Map(host), &options).expect("a program");
+        let name = "headend-minor".to_owned();
+        let program = Attached {
+            name: name.clone(),
+            parent: Handle::new(1, 0),
+            instructions: program.instructions().to_vec(),
+            words: Vec::new(),
+        };
+        kernel.programs.load(&[program]).unwrap();
+        let mut want = tree(OLD, None);
+        want.filters.truncate(1);
+        want.filters[0] = tc::Filter {
+            parent: Handle::new(1, 0),
+            priority: 1,
+            protocol: 3,
+            handle: 1,
+            kind: tc::FilterKind::Bpf(tc::Bpf {
+                name,
+                class: Some(Handle::new(1, 0)),
+                is_direct: true,
+                tag: None,
+                id: None,
+            }),
+        };
+        // Class 1:2, of hosts whose address is 1 more than a multiple of 16.
+        let mut class = want.classes[1].clone();
+        class.handle = Handle::new(1, 2);
+        want.push(Object::Class(class));
+        perform(&mut kernel, &targets(index, &want)).unwrap();
+        let socket = std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
+        socket.set_broadcast(true).unwrap();
+        let sent = (0..9).filter(|_| socket.send_to(&[0; 100], "192.0.2.255:9").is_ok());
+        assert_eq!(sent.count(), 9);
+        let mut tc = std::process::Command::new("tc");
+        let tc = tc.args(["-s", "class", "show", "dev", "a", "classid", "1:2"]);
+        let output = String::from_utf8(tc.output().unwrap().stdout).unwrap();
+        assert!(output.contains(" 9 pkt"), "{output}");
+    });
+}
