@@ -1,7 +1,7 @@
 //! Tests `headend qos apply` with eBPF programs: frames through an interface, counted in the class they belong to.
 
 use reactor::bpf::Program;
-use reactor::port::{Frames, Port, PortOptions};
+use reactor::port::{Frames, Port, PortOptions, Received};
 use serde_json::Value;
 
 use crate::apply::Router;
@@ -267,4 +267,51 @@ fn each_frame_is_counted_in_the_class_of_its_headers() {
     for id in [programs, now].concat() {
         until("a program to be freed", || Program::by_id(id).err());
     }
+}
+
+/// Sends a copy's packets and then a ping into one tunnel, and returns the place in which the ping arrives.
+fn place_of_the_ping(router: &Router, classifier: &str) -> usize {
+    const COPIED: usize = 9;
+    let policy = format!(
+        "[link]\nup = \"200kbit\"\noverhead = \"none\"\n[[first]]\nproto = \"icmp\"\n[kernel]\nclassifier = \"{classifier}\"\n"
+    );
+    router.home.write("tunnel.toml", &policy);
+    router.done(&["apply", "tunnel.toml", "--wan", "wan0"]);
+    let tunnel = |packet: &[u8]| ethernet(&[8, 0], &ipv4(NEAR, 4, packet));
+    let copy = [ports(22), vec![0; 1_300]].concat();
+    let copy = tunnel(&ipv4(INNER, 6, &copy));
+    let ping = tunnel(&ipv4(INNER, 1, &[8, 0, 0, 0, 0, 1, 0, 1]));
+    let mut sent: Vec<&[u8]> = vec![&copy; COPIED];
+    sent.push(&ping);
+    let lengths = router
+        .namespace
+        .run(|| {
+            let mut port = Port::open("far0", &PortOptions::default()).unwrap();
+            let mut slots = Frames::new(128, 1_500);
+            router.send("wan0", &sent);
+            let mut received = Vec::new();
+            until("all frames", || {
+                port.receive(&mut slots, &mut received).unwrap();
+                (received.len() > COPIED).then_some(())
+            });
+            let lengths = received.iter().map(|one| match one {
+                Received::Frame(handle) => slots.get(*handle).len(),
+                other => panic!("{other:?}"),
+            });
+            lengths.collect::<Vec<usize>>()
+        })
+        .unwrap();
+    router.done(&["remove", "--wan", "wan0"]);
+    let place = lengths.iter().position(|length| *length == ping.len());
+    place.expect("the ping")
+}
+
+#[test]
+fn a_ping_in_the_tunnel_of_a_copy_waits_behind_it_unless_a_program_looks_into_the_tunnel() {
+    let router = quiet("apply-tunnel");
+    // Before: one queue, because the outer headers are the same.
+    assert_eq!(place_of_the_ping(&router, "u32"), 9);
+    // After: the program sees the ping in the tunnel.
+    let place = place_of_the_ping(&router, "bpf");
+    assert!(place < 6, "{place}");
 }
