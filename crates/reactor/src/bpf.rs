@@ -99,7 +99,7 @@ impl Program {
         }
     }
 
-    /// The loaded program with this number, whoever loaded it. It stays loaded until this is dropped.
+    /// The loaded program with this number, of any process. It stays loaded until this is dropped.
     ///
     /// # Errors
     /// There is none, or the calling thread lacks the privilege (root, or CAP_SYS_ADMIN).

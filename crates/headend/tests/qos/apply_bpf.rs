@@ -90,6 +90,7 @@ fn pppoe(packet: &[u8]) -> Vec<u8> {
 }
 
 /// What a frame is, the class it belongs to, and its octets.
+// long: one row for each kind of frame
 fn frames() -> Vec<(&'static str, u16, Vec<u8>)> {
     let (ip, ip6) = ([8, 0], [0x86, 0xdd]);
     let ssh = || ipv4(NEAR, 6, &ports(22));

@@ -23,6 +23,7 @@ const BELOW: u16 = 0x1000;
 const PLAIN_MS: u64 = 50;
 
 impl Compiler<'_> {
+    // long: one arm for each kind of queue
     pub(super) fn add_leaf(&mut self, minor: u16, spec: &Spec) -> Result<(), Refusal> {
         let mut keys = None;
         let kind = match spec {

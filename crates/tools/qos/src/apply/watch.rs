@@ -80,7 +80,7 @@ pub(super) fn watch(args: &ApplyArgs) -> Result<ExitCode> {
         missing: None,
         failure: None,
     };
-    // What is wrong from the start ends the process; what goes wrong later is tried again.
+    // What is wrong from the start ends the process; later faults are tried again.
     watch.look(Reason::Policy)?;
     watch.manager.ready();
     loop {
