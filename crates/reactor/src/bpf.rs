@@ -13,6 +13,9 @@ use crate::sys;
 const LOG_BYTES: usize = 1 << 20;
 /// How often an interrupted verifier is started.
 const TRIES: usize = 10;
+/// How much if that was not enough. Before Linux 6.4 the kernel keeps the beginning of a longer text, and the reason is at
+/// its end.
+const LOG_BYTES_MAX: usize = 16 << 20;
 /// How many of its last lines an error carries.
 const LOG_LINES: usize = 6;
 
@@ -90,7 +93,13 @@ impl Program {
         };
         // The verifier's text takes time and memory, so only a refused program asks for it.
         let mut log = vec![0; LOG_BYTES];
-        match load(&mut log) {
+        let mut again = load(&mut log);
+        let is_short = |error: &io::Error| error.raw_os_error() == Some(libc::ENOSPC);
+        if again.as_ref().is_err_and(is_short) {
+            log = vec![0; LOG_BYTES_MAX];
+            again = load(&mut log);
+        }
+        match again {
             Ok(fd) => Ok(Self { fd }),
             Err(_) => Err(LoadError {
                 error: first,

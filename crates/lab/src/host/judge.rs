@@ -415,7 +415,7 @@ impl Pair<'_> {
         const REFUSED: Kind = kind(
             "conntrack",
             Aspect::Saturation,
-            "connections refused or put out",
+            "new connections refused, or others evicted for them",
             ANY,
             "conntrack -S; /proc/net/stat/nf_conntrack",
         );

@@ -178,7 +178,7 @@ fn sockets_listeners_and_tables_are_counted() {
     let refused = figure(
         "/proc/net/stat/nf_conntrack",
         [&stat("0000000f"), &stat("00000010")],
-        "refused or put out",
+        "refused, or others evicted",
     );
     assert_eq!(
         (refused.value, refused.verdict),
