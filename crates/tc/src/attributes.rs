@@ -59,6 +59,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// All attributes with the flags of their kinds, up to the first broken one.
+    pub(crate) fn all(self) -> impl Iterator<Item = (u16, &'a [u8])> {
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let (head, rest) = left.split_first_chunk::<4>()?;
+            let length = usize::from(u16::from_ne_bytes([head[0], head[1]])).checked_sub(4)?;
+            let value = rest.get(..length)?;
+            left = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            Some((u16::from_ne_bytes([head[2], head[3]]), value))
+        })
+    }
+
     pub(crate) fn u32(self, wanted: u16) -> Option<u32> {
         word(self.bytes(wanted)?, 0)
     }

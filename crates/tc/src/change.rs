@@ -55,11 +55,13 @@ fn push(out: &mut Vec<Change>, verb: Verb, object: Object) {
 
 /// Whether the kernel can give the discipline these options while it is in use.
 fn is_changeable(now: &Qdisc, want: &Qdisc) -> bool {
-    if now == want {
+    if now.is_like(want) {
         return true;
     }
+    let stab = |qdisc: &Qdisc| qdisc.raw.as_ref().and_then(|raw| raw.stab.clone());
     now.parent == want.parent
         && now.added == want.added
+        && (want.raw.is_none() || stab(now) == stab(want))
         && match (&now.kind, &want.kind) {
             (QdiscKind::Pfifo { .. }, QdiscKind::Pfifo { .. })
             | (QdiscKind::Bfifo { .. }, QdiscKind::Bfifo { .. })
@@ -70,13 +72,36 @@ fn is_changeable(now: &Qdisc, want: &Qdisc) -> bool {
         }
 }
 
+/// Where filters are tried: their parent, chain and priority.
+type Priority = (Handle, u32, u16);
+
+fn priority(filter: &Filter) -> Priority {
+    (filter.parent, filter.chain, filter.priority)
+}
+
+fn grouped(tree: &Tree) -> BTreeMap<Priority, Vec<&Filter>> {
+    let mut groups: BTreeMap<Priority, Vec<&Filter>> = BTreeMap::new();
+    for filter in &tree.filters {
+        groups.entry(priority(filter)).or_default().push(filter);
+    }
+    groups
+}
+
+/// Whether it is a table of `u32`: it has a number, and no filter in it.
+fn is_table(filter: &Filter) -> bool {
+    matches!(&filter.kind, FilterKind::Other { kind, .. } if kind == "u32")
+        && filter.handle & 0xf_ffff == 0
+        && filter.handle != 0
+}
+
 /// Objects by number, and those that have to go.
 struct Difference<'t> {
     now: &'t Tree,
     want: &'t Tree,
     qdiscs: [BTreeMap<Handle, &'t Qdisc>; 2],
     classes: [BTreeMap<Handle, &'t Class>; 2],
-    filters: [BTreeMap<(Handle, u16), &'t Filter>; 2],
+    /// Several filters may have the same priority; `u32` has tables of them.
+    filters: [BTreeMap<Priority, Vec<&'t Filter>>; 2],
     /// Disciplines and classes that are deleted, alone or with what is above them.
     doomed: BTreeSet<Handle>,
     /// Wanted classes with classes below them.
@@ -86,13 +111,12 @@ struct Difference<'t> {
 impl<'t> Difference<'t> {
     fn of(now: &'t Tree, want: &'t Tree) -> Self {
         let both = [now, want];
-        let key = |filter: &Filter| (filter.parent, filter.priority);
         let mut difference = Self {
             now,
             want,
             qdiscs: both.map(|tree| tree.qdiscs.iter().map(|one| (one.handle, one)).collect()),
             classes: both.map(|tree| tree.classes.iter().map(|one| (one.handle, one)).collect()),
-            filters: both.map(|tree| tree.filters.iter().map(|one| (key(one), one)).collect()),
+            filters: both.map(grouped),
             doomed: BTreeSet::new(),
             inner: want.classes.iter().map(|class| class.parent).collect(),
         };
@@ -100,13 +124,19 @@ impl<'t> Difference<'t> {
         difference
     }
 
-    /// The object right above one of `tree` (0: now, 1: wanted).
+    /// The object right above one of `tree` (0: now, 1: wanted). Some kinds have classes that are not listed, like `prio`
+    /// and `tbf`; the discipline itself is above their queues.
     fn above(&self, tree: usize, handle: Handle) -> Option<Handle> {
         let parent = match self.classes[tree].get(&handle) {
             Some(class) => class.parent,
             None => self.qdiscs[tree].get(&handle)?.parent,
         };
-        Some(parent)
+        let is_outside = parent.major() == Handle::INGRESS.major();
+        let is_listed = is_outside || self.classes[tree].contains_key(&parent);
+        Some(match is_listed {
+            true => parent,
+            false => Handle::new(parent.major(), 0),
+        })
     }
 
     fn depth(&self, tree: usize, handle: Handle) -> usize {
@@ -138,9 +168,20 @@ impl<'t> Difference<'t> {
         }
     }
 
-    /// Whether a filter is in both trees, and so is its class.
-    fn is_kept(&self, filter: &Filter) -> bool {
-        let key = (filter.parent, filter.priority);
+    /// Whether all filters of a priority are in both trees, and so are their classes.
+    fn is_kept(&self, place: &Priority) -> bool {
+        match [0, 1].map(|tree| self.filters[tree].get(place)) {
+            [Some(now), Some(want)] => {
+                let mut pairs = now.iter().zip(want);
+                now.len() == want.len()
+                    && pairs.all(|(now, want)| now.is_like(want) && self.has_place(now))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a filter's class and discipline stay.
+    fn has_place(&self, filter: &Filter) -> bool {
         let class_stays = match &filter.kind {
             FilterKind::U32 {
                 action: Action::Class(class),
@@ -149,23 +190,22 @@ impl<'t> Difference<'t> {
             FilterKind::Flow { base, .. } => !self.doomed.contains(&Handle::new(base.major(), 0)),
             _ => true,
         };
-        class_stays
-            && !self.doomed.contains(&self.home(filter))
-            && match [0, 1].map(|tree| self.filters[tree].get(&key)) {
-                [Some(now), Some(want)] => now.is_like(want),
-                _ => false,
-            }
+        class_stays && !self.doomed.contains(&self.home(filter))
     }
 
     /// Whether a filter gets another program in its place, so that no packet is without a class meanwhile.
-    fn is_replaced(&self, filter: &Filter) -> bool {
-        let key = (filter.parent, filter.priority);
-        let is_program = |filter: &Filter| match &filter.kind {
-            FilterKind::Bpf(_) => Some((filter.protocol, filter.handle)),
+    fn is_replaced(&self, place: &Priority) -> bool {
+        let program = |tree: usize| match self.filters[tree].get(place).map(Vec::as_slice) {
+            Some([filter]) if matches!(filter.kind, FilterKind::Bpf(_)) => Some(*filter),
             _ => None,
         };
-        let both = [0, 1].map(|tree| self.filters[tree].get(&key).and_then(|one| is_program(one)));
-        both[0].is_some() && both[0] == both[1] && !self.doomed.contains(&self.home(filter))
+        let numbers = |filter: &Filter| (filter.protocol, filter.handle);
+        match [0, 1].map(program) {
+            [Some(now), Some(want)] => {
+                numbers(now) == numbers(want) && !self.doomed.contains(&self.home(now))
+            }
+            _ => false,
+        }
     }
 
     /// The discipline or class that a filter belongs to.
@@ -177,9 +217,12 @@ impl<'t> Difference<'t> {
     }
 
     fn deletions(&self, out: &mut Vec<Change>) {
-        for filter in self.filters[0].values() {
-            let stays = self.is_kept(filter) || self.is_replaced(filter);
-            if !stays && !self.doomed.contains(&self.home(filter)) {
+        for (place, filters) in &self.filters[0] {
+            let stays = self.is_kept(place) || self.is_replaced(place);
+            // One request deletes all filters of a priority.
+            if let Some(filter) = filters.first().filter(|_| !stays)
+                && !self.doomed.contains(&self.home(filter))
+            {
                 push(out, Verb::Delete, Object::Filter((*filter).clone()));
             }
         }
@@ -194,7 +237,9 @@ impl<'t> Difference<'t> {
                     push(out, Verb::Delete, Object::Class((*class).clone()));
                 }
             } else if let Some(qdisc) = self.qdiscs[0].get(&handle)
-                && !self.doomed.contains(&qdisc.parent)
+                && !self
+                    .above(0, handle)
+                    .is_some_and(|above| self.doomed.contains(&above))
             {
                 push(out, Verb::Delete, Object::Qdisc((*qdisc).clone()));
             }
@@ -205,7 +250,8 @@ impl<'t> Difference<'t> {
         let mut added: Vec<(usize, Change)> = Vec::new();
         for qdisc in &self.want.qdiscs {
             let now = self.qdiscs[0].get(&qdisc.handle);
-            if let Some(verb) = self.verb(qdisc.handle, now == Some(&qdisc)) {
+            let is_same = now.is_some_and(|now| now.is_like(qdisc));
+            if let Some(verb) = self.verb(qdisc.handle, is_same) {
                 let object = Object::Qdisc(qdisc.clone());
                 added.push((self.depth(1, qdisc.handle), Change { verb, object }));
             }
@@ -220,14 +266,18 @@ impl<'t> Difference<'t> {
         }
         added.sort_by_key(|(depth, _)| *depth);
         out.extend(added.into_iter().map(|(_, change)| change));
-        for filter in &self.want.filters {
-            let verb = match self.is_replaced(filter) {
+        let filters = self.want.filters.iter();
+        let mut missing: Vec<&Filter> = filters
+            .filter(|one| !self.is_kept(&priority(one)))
+            .collect();
+        // Filters may lead to any table of `u32`.
+        missing.sort_by_key(|filter| !is_table(filter));
+        for filter in missing {
+            let verb = match self.is_replaced(&priority(filter)) {
                 true => Verb::Change,
                 false => Verb::Add,
             };
-            if !self.is_kept(filter) {
-                push(out, verb, Object::Filter(filter.clone()));
-            }
+            push(out, verb, Object::Filter(filter.clone()));
         }
     }
 

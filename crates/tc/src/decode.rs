@@ -1,11 +1,14 @@
 //! Objects from the kernel's lists. Kinds that headend does not make keep their options as bytes.
 
 use crate::attributes::{Reader, half, word};
-use crate::encode::{HEAD, KIND, NEW_CLASS, NEW_FILTER, NEW_QDISC, OPTIONS, STAB, STAB_BASE};
+use crate::encode::{
+    CHAIN, HEAD, KIND, NEW_CLASS, NEW_FILTER, NEW_QDISC, OPTIONS, STAB, STAB_BASE,
+};
 use crate::object::{
     Action, Bpf, Cake, Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Key,
     Object, Qdisc, QdiscKind, Speed,
 };
+use crate::raw::{self, Raw, U32_FIRST, is_first};
 
 /// Kinds whose classes the operator makes. All other kinds list queues of their own as classes.
 const WITH_CLASSES: [&str; 4] = ["htb", "drr", "hfsc", "qfq"];
@@ -36,6 +39,7 @@ pub fn decode(kind: u16, body: &[u8]) -> Option<Found> {
                 kind: name.to_owned(),
                 options: raw(attributes),
             }),
+            raw: Some(Raw::of_qdisc(name, attributes)),
         }),
         NEW_CLASS if WITH_CLASSES.contains(&name) => {
             let is_top = parent == Handle::ROOT;
@@ -46,19 +50,31 @@ pub fn decode(kind: u16, body: &[u8]) -> Option<Found> {
                 kind: class(name, attributes)?,
             })
         }
-        NEW_FILTER => Object::Filter(Filter {
-            parent,
-            priority: (info >> 16) as u16,
-            protocol: u16::from_be(info as u16),
-            // u32's numbers are the kernel's own.
-            handle: if name == "u32" { 0 } else { handle.0 },
-            kind: filter(name, handle, attributes)?,
-        }),
+        NEW_FILTER => {
+            let (kind, number) = filter(name, handle, attributes)?;
+            Object::Filter(Filter {
+                parent: place(parent),
+                priority: (info >> 16) as u16,
+                protocol: u16::from_be(info as u16),
+                handle: number,
+                chain: attributes.u32(CHAIN).unwrap_or(0),
+                kind,
+            })
+        }
         _ => return None,
     };
     // The kernel's own disciplines have no number.
     let is_default = kind == NEW_QDISC && handle.0 == 0;
     (!is_default).then_some(Found { index, object })
+}
+
+/// All numbers but one that begin with `ffff:` are the same place, and the kernel lists that of the last filter.
+fn place(parent: Handle) -> Handle {
+    match parent {
+        Handle::LEAVING => parent,
+        _ if parent.major() == Handle::INGRESS.major() => Handle::ARRIVING,
+        _ => parent,
+    }
 }
 
 fn added(attributes: Reader<'_>) -> Option<i32> {
@@ -142,6 +158,7 @@ fn cake(options: Reader<'_>) -> Option<QdiscKind> {
         flow_mode: options.u32(5)?,
         overhead: options.u32(6)?.cast_signed(),
         rtt_us: options.u32(7)?,
+        target_us: options.u32(8)?,
         memory: options.u32(10)?,
         nat: flag(11)?,
         wash: flag(13)?,
@@ -185,21 +202,27 @@ fn class(name: &str, attributes: Reader<'_>) -> Option<ClassKind> {
     })
 }
 
-fn filter(name: &str, handle: Handle, attributes: Reader<'_>) -> Option<FilterKind> {
-    let other = || FilterKind::Other {
-        kind: name.to_owned(),
-        options: raw(attributes),
-    };
+/// Kind, options and number of a filter.
+fn filter(name: &str, handle: Handle, attributes: Reader<'_>) -> Option<(FilterKind, u32)> {
     // The kernel lists each filter's classifier too, without options.
     let options = attributes.nested(OPTIONS)?;
-    match name {
-        "u32" if options.bytes(5).is_some() => Some(u32_filter(options).unwrap_or_else(other)),
+    let known = match name {
+        // u32's numbers are the kernel's own.
+        "u32" if options.bytes(5).is_some() => u32_filter(options).map(|kind| (kind, 0)),
         // A table of u32; the first one is made by itself.
-        "u32" if handle.0 & 0xf_ffff == 0 && options.u32(4) == Some(1) => None,
-        "flow" => Some(flow(options).unwrap_or_else(other)),
-        "bpf" => Some(bpf(options).map_or_else(other, FilterKind::Bpf)),
-        _ => Some(other()),
-    }
+        "u32" if is_first(handle.0) && options.u32(4) == Some(1) => return None,
+        "flow" => flow(options).map(|kind| (kind, handle.0)),
+        "bpf" => bpf(options).map(|bpf| (FilterKind::Bpf(bpf), handle.0)),
+        _ => None,
+    };
+    Some(known.unwrap_or_else(|| {
+        let (options, number) = raw::filter(name, handle.0, options.0);
+        let kind = FilterKind::Other {
+            kind: name.to_owned(),
+            options: Some(options),
+        };
+        (kind, number)
+    }))
 }
 
 /// A filter as headend makes them.
@@ -224,7 +247,7 @@ fn u32_filter(options: Reader<'_>) -> Option<FilterKind> {
     });
     // A filter of the first table lists its table, and no link to another.
     let is_expected = |kind: u16, value: &[u8]| match kind {
-        2 => value.len() == 4,
+        2 => word(value, 0).is_some_and(|table| table == U32_FIRST || is_first(table)),
         3 => value == [0; 4],
         _ => false,
     };

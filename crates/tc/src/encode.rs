@@ -20,6 +20,7 @@ const F_CREATE: u16 = 0x400;
 pub(crate) const KIND: u16 = 1;
 pub(crate) const OPTIONS: u16 = 2;
 pub(crate) const STAB: u16 = 8;
+pub(crate) const CHAIN: u16 = 11;
 pub(crate) const STAB_BASE: u16 = 1;
 /// Linux's `struct tcmsg`.
 pub(crate) const HEAD: usize = 20;
@@ -109,6 +110,10 @@ fn qdisc(qdisc: &Qdisc, verb: Verb, out: &mut Writer) {
     if verb == Verb::Delete {
         return;
     }
+    if let Some(raw) = &qdisc.raw {
+        raw.write(qdisc.kind.name(), verb == Verb::Change, out);
+        return;
+    }
     match &qdisc.kind {
         QdiscKind::Htb { default } => {
             // `struct tc_htb_glob`: version, r2q, default class, and two that are 0.
@@ -179,7 +184,7 @@ fn cake(options: &Cake, out: &mut Writer) {
         out.u32(4, number(options.atm)).u32(5, options.flow_mode);
         out.u32(6, options.overhead.cast_unsigned());
         out.u32(7, options.rtt_us);
-        out.u32(8, (options.rtt_us / 20).max(1));
+        out.u32(8, options.target_us);
         out.u32(10, options.memory).u32(11, number(options.nat));
         out.u32(13, number(options.wash)).u32(14, options.mpu);
         out.u32(15, number(options.ingress));
@@ -231,6 +236,9 @@ fn ratespec(speed: &Speed) -> Vec<u8> {
 
 fn filter(filter: &Filter, is_new: bool, program: Option<i32>, out: &mut Writer) {
     out.text(KIND, filter.kind.name());
+    if filter.chain != 0 {
+        out.u32(CHAIN, filter.chain);
+    }
     if !is_new {
         return;
     }

@@ -6,9 +6,10 @@
 //! | `compile` | a policy becomes a tree, for what a kernel has ([`Abilities`]) |
 //! | `change` | the [`Change`]s that turn one tree into another |
 //! | `encode`, `decode` | objects as rtnetlink messages (rtnetlink(7), linux/pkt_sched.h, linux/pkt_cls.h), both ways |
+//! | `raw` | options as bytes that the kernel accepts again |
 //! | `text` | the `tc` line of a change |
 //!
-//! No I/O. Left out: the kernel's statistics, and restoring filters that headend does not know. Start with
+//! No I/O. Left out: the kernel's statistics. Start with
 //! [`compile::compile`] and [`changes`].
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ pub mod compile;
 mod decode;
 mod encode;
 mod object;
+mod raw;
 mod text;
 
 pub use change::{Change, changes};
@@ -28,4 +30,5 @@ pub use object::{
     Action, Bpf, Cake, Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Key,
     Object, Qdisc, QdiscKind, Speed, Tree, canonical_us,
 };
+pub use raw::Raw;
 pub use text::line;

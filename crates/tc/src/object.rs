@@ -4,6 +4,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::raw::Raw;
+
 /// The number of an object: "1:20" is major 1, minor 0x20.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -18,6 +20,9 @@ impl Handle {
     pub const INGRESS_PARENT: Self = Self(0xffff_fff1);
     /// The parent of filters for arriving packets, with `ingress` and with `clsact` (`TC_H_MIN_INGRESS`).
     pub const ARRIVING: Self = Self(0xffff_fff2);
+
+    /// The parent of filters for leaving packets, with `clsact` (`TC_H_MIN_EGRESS`).
+    pub const LEAVING: Self = Self(0xffff_fff3);
 
     /// A number from its parts.
     #[must_use]
@@ -82,6 +87,9 @@ pub struct Qdisc {
     pub added: Option<i32>,
     /// Kind and options.
     pub kind: QdiscKind,
+    /// All options, if the kernel listed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Raw>,
 }
 
 /// Kind and options of a discipline.
@@ -174,6 +182,8 @@ pub struct Cake {
     pub atm: bool,
     /// The time of a round trip in microseconds.
     pub rtt_us: u32,
+    /// Acceptable delay in microseconds.
+    pub target_us: u32,
     /// Bytes of memory.
     pub memory: u32,
     /// Whether hosts are those before NAT.
@@ -267,8 +277,11 @@ pub struct Filter {
     pub priority: u16,
     /// The EtherType of the packets that it judges; 3 is any.
     pub protocol: u16,
-    /// Its number, with filters of kind `flow`; the kernel numbers those of kind `u32`.
+    /// Its number. The kernel numbers the `u32` filters that headend makes.
     pub handle: u32,
+    /// The chain that it is part of; the first one is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub chain: u32,
     /// Kind and options.
     pub kind: FilterKind,
 }
@@ -413,7 +426,34 @@ impl Bpf {
     }
 }
 
+impl Qdisc {
+    /// Whether two disciplines are the same. If the kernel listed both, all options count, else those that headend gives.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        let is_same = match (&self.raw, &other.raw) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.added == other.added && self.kind == other.kind,
+        };
+        is_same
+            && (self.handle, self.parent) == (other.handle, other.parent)
+            && self.kind.name() == other.kind.name()
+    }
+}
+
 impl Filter {
+    /// Whether it judges arriving packets, or leaving ones at `clsact`.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        self.parent.major() == Handle::INGRESS.major()
+    }
+
+    /// Whether it is headend's redirection of arriving packets to this interface.
+    #[must_use]
+    pub fn redirects_all_to(&self, index: u32) -> bool {
+        let made = crate::compile::redirection(index, self.priority);
+        self.parent == made.parent && self.chain == 0 && self.kind == made.kind
+    }
+
     /// Whether two filters do the same at the same place.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
@@ -423,9 +463,10 @@ impl Filter {
                 priority,
                 protocol,
                 handle,
+                chain,
                 ..
             } = *filter;
-            (parent, priority, protocol, handle)
+            (parent, priority, protocol, handle, chain)
         };
         match (&self.kind, &other.kind) {
             (FilterKind::Bpf(one), FilterKind::Bpf(two)) => {
@@ -434,6 +475,10 @@ impl Filter {
             _ => self == other,
         }
     }
+}
+
+fn is_zero(chain: &u32) -> bool {
+    *chain == 0
 }
 
 impl Tree {
@@ -469,7 +514,7 @@ impl Tree {
     /// The part for arriving packets, with the filters of `clsact` for leaving ones.
     #[must_use]
     pub fn arriving(&self) -> Self {
-        let is_there = |filter: &&Filter| filter.parent.major() == Handle::INGRESS.major();
+        let is_there = |filter: &&Filter| filter.is_outside();
         Self {
             qdiscs: self.ingress().cloned().into_iter().collect(),
             classes: Vec::new(),

@@ -183,7 +183,14 @@ fn filter(filter: &Filter, is_new: bool, name_of: impl Fn(u32) -> String) -> Str
         Handle::ARRIVING => "ingress".to_owned(),
         parent => format!("parent {parent}"),
     };
-    let place = format!("{place} protocol {protocol} prio {}", filter.priority);
+    let chain = match filter.chain {
+        0 => String::new(),
+        chain => format!(" chain {chain}"),
+    };
+    let place = format!(
+        "{place} protocol {protocol} prio {}{chain}",
+        filter.priority
+    );
     if !is_new {
         return place;
     }

@@ -3,6 +3,7 @@
 
 mod apply;
 mod apply_bpf;
+mod apply_restore;
 mod apply_watch;
 mod explain;
 mod files;

@@ -8,13 +8,15 @@ use std::io;
 use rustix::net::{RecvFlags, SendFlags, netlink};
 
 use super::{HEADER, Netlink, Request, attribute, checked, found};
-use crate::sys::socket::set_number;
+use crate::sys::socket::{get_plain, set_number};
 use crate::syscalls::{Call, enter};
 
 /// The kernel's explanation of an error (`NLMSGERR_ATTR_MSG`).
 const ATTR_MESSAGE: u16 = 1;
 /// The error message has attributes (`NLM_F_ACK_TLVS`).
 const WITH_ATTRIBUTES: u16 = 0x200;
+/// linux/socket.h: the number of a socket's network namespace.
+const SO_NETNS_COOKIE: i32 = 71;
 /// The most bytes of requests in one call.
 const BYTES_MAX: usize = 64 << 20;
 
@@ -112,6 +114,14 @@ impl Netlink {
             }
         })?;
         Ok(layer)
+    }
+
+    /// The number of this network namespace, which no later one gets.
+    ///
+    /// # Errors
+    /// The kernel is older than Linux 5.14.
+    pub fn namespace_cookie(&self) -> io::Result<u64> {
+        get_plain(self.borrowed(), libc::SOL_SOCKET, SO_NETNS_COOKIE)
     }
 
     /// Buffers for this many bytes of requests, and for the kernel's answers with its explanations. Without the

@@ -71,7 +71,7 @@ pub(super) fn set_plain<T: Copy>(
 /// Reads an option of the type that the kernel writes.
 ///
 /// Only for types of which any bytes are a value.
-pub(super) fn get_plain<T: Copy>(
+pub(crate) fn get_plain<T: Copy>(
     socket: BorrowedFd<'_>,
     level: c_int,
     name: c_int,

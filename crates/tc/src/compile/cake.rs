@@ -33,6 +33,15 @@ impl Compiler<'_> {
             mpu,
             atm,
         } = policy.overhead();
+        let us = |time: base::Duration| {
+            let us = u32::try_from(time.as_nanos() / 1_000).unwrap_or(u32::MAX);
+            us.max(1)
+        };
+        if !queue.codel.ecn {
+            let line = "shape.ecn: cake marks packets of connections with ECN all the same; ecn = false needs queue = \
+                        \"htb\"";
+            self.advise(line.to_owned());
+        }
         let rate_bps = self.spec.classes.first().map_or(0, |class| class.rate_bps);
         let cake = Cake {
             rate: (rate_bps / 8).max(1),
@@ -49,7 +58,8 @@ impl Compiler<'_> {
             overhead: per_packet,
             mpu,
             atm,
-            rtt_us: u32::try_from(queue.codel.interval.as_nanos() / 1_000).unwrap_or(u32::MAX),
+            rtt_us: us(queue.codel.interval),
+            target_us: us(queue.codel.target),
             memory: u32::try_from(queue.memory_limit).unwrap_or(u32::MAX),
             nat: kernel.nat,
             wash: kernel.wash && !is_up,
@@ -61,6 +71,7 @@ impl Compiler<'_> {
             parent: Handle::ROOT,
             added: None,
             kind: QdiscKind::Cake(cake),
+            raw: None,
         }));
         Ok(())
     }

@@ -15,6 +15,11 @@ use crate::object::{
 const BANDS: u16 = 16;
 /// Queues of `fq_codel`.
 const FQ_CODEL_FLOWS: u16 = 1_024;
+/// Queues of each `fq_codel` of a bucket of hosts.
+const BAND_FLOWS: u16 = 128;
+/// The least memory and the fewest packets of such a queue.
+const BAND_MEMORY: u32 = 128 << 10;
+const BAND_LIMIT: u32 = 100;
 /// Queues of `sfq`, whose number is the kernel's.
 const SFQ_FLOWS: u16 = 1_024;
 /// The first number of the disciplines below drr; those of classes are smaller.
@@ -118,6 +123,7 @@ impl Compiler<'_> {
             parent,
             added: None,
             kind,
+            raw: None,
         }));
     }
 
@@ -198,13 +204,14 @@ impl Compiler<'_> {
         queue: &QdiscKind,
     ) -> Result<(), Refusal> {
         let first = self.out.tree.qdiscs.len() + 1;
+        let queue = &divided(queue);
         self.add_bands(minor, options.quantum, queue);
         let own = Handle::new(minor, 0);
         if matches!(queue, QdiscKind::FqCodel(_)) && self.has_flow_program(options.flows) {
             let below = self.out.tree.qdiscs[first..].iter();
             let below: Vec<u16> = below.map(|qdisc| qdisc.handle.major()).collect();
             for major in below {
-                let classifier = programs::hash(options.flows, FQ_CODEL_FLOWS);
+                let classifier = programs::hash(options.flows, BAND_FLOWS);
                 self.attach(Handle::new(major, 0), &classifier)?;
             }
         }
@@ -222,6 +229,7 @@ impl Compiler<'_> {
             priority: 1,
             protocol: 3,
             handle: 1,
+            chain: 0,
             kind: FilterKind::Flow {
                 keys,
                 divisor: BANDS.into(),
@@ -229,6 +237,20 @@ impl Compiler<'_> {
             },
         }));
         Ok(())
+    }
+}
+
+/// The queue of one bucket of hosts: together they have the memory of the policy.
+fn divided(queue: &QdiscKind) -> QdiscKind {
+    let bands = u32::from(BANDS);
+    match queue {
+        QdiscKind::FqCodel(options) => QdiscKind::FqCodel(CodelKind {
+            limit: (options.limit / bands).max(BAND_LIMIT.min(options.limit)),
+            memory: (options.memory / bands).max(BAND_MEMORY.min(options.memory)),
+            flows: BAND_FLOWS.into(),
+            ..*options
+        }),
+        other => other.clone(),
     }
 }
 

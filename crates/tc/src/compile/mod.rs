@@ -43,6 +43,10 @@ pub struct Abilities {
     pub cake: bool,
     /// `cls_u32`.
     pub u32: bool,
+    /// Filters of `u32` compare marks (`CONFIG_CLS_U32_MARK`).
+    pub u32_mark: bool,
+    /// `nf_conntrack` is there, so addresses before NAT are known.
+    pub conntrack: bool,
     /// `sch_ingress`, `act_mirred` and `ifb`.
     pub redirect: bool,
 }
@@ -60,6 +64,8 @@ impl Abilities {
         bpf: true,
         cake: true,
         u32: true,
+        u32_mark: true,
+        conntrack: true,
         redirect: true,
     };
 }
@@ -123,6 +129,11 @@ pub fn compile(policy: &Policy, place: Place, abilities: &Abilities) -> Result<C
         spec: &spec,
         out: Compiled::default(),
     };
+    if policy.kernel().nat && !abilities.conntrack {
+        let line = "kernel.nat: this kernel tracks no connections yet (module nf_conntrack), so hosts are those after NAT \
+                    until it does";
+        compiler.advise(line.to_owned());
+    }
     if policy.kernel().cake {
         compiler.add_cake()?;
         return Ok(compiler.out);
@@ -150,6 +161,7 @@ pub fn redirection(index: u32, priority: u16) -> Filter {
         priority,
         protocol: 3,
         handle: 0,
+        chain: 0,
         kind: FilterKind::U32 {
             keys: vec![Key {
                 offset: 0,
@@ -170,6 +182,7 @@ pub fn ingress() -> Qdisc {
         parent: Handle::INGRESS_PARENT,
         added: None,
         kind: QdiscKind::Ingress,
+        raw: None,
     }
 }
 
@@ -228,6 +241,7 @@ impl Compiler<'_> {
             kind: QdiscKind::Htb {
                 default: self.spec.default.unwrap_or(0).into(),
             },
+            raw: None,
         }));
     }
 

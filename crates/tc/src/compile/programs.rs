@@ -50,7 +50,10 @@ impl Compiler<'_> {
             }
             Filters::Bpf => Ok(true),
             Filters::Auto => {
-                let is_deep = rules.iter().any(|(rule, _)| is_deep(rule));
+                let has_mark = |rule: &Match| rule.mark.is_some() && !self.abilities.u32_mark;
+                let is_deep = rules
+                    .iter()
+                    .any(|(rule, _)| is_deep(rule) || has_mark(rule));
                 Ok(may && (is_deep || !self.abilities.u32 || count() > FILTERS_WORTH))
             }
         }
@@ -111,6 +114,7 @@ impl Compiler<'_> {
             priority: 1,
             protocol: ANY,
             handle: 1,
+            chain: 0,
             kind: FilterKind::Bpf(Bpf {
                 name: name.clone(),
                 class: (!is_root).then_some(parent),

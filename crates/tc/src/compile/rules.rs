@@ -73,6 +73,7 @@ impl Compiler<'_> {
                     priority,
                     protocol,
                     handle: 0,
+                    chain: 0,
                     kind,
                 }));
             }
@@ -94,7 +95,14 @@ impl Compiler<'_> {
                  policy to the VLAN's own interface",
             );
         }
-        self.is_markless(rule).then_some(MARKLESS)
+        if self.is_markless(rule) {
+            return Some(MARKLESS);
+        }
+        let is_left_out = rule.mark.is_some() && !self.abilities.u32_mark;
+        is_left_out.then_some(
+            "mark: this kernel's u32 filters compare no marks (CONFIG_CLS_U32_MARK); leave out classifier = \"u32\", or load \
+             the module cls_bpf",
+        )
     }
 
     /// Whether the rule asks for a mark where packets have none.

@@ -1,6 +1,7 @@
 //! The kernel's queues: read, and changed in one system call.
 
 use std::io;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use reactor::namespace::Namespace;
@@ -19,6 +20,12 @@ const GET_FILTER: u16 = 46;
 
 /// Where filters of an `ingress` or `clsact` discipline are: arriving, and leaving packets.
 const OUTSIDE: [Handle; 2] = [Handle::ARRIVING, Handle(0xffff_fff3)];
+
+/// There if the kernel tracks connections.
+const TRACKED: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
+
+/// The most classes whose own filters are read.
+const CLASSES_MAX: usize = 4_096;
 
 /// Kinds without filters.
 const WITHOUT_FILTERS: [&str; 5] = ["pfifo", "bfifo", "codel", "pfifo_fast", "noqueue"];
@@ -44,6 +51,9 @@ pub(super) trait Queues {
     /// Makes changes. Returns the first that the kernel refused.
     fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>>;
 
+    /// Makes the changes that the kernel takes. Returns those that it refused.
+    fn attempt(&mut self, changes: &[Wanted]) -> Result<Vec<Failure>>;
+
     /// Lets go of the eBPF programs of the trees that were read. Until then they stay loaded, and their filters can be
     /// made again.
     fn release(&mut self);
@@ -53,6 +63,8 @@ pub(super) trait Queues {
 pub(super) struct Kernel {
     pub(super) netlink: Netlink,
     pub(super) programs: Programs,
+    /// Whether filters of classes are read too; headend makes none.
+    pub(super) lists_all: bool,
 }
 
 impl Queues for Kernel {
@@ -71,6 +83,10 @@ impl Queues for Kernel {
         // `ingress` has no place for leaving packets, and lists those for arriving ones again.
         if matches!(tree.ingress(), Some(qdisc) if qdisc.kind == QdiscKind::Ingress) {
             places.retain(|place| *place != OUTSIDE[1]);
+        }
+        if self.lists_all {
+            let classes = tree.classes.iter().take(CLASSES_MAX);
+            places.extend(classes.map(|class| class.handle));
         }
         for place in places {
             self.list(GET_FILTER, index, place, &mut tree)?;
@@ -94,6 +110,33 @@ impl Queues for Kernel {
         }))
     }
 
+    fn attempt(&mut self, changes: &[Wanted]) -> Result<Vec<Failure>> {
+        let (mut asked, mut places, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, (index, change)) in changes.iter().enumerate() {
+            match self.programs.descriptor(change) {
+                Ok(program) => {
+                    let Message { kind, flags, body } = change.message(*index, program);
+                    asked.push(Asked { kind, flags, body });
+                    places.push(place);
+                }
+                Err(error) => failures.push(Failure {
+                    place,
+                    error: io::Error::other(error.to_string()),
+                    text: String::new(),
+                }),
+            }
+        }
+        let refused = self.netlink.change_all(&asked)?.into_iter();
+        failures.extend(refused.filter_map(|refused| {
+            Some(Failure {
+                place: *places.get(refused.place)?,
+                error: refused.error,
+                text: refused.text,
+            })
+        }));
+        Ok(failures)
+    }
+
     fn release(&mut self) {
         self.programs.release();
     }
@@ -108,6 +151,7 @@ impl Kernel {
         Ok(Self {
             netlink: Netlink::open().context("cannot open a netlink socket")?,
             programs: Programs::default(),
+            lists_all: false,
         })
     }
 
@@ -172,6 +216,8 @@ pub(super) fn abilities() -> Result<Abilities> {
             bpf: probe.runs_programs(),
             cake: probe.has(QdiscKind::Cake(CAKE), None),
             u32: probe.has(HTB, Some(anything())),
+            u32_mark: probe.compares_marks(),
+            conntrack: Path::new(TRACKED).exists(),
             redirect: match has_ifb {
                 Ok(index) => probe.redirects(index),
                 Err(_) => false,
@@ -195,6 +241,7 @@ const CAKE: Cake = Cake {
     mpu: 0,
     atm: false,
     rtt_us: 100_000,
+    target_us: 5_000,
     memory: 1 << 20,
     nat: false,
     wash: false,
@@ -213,6 +260,7 @@ fn flow() -> Filter {
         priority: 1,
         protocol: 3,
         handle: 1,
+        chain: 0,
         kind,
     }
 }
@@ -240,6 +288,7 @@ impl Probe {
             parent: Handle::ROOT,
             added: None,
             kind,
+            raw: None,
         };
         // A filter of its kind that has no class belongs to none.
         let filter = filter.map(|filter| match filter.kind {
@@ -283,6 +332,35 @@ impl Probe {
                 ..anything()
             }),
         )
+    }
+
+    /// Whether filters compare marks. Some kernels take such a filter, and leave the mark out.
+    fn compares_marks(&mut self) -> bool {
+        let mut filter = anything();
+        filter.kind = FilterKind::U32 {
+            keys: Vec::new(),
+            mark: Some((1, 1)),
+            action: tc::Action::Class(Handle::new(1, 1)),
+        };
+        let qdisc = Qdisc {
+            handle: Handle::new(1, 0),
+            parent: Handle::ROOT,
+            added: None,
+            kind: HTB,
+            raw: None,
+        };
+        let change = |verb, object| (self.index, Change { verb, object });
+        let add = [
+            change(Verb::Add, Object::Qdisc(qdisc.clone())),
+            change(Verb::Add, Object::Filter(filter.clone())),
+        ];
+        let delete = [change(Verb::Delete, Object::Qdisc(qdisc))];
+        let added = self.kernel.change(&add);
+        let read = self.kernel.read(self.index);
+        let deleted = self.kernel.change(&delete);
+        let has_mark =
+            read.is_ok_and(|tree| tree.filters.iter().any(|found| found.is_like(&filter)));
+        matches!((added, deleted), (Ok(None), Ok(None))) && has_mark
     }
 
     fn redirects(&mut self, to: u32) -> bool {

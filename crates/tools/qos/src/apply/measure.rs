@@ -8,6 +8,7 @@ use tc::compile::{Place, compile};
 use tc::{Change, Class, ClassKind, Handle, Object, Qdisc, QdiscKind, Speed, Tree, Verb, changes};
 
 use super::kernel::{self, Kernel, Queues, Wanted};
+use super::outside::Arriving;
 use super::transaction::{Target, differences, perform};
 
 /// Milliseconds of each step.
@@ -86,6 +87,7 @@ fn tree(classes: u16, rate_of_last: u64) -> Tree {
         parent: Handle::ROOT,
         added: None,
         kind: QdiscKind::Htb { default: 0 },
+        raw: None,
     }));
     for minor in 1..=classes {
         let rate = if minor == classes {
@@ -165,13 +167,14 @@ fn change(verb: Verb, object: Object) -> Change {
 }
 
 fn put(kernel: &mut Kernel, index: u32, want: &Tree) -> Result<()> {
-    let target = Target {
+    let mut target = Target {
         name: "a".to_owned(),
         index,
         want: want.clone(),
+        arriving: Arriving::default(),
     };
     perform(kernel, std::slice::from_ref(&target))?;
-    let different = differences(kernel, &target)?;
+    let different = differences(kernel, &mut target)?;
     ensure!(
         different.is_empty(),
         "not as asked: {}",

@@ -10,13 +10,17 @@
 //! | `watch` | `--watch`: the policy is put back when something changed |
 //! | `manager` | reports to the service manager |
 //! | `measure` | the time of all this, for `headend bench qos` |
+//! | `force` | a plan is put in force, or what was there is restored |
+//! | `outside` | what is headend's of the place for arriving packets |
 //! | `plan` | which interface gets which queues |
 //!
 //! Crate `tc` compiles the policy and computes what differs. Start with [`apply`].
 
+mod force;
 mod kernel;
 mod manager;
 pub mod measure;
+mod outside;
 mod plan;
 mod programs;
 mod session;
@@ -36,9 +40,10 @@ use qos::units::Rate;
 use serde_json::json;
 
 use super::check::Examined;
+use force::restore;
 use kernel::Kernel;
 use plan::Plan;
-use session::{Done, Session, locked, restore};
+use session::{Done, Session, lock_all};
 use state::Store;
 
 /// Shape an interface with the kernel's own queues, as a policy says.
@@ -128,7 +133,7 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
             "{line}; headend qos remove --wan {wan} restores what was there"
         )?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(!done.differences.is_empty())))
 }
 
 /// The line that says what is in force.
@@ -158,18 +163,30 @@ pub(super) fn remove(args: &RemoveArgs) -> Result<ExitCode> {
     let Some(state) = store.load(&args.wan)? else {
         bail!("{}: headend qos apply has made no queues here", args.wan);
     };
+    let _locks = lock_all(&state)?;
+    if store.load(&args.wan)?.as_ref() != Some(&state) {
+        bail!(
+            "{}: another headend qos has changed its queues at the same time; try again",
+            args.wan
+        );
+    }
     let mut kernel = Kernel::open()?;
-    let mut locks = Vec::new();
     for kept in &state.devices {
-        match kernel.netlink.index(&kept.name).ok() == Some(kept.index) {
-            true => locks.push(locked("--wan", &kept.name)?),
-            false => eprintln!("{}: is gone, and its queues with it", kept.name),
+        if kernel.netlink.link(kept.index)?.is_none() {
+            eprintln!(
+                "{}: no longer exists, so its queues need no restoring",
+                kept.name
+            );
         }
     }
     let missing = restore(&state, &store, &mut kernel)?;
     for line in &missing {
         eprintln!("{line}");
     }
-    writeln!(std::io::stdout().lock(), "{}: as it was", args.wan)?;
+    let done = match missing.is_empty() {
+        true => "as it was",
+        false => "restored, but for what standard error names",
+    };
+    writeln!(std::io::stdout().lock(), "{}: {done}", args.wan)?;
     Ok(ExitCode::from(u8::from(!missing.is_empty())))
 }

@@ -3,16 +3,17 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use qos::policy::Policy;
 use reactor::netlink::Netlink;
 use serde_json::json;
-use tc::compile::{Attached, Place, compile, ingress, redirection};
-use tc::{Abilities, Compiled, Tree, changes, line};
+use tc::compile::{Attached, Place, compile};
+use tc::{Abilities, Compiled, Object, Tree, changes, line};
 
 use super::kernel::{self, Kernel, Queues};
+use super::outside::{self, Arriving, View, inside};
 use super::state::{Kept, State, Store};
-use super::transaction::Target;
+use super::transaction::{Target, named};
 
 /// Bytes of an Ethernet header, and the link layers that have one (`ARPHRD_ETHER`, `ARPHRD_LOOPBACK`).
 const ETHERNET: u32 = 14;
@@ -28,8 +29,9 @@ pub(super) struct Plan {
     pub(super) state_meanwhile: State,
     /// Advice, one line each.
     pub(super) advice: Vec<String>,
-    /// The wanted queues of each interface of `state_meanwhile`, without the redirection.
-    wanted: Vec<(String, u32, Tree)>,
+    /// The wanted queues of each interface of `state_meanwhile`, without those for arriving packets, and whether headend
+    /// made the discipline for these.
+    wanted: Vec<(String, u32, Tree, bool)>,
     /// The queues of the interface made for arriving packets.
     arriving: Tree,
     /// The programs of each interface.
@@ -92,8 +94,8 @@ impl Plan {
         let down = place(false, down_at, lan.is_none(), kernel)?;
         let down = compile(policy, down, abilities)?;
         let mut plan = Self {
-            state: named(store, wan, lan, &up, &down),
-            state_meanwhile: store.empty(wan.0),
+            state: with_names(store, wan, lan, &up, &down),
+            state_meanwhile: store.empty(wan.0, wan.1),
             advice: up.advice,
             wanted: Vec::new(),
             arriving: Tree::default(),
@@ -115,7 +117,7 @@ impl Plan {
             let line = "downloads know the hosts behind NAT only with --lan IF, or with cake";
             plan.advice.push(line.to_owned());
         }
-        plan.keep_old(kernel);
+        plan.keep_old(kernel)?;
         plan.add(wan, up.tree, kernel)?;
         match lan {
             Some(lan) => plan.add(lan, down.tree, kernel)?,
@@ -126,15 +128,7 @@ impl Plan {
                          load them, or give --lan IF"
                     );
                 }
-                let name = ifb;
-                let is_own = plan.state_meanwhile.ifb.as_deref() == Some(&name);
-                if !is_own && kernel.netlink.index(&name).is_ok() {
-                    bail!(
-                        "{name}: exists already, and not by headend qos apply; ip link delete {name}"
-                    );
-                }
-                plan.state.ifb = Some(name.clone());
-                plan.state_meanwhile.ifb = Some(name);
+                plan.take_ifb(ifb, wan, kernel)?;
                 plan.arriving = down.tree;
             }
             None => {}
@@ -142,17 +136,50 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Takes over what the old policy changed; an interface that the new one leaves alone is restored.
-    fn keep_old(&mut self, kernel: &Kernel) {
-        let Some(old) = &self.old else { return };
-        self.state_meanwhile.ifb.clone_from(&old.ifb);
+    /// Checks that arriving packets can be redirected to the interface `ifb`, and that its name is free.
+    fn take_ifb(&mut self, ifb: String, wan: (&str, u32), kernel: &mut Kernel) -> Result<()> {
+        let own = self.own_ifbs(kernel);
+        outside::check(wan.0, &kernel.read(wan.1)?, &own)?;
+        let is_own = self.state_meanwhile.ifbs.contains(&ifb);
+        if !is_own && kernel.netlink.index(&ifb).is_ok() {
+            bail!(
+                "{ifb}: exists already, and not by headend qos apply. If sqm-scripts made it, stop sqm; else see with tc \
+                 filter show dev {} ingress whether packets are redirected to it, delete these filters, then ip link delete \
+                 {ifb}; or give --lan IF",
+                wan.0
+            );
+        }
+        self.state.ifbs = vec![ifb.clone()];
+        self.state_meanwhile.ifbs.retain(|name| *name != ifb);
+        self.state_meanwhile.ifbs.insert(0, ifb);
+        Ok(())
+    }
+
+    /// The interfaces that headend made and that exist.
+    fn own_ifbs(&self, kernel: &Kernel) -> Vec<u32> {
+        let names = self.state_meanwhile.ifbs.iter();
+        names
+            .filter_map(|name| kernel.netlink.index(name).ok())
+            .collect()
+    }
+
+    /// Takes over what the old policy changed; an interface that the new one leaves alone is restored. An interface may
+    /// have a new name.
+    fn keep_old(&mut self, kernel: &mut Kernel) -> Result<()> {
+        let Some(old) = &self.old else { return Ok(()) };
+        self.state_meanwhile.ifbs.clone_from(&old.ifbs);
         for kept in &old.devices {
-            if kernel.netlink.index(&kept.name).ok() == Some(kept.index) {
-                self.state_meanwhile.devices.push(kept.clone());
-                let (name, before) = (kept.name.clone(), kept.before.clone());
-                self.wanted.push((name, kept.index, before));
+            if let Some((_, name)) = kernel.netlink.link(kept.index)? {
+                let made = kept.before.ingress().is_none();
+                self.wanted
+                    .push((name.clone(), kept.index, inside(&kept.before), made));
+                self.state_meanwhile.devices.push(Kept {
+                    name,
+                    ..kept.clone()
+                });
             }
         }
+        Ok(())
     }
 
     fn add(&mut self, (name, index): (&str, u32), tree: Tree, kernel: &mut Kernel) -> Result<()> {
@@ -161,25 +188,49 @@ impl Plan {
         let kept = match known {
             Some(kept) => kept,
             None => {
+                kernel.lists_all = true;
+                let before = kernel.read(index);
+                kernel.lists_all = false;
                 let kept = Kept {
                     name: name.to_owned(),
                     index,
-                    before: kernel.read(index)?,
+                    before: before?,
                 };
+                if !tree.is_empty() {
+                    self.advise_losses(name, &kept.before);
+                }
+                let made = kept.before.ingress().is_none();
                 self.state_meanwhile.devices.push(kept.clone());
-                self.wanted.push((name.to_owned(), index, Tree::default()));
+                self.wanted
+                    .push((name.to_owned(), index, Tree::default(), made));
                 kept
             }
         };
         // A direction without a rate keeps what it had.
         let want = match tree.is_empty() {
-            true => kept.before.clone(),
-            false => joined(tree, kept.before.arriving()),
+            true => inside(&kept.before),
+            false => tree,
         };
-        let place = self.wanted.iter_mut().find(|(_, own, _)| *own == index);
+        let place = self.wanted.iter_mut().find(|(_, own, ..)| *own == index);
         place.context("an interface without a tree")?.2 = want;
         self.state.devices.push(kept);
         Ok(())
+    }
+
+    /// Names what `remove` will not be able to restore.
+    fn advise_losses(&mut self, name: &str, before: &Tree) {
+        let before = inside(before);
+        let qdiscs = before.qdiscs.into_iter().map(Object::Qdisc);
+        let objects = qdiscs.chain(before.filters.into_iter().map(Object::Filter));
+        for object in objects {
+            if let Some(reason) = object.loss() {
+                let line = format!(
+                    "{name}: headend qos remove will not restore {}: {reason}",
+                    named(&object)
+                );
+                self.advice.push(line);
+            }
+        }
     }
 
     /// The programs that the filters run.
@@ -190,9 +241,9 @@ impl Plan {
 
     /// The interfaces that the plan changes, as far as they exist.
     pub(super) fn indices(&self, netlink: &Netlink) -> Vec<u32> {
-        let ifb = self.state.ifb.as_deref();
+        let ifb = self.state.ifbs.first();
         let ifb = ifb.and_then(|name| netlink.index(name).ok());
-        let wanted = self.wanted.iter().map(|(_, index, _)| *index);
+        let wanted = self.wanted.iter().map(|(_, index, ..)| *index);
         wanted.chain(ifb).collect()
     }
 
@@ -216,36 +267,41 @@ impl Plan {
     /// The kernel's error.
     pub(super) fn targets(&self, netlink: &mut Netlink) -> Result<Vec<Target>> {
         let mut ifb = None;
-        if let Some(name) = &self.state.ifb {
+        if let Some(name) = self.state.ifbs.first() {
             let index = netlink.index(name);
             let index = index.or_else(|_| netlink.add_ifb(name));
             let index = index.with_context(|| format!("{name}: cannot make it"))?;
             ifb = Some((name.as_str(), index));
         }
-        self.targets_with(ifb)
+        let own = self.state_meanwhile.ifbs.iter();
+        let own = own.filter_map(|name| netlink.index(name).ok()).collect();
+        Ok(self.targets_with(ifb, own))
     }
 
-    fn targets_with(&self, ifb: Option<(&str, u32)>) -> Result<Vec<Target>> {
+    fn targets_with(&self, ifb: Option<(&str, u32)>, own: Vec<u32>) -> Vec<Target> {
         let mut targets: Vec<Target> = Vec::new();
         if let Some((name, index)) = ifb {
             targets.push(Target {
                 name: name.to_owned(),
                 index,
                 want: self.arriving.clone(),
+                arriving: Arriving::default(),
             });
         }
-        for (name, index, want) in &self.wanted {
-            let mut want = want.clone();
-            if let Some((_, ifb)) = ifb.filter(|_| *name == self.state.wan) {
-                redirect(&mut want, ifb)?;
-            }
+        for (name, index, want, made) in &self.wanted {
+            let is_wan = *index == self.state.wan_index;
             targets.push(Target {
                 name: name.clone(),
                 index: *index,
-                want,
+                want: want.clone(),
+                arriving: Arriving {
+                    ifbs: own.clone(),
+                    made: *made,
+                    to: ifb.filter(|_| is_wan).map(|(_, ifb)| ifb),
+                },
             });
         }
-        Ok(targets)
+        targets
     }
 
     /// Prints what would be done: `tc` lines, or the objects.
@@ -255,10 +311,21 @@ impl Plan {
     pub(super) fn print(&self, is_json: bool, kernel: &mut Kernel) -> Result<ExitCode> {
         let mut out = std::io::stdout().lock();
         // An interface that does not exist yet has no index; the highest stands for it.
-        let ifb = self.state.ifb.as_deref();
+        let ifb = self.state.ifbs.first().map(String::as_str);
         let found = ifb.map(|name| (name, kernel.netlink.index(name).ok()));
-        let targets =
-            self.targets_with(found.map(|(name, index)| (name, index.unwrap_or(u32::MAX))))?;
+        let own = self.own_ifbs(kernel);
+        let device = found.map(|(name, index)| (name, index.unwrap_or(u32::MAX)));
+        let mut targets = self.targets_with(device, own);
+        let mut different = Vec::new();
+        for target in &mut targets {
+            let now = match target.index {
+                u32::MAX => Tree::default(),
+                index => kernel.read(index)?,
+            };
+            let view = View::of(target, &now)?;
+            different.push(changes(&view.now, &view.want));
+            target.want = view.want;
+        }
         if is_json {
             let devices: Vec<_> = targets
                 .iter()
@@ -289,14 +356,10 @@ impl Plan {
                 writeln!(out, "#   {words}")?;
             }
         }
-        for target in &targets {
-            let now = match target.index {
-                u32::MAX => Tree::default(),
-                index => kernel.read(index)?,
-            };
-            for change in changes(&now, &target.want) {
+        for (target, different) in targets.iter().zip(&different) {
+            for change in different {
                 let name_of = |_: u32| ifb.unwrap_or("?").to_owned();
-                writeln!(out, "{}", line(&change, &target.name, name_of))?;
+                writeln!(out, "{}", line(change, &target.name, name_of))?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -304,39 +367,17 @@ impl Plan {
 }
 
 /// A state without interfaces, with the policy's names for the queues of both directions.
-fn named(
+fn with_names(
     store: &Store,
     wan: (&str, u32),
     lan: Option<(&str, u32)>,
     up: &Compiled,
     down: &Compiled,
 ) -> State {
-    let mut state = store.empty(wan.0);
+    let mut state = store.empty(wan.0, wan.1);
     let down_at = lan.map_or_else(|| ifb_of(wan.0, wan.1), |(name, _)| name.to_owned());
     for (device, compiled) in [(wan.0, up), (&down_at, down)] {
         state.name(device, &compiled.class_names, &compiled.filter_names);
     }
     state
-}
-
-/// The queues of a policy, and what an interface has for arriving packets.
-fn joined(mut tree: Tree, arriving: Tree) -> Tree {
-    tree.qdiscs.extend(arriving.qdiscs);
-    tree.filters.extend(arriving.filters);
-    tree
-}
-
-/// Adds the redirection of arriving packets after the filters that are there.
-fn redirect(tree: &mut Tree, ifb: u32) -> Result<()> {
-    if tree.ingress().is_none() {
-        tree.qdiscs.push(ingress());
-    }
-    let arriving = tree.arriving().filters;
-    let last = arriving.iter().map(|filter| filter.priority).max();
-    let priority = last.unwrap_or(0).checked_add(1);
-    let priority = priority.ok_or_else(|| {
-        anyhow!("arriving packets have a filter of the last priority; delete it with tc filter del")
-    })?;
-    tree.filters.push(redirection(ifb, priority));
-    Ok(())
 }

@@ -10,10 +10,11 @@ use tc::Abilities;
 use super::super::run::lock::{holder, lock};
 use super::super::system;
 use super::ApplyArgs;
+use super::force::{put_in_force, restore};
 use super::kernel::{Kernel, Queues, Wanted};
 use super::plan::{self, Plan};
 use super::state::{State, Store};
-use super::transaction::{Target, differences, perform};
+use super::transaction::{Target, differences};
 
 /// What `apply` needs beside the policy.
 pub(super) struct Session<'a> {
@@ -84,9 +85,25 @@ impl<'a> Session<'a> {
             }
             found.push((name, index));
         }
-        self.locks
-            .retain(|(index, _)| found.iter().any(|(_, found)| found == index));
         let kept = self.store.load(&self.args.wan)?;
+        // Interfaces of the old policy are restored.
+        let old: Vec<(String, u32)> = (kept.iter())
+            .flat_map(|state| &state.devices)
+            .map(|kept| (kept.name.clone(), kept.index))
+            .collect();
+        for (name, index) in &old {
+            if !self.locks.iter().any(|(locked, _)| locked == index) {
+                self.locks.push((*index, lock_index(name, *index)?));
+            }
+        }
+        self.locks.retain(|(index, _)| {
+            let old = old.iter().map(|(_, index)| index);
+            found
+                .iter()
+                .map(|(_, index)| index)
+                .chain(old)
+                .any(|used| used == index)
+        });
         Plan::new(
             policy,
             found[0],
@@ -118,13 +135,13 @@ impl<'a> Session<'a> {
             self.kernel.read(index)?;
         }
         self.kernel.programs.load(&plan.programs())?;
-        let (changes, targets) = put_in_force(plan, &self.store, &mut self.kernel)?;
+        let (changes, mut targets) = put_in_force(plan, &self.store, &mut self.kernel)?;
         let mut different = Vec::new();
-        for target in &targets {
+        for target in &mut targets {
             for name in differences(&mut self.kernel, target)? {
                 let device = &target.name;
                 different.push(format!(
-                    "{device}: the kernel lists {name} otherwise than asked"
+                    "{device}: the kernel took {name} and lists it with other options"
                 ));
             }
         }
@@ -153,97 +170,32 @@ pub(super) fn locked(option: &str, name: &str) -> Result<(u32, OwnedFd)> {
     let Some(found) = system::interface(name) else {
         bail!("{option} {name}: there is no such interface");
     };
-    match lock(found.index) {
-        Ok(lock) => Ok((found.index, lock)),
+    Ok((
+        found.index,
+        lock_index(&format!("{option} {name}"), found.index)?,
+    ))
+}
+
+fn lock_index(name: &str, index: u32) -> Result<OwnedFd> {
+    match lock(index) {
+        Ok(lock) => Ok(lock),
         Err(Errno::ADDRINUSE) => {
-            let process = holder(found.index);
+            let process = holder(index);
             let process = process.map_or(String::new(), |process| format!(" (process {process})"));
             bail!(
-                "{option} {name}: another headend qos{process} uses this interface; wait for it, or stop it first"
+                "{name}: another headend qos{process} uses this interface; wait for it, or stop it first"
             )
         }
-        Err(error) => Err(error).with_context(|| format!("{option} {name}: cannot lock it")),
+        Err(error) => Err(error).with_context(|| format!("{name}: cannot lock it")),
     }
 }
 
-/// Makes the changes of a plan. What was there is on disk before the first change.
-fn put_in_force(
-    plan: &Plan,
-    store: &Store,
-    kernel: &mut Kernel,
-) -> Result<(Vec<Wanted>, Vec<Target>)> {
-    // Until the last change, the state names everything that the old or the new policy has.
-    store.save(&plan.state_meanwhile)?;
-    let done = (|| {
-        let mut targets = plan.targets(&mut kernel.netlink)?;
-        for target in &mut targets {
-            for line in kernel.programs.prune(&target.name, &mut target.want) {
-                eprintln!("{line}");
-            }
-            kernel.programs.mark(&mut target.want);
-        }
-        let changed = perform(kernel, &targets)?;
-        Ok((changed, targets))
-    })();
-    let is_done = done.is_ok();
-    let state = if is_done {
-        Some(&plan.state)
-    } else {
-        plan.old.as_ref()
-    };
-    let ifb = state.and_then(|state| state.ifb.as_deref());
-    if let Some(unused) = plan.state_meanwhile.ifb.as_deref()
-        && ifb != Some(unused)
-    {
-        delete_ifb(kernel, unused)?;
+/// Locks the interfaces of a state. One that is gone is locked too, because its lock is the state's.
+pub(super) fn lock_all(state: &State) -> Result<Vec<OwnedFd>> {
+    let mut locks = vec![lock_index(&state.wan, state.wan_index)?];
+    let others = state.devices.iter();
+    for kept in others.filter(|kept| kept.index != state.wan_index) {
+        locks.push(lock_index(&kept.name, kept.index)?);
     }
-    match state {
-        Some(state) if !state.devices.is_empty() => store.save(state)?,
-        _ => store.delete(&plan.state.wan)?,
-    }
-    done
-}
-
-fn delete_ifb(kernel: &mut Kernel, name: &str) -> Result<()> {
-    if kernel.netlink.index(name).is_ok() {
-        kernel
-            .netlink
-            .delete(name)
-            .with_context(|| format!("{name}: cannot delete it"))?;
-    }
-    Ok(())
-}
-
-/// Restores what was there before `apply`. The caller has locked the interfaces. Returns what could not be restored.
-///
-/// # Errors
-/// The kernel's error.
-pub(super) fn restore(state: &State, store: &Store, kernel: &mut Kernel) -> Result<Vec<String>> {
-    let there = state
-        .devices
-        .iter()
-        .filter(|kept| kernel.netlink.index(&kept.name).ok() == Some(kept.index));
-    let mut targets: Vec<Target> = there
-        .map(|kept| Target {
-            name: kept.name.clone(),
-            index: kept.index,
-            want: kept.before.clone(),
-        })
-        .collect();
-    let mut missing = Vec::new();
-    for target in &mut targets {
-        missing.extend(kernel.programs.prune(&target.name, &mut target.want));
-    }
-    perform(kernel, &targets)?;
-    if let Some(ifb) = &state.ifb {
-        delete_ifb(kernel, ifb)?;
-    }
-    store.delete(&state.wan)?;
-    for target in &targets {
-        for name in differences(kernel, target)? {
-            missing.push(format!("{}: {name} is not as it was", target.name));
-        }
-    }
-    kernel.release();
-    Ok(missing)
+    Ok(locks)
 }

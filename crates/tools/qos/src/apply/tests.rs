@@ -8,10 +8,11 @@ use qos::policy::Policy;
 use reactor::namespace::Namespace;
 use reactor::netlink::Netlink;
 use tc::compile::{Attached, Place, compile, ingress, redirection};
-use tc::{Abilities, Handle, Object, Tree, changes};
+use tc::{Abilities, Action, FilterKind, Handle, Object, Tree, changes};
 
 use super::kernel::{Failure, Kernel, Queues, Wanted};
-use super::transaction::{Target, perform};
+use super::outside::{Arriving, inside};
+use super::transaction::{Half, Target, perform, restore};
 
 const OLD: &str = r#"
 [link]
@@ -68,6 +69,10 @@ impl Queues for Faulty<'_> {
         self.kernel.release();
     }
 
+    fn attempt(&mut self, changes: &[Wanted]) -> Result<Vec<Failure>> {
+        self.kernel.attempt(changes)
+    }
+
     fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>> {
         let Some((taken, then)) = self.then.take() else {
             return self.kernel.change(changes);
@@ -118,10 +123,8 @@ fn tree(text: &str, with_redirection: Option<u32>) -> Tree {
 
 /// Runs `work` with a kernel and the indices of two interfaces.
 fn in_namespace(work: impl FnOnce(Kernel, [u32; 2]) + Send) {
-    // Without the privilege these tests cannot check anything.
-    let Ok(namespace) = Namespace::with_interface(("a", "b"), ([192, 0, 2, 1].into(), 24)) else {
-        return;
-    };
+    let namespace = Namespace::with_interface(("a", "b"), ([192, 0, 2, 1].into(), 24));
+    let namespace = namespace.expect("root, or leave to make namespaces");
     namespace
         .run(|| {
             let netlink = Netlink::open().unwrap();
@@ -136,8 +139,26 @@ fn targets(index: u32, want: &Tree) -> Vec<Target> {
     vec![Target {
         name: "a".to_owned(),
         index,
-        want: want.clone(),
+        want: inside(want),
+        arriving: arriving(want),
     }]
+}
+
+/// All of `want` is headend's.
+fn arriving(want: &Tree) -> Arriving {
+    let redirected = want.filters.iter().find_map(|filter| match filter.kind {
+        FilterKind::U32 {
+            action: Action::Redirect(to),
+            ..
+        } => Some(to),
+        _ => None,
+    });
+    Arriving {
+        // Interfaces of namespaces have small numbers.
+        ifbs: (1..9).collect(),
+        made: true,
+        to: redirected,
+    }
 }
 
 #[track_caller]
@@ -315,6 +336,7 @@ fn a_program_that_gives_the_minor_number_needs_a_filter_that_gives_the_major_one
             priority: 1,
             protocol: 3,
             handle: 1,
+            chain: 0,
             kind: tc::FilterKind::Bpf(tc::Bpf {
                 name,
                 class: Some(Handle::new(1, 0)),
@@ -336,5 +358,125 @@ fn a_program_that_gives_the_minor_number_needs_a_filter_that_gives_the_major_one
         let tc = tc.args(["-s", "class", "show", "dev", "a", "classid", "1:2"]);
         let output = String::from_utf8(tc.output().unwrap().stdout).unwrap();
         assert!(output.contains(" 9 pkt"), "{output}");
+    });
+}
+
+/// Disciplines that an operator made, with a filter that runs an eBPF program.
+fn operators(kernel: &mut Kernel, index: u32) -> Tree {
+    let mut before = tree(OLD, None);
+    let program = Attached {
+        name: "theirs".to_owned(),
+        parent: Handle::new(1, 0),
+        // `r0 = 0; exit`.
+        instructions: vec![
+            u64::from_ne_bytes([0xb7, 0, 0, 0, 0, 0, 0, 0]),
+            u64::from_ne_bytes([0x95, 0, 0, 0, 0, 0, 0, 0]),
+        ],
+        words: Vec::new(),
+    };
+    kernel.programs.load(&[program]).unwrap();
+    before.push(Object::Filter(tc::Filter {
+        parent: Handle::new(1, 0),
+        priority: 900,
+        protocol: 3,
+        handle: 1,
+        chain: 0,
+        kind: FilterKind::Bpf(tc::Bpf {
+            name: "theirs".to_owned(),
+            class: None,
+            is_direct: false,
+            tag: None,
+            id: None,
+        }),
+    }));
+    perform(kernel, &targets(index, &before)).unwrap();
+    // They are another program's.
+    kernel.programs.load(&[]).unwrap();
+    let before = kernel.read(index).unwrap();
+    kernel.release();
+    before
+}
+
+#[test]
+fn what_the_kernel_refuses_is_left_out_and_named_while_the_rest_comes_back() {
+    in_namespace(|mut kernel, [index, other]| {
+        let before = operators(&mut kernel, index);
+        let lost: Vec<&str> = (before.filters.iter())
+            .filter_map(|filter| Object::Filter(filter.clone()).loss())
+            .collect();
+        assert_eq!(
+            lost,
+            ["its eBPF program is unloaded with it unless something else keeps it"]
+        );
+        perform(&mut kernel, &targets(index, &tree(NEW, Some(other)))).unwrap();
+        let missing = restore(&mut kernel, &targets(index, &before)).unwrap();
+        let [line] = missing.as_slice() else {
+            panic!("{missing:?}");
+        };
+        assert!(
+            line.starts_with(
+                "a: filter bpf priority 900 of 1: was there and cannot be made again: "
+            ),
+            "{line}"
+        );
+        let mut want = before;
+        want.filters.retain(|filter| filter.priority != 900);
+        is(&mut kernel, index, &want);
+    });
+}
+
+#[test]
+fn an_undo_that_fails_is_told_from_one_that_does_not() {
+    /// Refuses the first change, and everything afterwards.
+    struct Stuck<'k>(&'k mut Kernel);
+
+    impl Queues for Stuck<'_> {
+        fn read(&mut self, index: u32) -> Result<Tree> {
+            self.0.read(index)
+        }
+
+        fn change(&mut self, changes: &[Wanted]) -> Result<Option<Failure>> {
+            let half = &changes[..changes.len() / 2];
+            self.0.change(half)?;
+            Ok(Some(Failure {
+                place: half.len(),
+                error: io::ErrorKind::OutOfMemory.into(),
+                text: "no more".to_owned(),
+            }))
+        }
+
+        fn attempt(&mut self, changes: &[Wanted]) -> Result<Vec<Failure>> {
+            self.0.attempt(changes)
+        }
+
+        fn release(&mut self) {
+            self.0.release();
+        }
+    }
+
+    in_namespace(|mut kernel, [index, _]| {
+        let wanted = targets(index, &tree(OLD, None));
+        let error = perform(&mut Stuck(&mut kernel), &wanted).unwrap_err();
+        assert!(error.downcast_ref::<Half>().is_some(), "{error:#}");
+        let text = error.to_string();
+        // The cause comes first.
+        assert!(
+            text.starts_with("the kernel refused a change: a: cannot add"),
+            "{text}"
+        );
+        assert!(
+            text.contains("undoing the other changes failed too"),
+            "{text}"
+        );
+        // What is recorded puts it right.
+        assert_eq!(
+            restore(&mut kernel, &targets(index, &Tree::default())).unwrap(),
+            [""; 0]
+        );
+        is(&mut kernel, index, &Tree::default());
+        let mut bad = wanted;
+        bad[0].want.qdiscs[1].parent = Handle::new(1, 0x999);
+        let error = perform(&mut kernel, &bad).unwrap_err();
+        assert!(error.downcast_ref::<Half>().is_none(), "{error:#}");
     });
 }
