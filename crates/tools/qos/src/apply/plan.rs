@@ -66,7 +66,6 @@ impl Plan {
     ///
     /// # Errors
     /// The kernel cannot do what the policy says.
-    // long: the fields of a plan, in the order in which they need each other
     pub(super) fn new(
         policy: &Policy,
         wan: (&str, u32),
