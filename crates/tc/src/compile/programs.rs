@@ -141,6 +141,11 @@ impl Compiler<'_> {
             return self.refuse(&name, super::rules::MARKLESS);
         }
         let classifier = Classifier::Rules(rules.to_vec());
+        let name = match rules.len() {
+            1 => "1 rule in a program".to_owned(),
+            count => format!("{count} rules in a program"),
+        };
+        self.out.filter_names.push(name);
         self.attach(Handle::new(ROOT, 0), &classifier)
     }
 }
