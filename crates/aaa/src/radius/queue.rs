@@ -2,7 +2,7 @@
 //! links, in our own and other vendors' formats. docs/radius.md is their reference.
 //!
 //! For each part the strongest attribute decides, whatever their order: our own, Mikrotik-Rate-Limit, WISPr for rates;
-//! our own, Cisco's for templates. A value that cannot be read is left out and reported. Start reading at [`Reader`].
+//! our own, Cisco's for templates. A value that cannot be read is left out and reported. Start reading at `Reader`.
 
 use core::fmt;
 
