@@ -283,7 +283,7 @@ fn queue(section: &mut Section<'_>, known: Known<'_>) -> Queue {
 /// The words for a rate above that of the subscriber's link.
 fn over_link(rate: u64, way: Way, link: &str, most: u64) -> (String, String) {
     let (rate, most) = (BitsPerSecond(rate), BitsPerSecond(most));
-    let message = format!("{rate} is more than link \"{link}\" carries {way}, which is {most}");
+    let message = format!("{rate} is above the {most} that link \"{link}\" carries {way}");
     (message, format!("give {most} or less, or another link"))
 }
 

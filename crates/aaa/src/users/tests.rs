@@ -394,7 +394,7 @@ fn rates_template_and_link_of_a_user_are_read_and_checked() {
         ),
         (
             "rate_down = \"101mbit\"\nlink = \"access-7\"",
-            "4:13: user[1].rate_down: 101 Mbit/s is more than link \"access-7\" carries down, which is 100 Mbit/s; give 100 Mbit/s or less, or another link",
+            "4:13: user[1].rate_down: 101 Mbit/s is above the 100 Mbit/s that link \"access-7\" carries down; give 100 Mbit/s or less, or another link",
         ),
     ] {
         let faults = Users::parse_with(&file(keys), known).unwrap_err();

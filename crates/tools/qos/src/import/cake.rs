@@ -98,7 +98,7 @@ const fn layer(name: &'static str, bytes: i64, mpu: i64, atm: bool) -> Keyword {
     key(name, 0, LAYER, Does::Overhead(bytes, Some(mpu), atm))
 }
 
-const PTM: &str = "headend does not count PTM's coding of 65 bytes for 64; lower the rate by 1.6 %";
+const PTM: &str = "headend does not count PTM's 64/65-byte encoding; lower the rate by 1.6 %";
 
 /// A layer whose bytes become a key, but not its coding (tc-cake(8): "overhead N ptm").
 const fn ptm(name: &'static str, bytes: i64) -> Keyword {
@@ -106,7 +106,7 @@ const fn ptm(name: &'static str, bytes: i64) -> Keyword {
         rule: Rule::lost(
             name,
             0,
-            "`link.overhead`; headend does not count PTM's coding of 65 bytes for 64; lower the rate by 1.6 %",
+            "`link.overhead`; headend does not count PTM's 64/65-byte encoding; lower the rate by 1.6 %",
         ),
         does: Does::Overhead(bytes, Some(0), false),
     }
@@ -192,7 +192,7 @@ const KEYWORDS: &[Keyword] = &[
     fixed(Rule::lost(
         "wash",
         0,
-        "`kernel.wash` does it, only with `kernel.queue = \"cake\"`: set both by hand for `headend qos apply`",
+        "for `headend qos apply`, set `kernel.wash` and `kernel.queue = \"cake\"` by hand",
     )),
     fixed(Rule::kept(
         "nowash",
@@ -202,7 +202,7 @@ const KEYWORDS: &[Keyword] = &[
     fixed(Rule::lost(
         "ack-filter",
         0,
-        "`kernel.ack_filter` does it, only with `kernel.queue = \"cake\"`: set both by hand for `headend qos apply`",
+        "for `headend qos apply`, set `kernel.ack_filter` and `kernel.queue = \"cake\"` by hand",
     )),
     fixed(Rule::lost(
         "ack-filter-aggressive",

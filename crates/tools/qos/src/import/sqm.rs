@@ -36,7 +36,7 @@ pub const RULES: &[Rule] = &[
     Rule::lost(
         "squash_dscp",
         1,
-        "`kernel.wash` does it, only with `kernel.queue = \"cake\"`: set both by hand for `headend qos apply`",
+        "for `headend qos apply`, set `kernel.wash` and `kernel.queue = \"cake\"` by hand",
     )
     .unless("0"),
     Rule::key(
