@@ -63,14 +63,21 @@ fn udp(traffic_class: u8, source: [u8; 4], length: u16) -> Vec<u8> {
     packet
 }
 
+/// Bytes of Ethernet's header, which a queue's rate counts too.
+const ETHERNET: u64 = 14;
+
 /// The packets of several flows, in the order of their times.
+///
+/// A flow's rate counts Ethernet's header, as the queues do. So the times between packets are whole fractions or
+/// multiples of a packet's transmission time, and no packet arrives within microseconds of a departure: that
+/// order, and with it which packet finds a queue full, would depend on the guest's timers.
 fn mixed(flows: &[Flow], seconds: u64) -> Vec<Timed> {
     let mut packets: Vec<Timed> = flows
         .iter()
         .flat_map(|flow| {
-            let every_us = u64::from(flow.length) * 8 * 1_000_000 / flow.rate_bps;
+            let every_us = (u64::from(flow.length) + ETHERNET) * 8 * 1_000_000 / flow.rate_bps;
             // Each flow starts at a different time.
-            let first = u64::from(flow.host) * 1_371;
+            let first = u64::from(flow.host) * 2_300;
             (0..seconds * 1_000_000 / every_us).map(move |number| Timed {
                 at_us: first + number * every_us,
                 packet: flow.packet(),
