@@ -13,7 +13,7 @@ row! {
         /// `down`: to the subscriber; `up`: from it.
         direction: &'a str = [id text "DIRECTION"],
         /// Its own rate in bit/s; null: no limit of its own.
-        rate_bps: Option<u64> = [gauge "BIT/S"],
+        rate_bps: Option<u64> = [gauge PerSecond Bits "RATE"],
         /// The template of its queues.
         template: &'a str = [text "TEMPLATE"],
         /// The shared links, from the nearest to the topmost, separated by commas; empty: none.
@@ -33,9 +33,9 @@ row! {
         /// Packets marked "congestion experienced" instead of dropped.
         marked: u64 = [counter "MARKED"],
         /// The delay that half of the packets that waited did not exceed, rounded up by at most half; null: none waited.
-        delay_p50_us: Option<f64> = [gauge Micros "P50 US"],
+        delay_p50_us: Option<f64> = [gauge Micros "P50 (US)"],
         /// The same for 99 of 100 packets.
-        delay_p99_us: Option<f64> = [gauge Micros "P99 US"],
+        delay_p99_us: Option<f64> = [gauge Micros "P99 (US)"],
     }
 }
 

@@ -97,6 +97,10 @@ row! {
         filter: Option<&'a str> = [text],
         /// Its queues.
         queue: SubscriberQueue<'a> = [part SubscriberQueue],
+        /// What its queue towards it holds and has done; null: it has no queues.
+        queue_down: Option<QueueNow> = [part QueueNow],
+        /// The same from it.
+        queue_up: Option<QueueNow> = [part QueueNow],
         /// The id of its account (Acct-Session-Id).
         account: Option<String> = [id text],
         /// Times and limits.
@@ -329,6 +333,29 @@ row! {
         template_from: Option<&'static str> = [text],
         /// Source of the link.
         link_from: Option<&'static str> = [text],
+    }
+}
+
+row! {
+    /// What the queue of a subscriber in one direction holds and has done.
+    #[derive(Clone, Copy, Serialize)]
+    QueueNow is part {
+        /// Queued packets.
+        backlog_packets: u32 = [gauge],
+        /// Their bytes on the line.
+        backlog_octets: u32 = [gauge Bytes],
+        /// Packets that passed without waiting.
+        passed: u64 = [counter],
+        /// Packets that waited and were sent.
+        waited: u64 = [counter],
+        /// Packets dropped: the queue was full, or they were late.
+        dropped: u64 = [counter],
+        /// Packets marked "congestion experienced" instead of dropped.
+        marked: u64 = [counter],
+        /// The delay that half of the packets that waited did not exceed, rounded up by at most half; null: none waited.
+        delay_p50_us: Option<f64> = [gauge Micros],
+        /// The same for 99 of 100 packets.
+        delay_p99_us: Option<f64> = [gauge Micros],
     }
 }
 

@@ -7,7 +7,7 @@ use base::{Duration, Instant};
 use edge::{Edge, SubscriberKey, SubscriberView};
 use l2tp::{SessionView, TunnelView};
 
-use super::{Rows, Step, seconds};
+use super::{Rows, Step, micros, seconds};
 use crate::core::Core;
 use control::request::{State, SubscriberFilter};
 use control::rows;
@@ -93,6 +93,20 @@ pub(crate) fn queue(setting: Option<&edge::Setting>) -> rows::SubscriberQueue<'_
     }
 }
 
+/// What a queue holds and has done.
+fn queue_now(view: &hqos::View) -> rows::QueueNow {
+    rows::QueueNow {
+        backlog_packets: view.packets,
+        backlog_octets: view.octets,
+        passed: view.counts.passed,
+        waited: view.counts.queued,
+        dropped: view.counts.dropped,
+        marked: view.counts.marked,
+        delay_p50_us: view.p50.map(micros),
+        delay_p99_us: view.p99.map(micros),
+    }
+}
+
 pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
     let tunnel = tunnel_of(&core.edge, view);
     out.push(&rows::Subscriber {
@@ -126,6 +140,7 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
     let profile = view.profile;
     let ending = view.ending;
     let link = view.link.view();
+    let queues = core.edge.queue(key, 0);
     out.push(&rows::Detail {
         schema: rows::Detail::SCHEMA,
         name: &String::from_utf8_lossy(view.name),
@@ -145,6 +160,8 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
         routes_missing: texts(&core.edge.missing_routes(key)),
         filter: filter_name(core, &view),
         queue: queue(view.queue),
+        queue_down: queues.as_ref().map(|[down, _]| queue_now(down)),
+        queue_up: queues.as_ref().map(|[_, up]| queue_now(up)),
         account: core.authority.account(view.account),
         times: times(core, &view),
         echo_rtt_us: view.link.echo_rtt_us(),

@@ -109,8 +109,30 @@ fn a_subscriber_has_the_queues_that_its_sources_come_to() {
         "rate up          2 Mbit/s (default)\n",
         "template         standard (default)\n",
         "link             access-7 (default)\n",
+        "queue down       0 packets, 0 B; 0 waited, 0 dropped, 0 marked\n",
     ] {
         assert!(page.contains(line), "{page}");
+    }
+}
+
+#[test]
+fn a_subscriber_has_the_figures_of_its_queues() {
+    let directory = Directory::new();
+    let (edge, _clients) = pair(&directory);
+    let of = json!({"do": "show.subscriber", "of": {"who": "user1"}});
+    let row = edge.client().ask(of).remove(0)["row"].take();
+    for (field, direction) in [("queue_down", "down"), ("queue_up", "up")] {
+        let of = json!({"do": "show.queue", "who": "user1"});
+        let replies = edge.client().ask(of);
+        let queues = replies.iter().map(|reply| &reply["row"]);
+        let same = queues.filter(|row| row["schema"] == "queue/1" && row["direction"] == direction);
+        let [queue] = same.collect::<Vec<_>>()[..] else {
+            panic!("{replies:?}");
+        };
+        for (name, value) in row[field].as_object().unwrap() {
+            assert_eq!(value, &queue[name], "{direction} {name}");
+        }
+        assert_eq!(row[field].as_object().unwrap().len(), 8);
     }
 }
 

@@ -175,6 +175,9 @@ fn page(row: &Value, out: &mut impl Write) -> Result<()> {
     }
     page.line("filter", &optional(&row["filter"]))?;
     queue(&mut page, &row["queue"])?;
+    for (label, field) in [("queue down", "queue_down"), ("queue up", "queue_up")] {
+        page.line(label, &queue_now(&row[field]))?;
+    }
     page.line("pool", &optional(&row["ipv4"]["pool"]))?;
     page.line("account", &optional(&row["account"]))?;
     if !is_client {
@@ -243,6 +246,23 @@ fn queue(page: &mut Page<impl Write>, queue: &Value) -> Result<()> {
         page.line(label, &format!("{text}{from}"))?;
     }
     Ok(())
+}
+
+/// What a queue holds and has done, in a line; empty without a queue.
+fn queue_now(queue: &Value) -> String {
+    if queue.is_null() {
+        return String::new();
+    }
+    let octets = show(&queue["backlog_octets"], Shown::Bytes);
+    let mut text = format!(
+        "{} packets, {octets}; {} waited, {} dropped, {} marked",
+        queue["backlog_packets"], queue["waited"], queue["dropped"], queue["marked"]
+    );
+    let millis = |field: &str| Some(queue[field].as_f64()? / 1_000.0);
+    if let (Some(half), Some(most)) = (millis("delay_p50_us"), millis("delay_p99_us")) {
+        text += &format!("; delay p50 {half:.1} ms, p99 {most:.1} ms");
+    }
+    text
 }
 
 /// The limits of its profile, a line each.
