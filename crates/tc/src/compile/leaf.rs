@@ -44,11 +44,14 @@ impl Compiler<'_> {
                         let queue = queue.unwrap_or_else(|missing| self.plain(minor, missing));
                         return self.add_hosts(minor, options, &queue);
                     }
-                    self.advise(
-                        "the link is shared by flow, not by host: this kernel has no drr with flow or bpf filters \
-                         (modules sch_drr, and cls_flow or cls_bpf)"
-                            .to_owned(),
-                    );
+                    let shared = match queue {
+                        Ok(_) => "the link is shared by flow, not by host",
+                        Err(_) => "all hosts share one queue",
+                    };
+                    self.advise(format!(
+                        "{shared}: this kernel has no drr with flow or bpf filters (modules sch_drr, and cls_flow or \
+                         cls_bpf)"
+                    ));
                 }
                 keys = Some(options.flows);
                 queue
