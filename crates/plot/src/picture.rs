@@ -30,7 +30,7 @@ pub(crate) enum Place {
 pub struct Stack {
     /// What the picture shows, in a few words.
     pub title: String,
-    /// One sentence below the title; may be empty.
+    /// Sentences below the title, a line for each; may be empty.
     pub subtitle: String,
     /// The charts from the top down; the title of each stands above it.
     pub charts: Vec<Chart>,

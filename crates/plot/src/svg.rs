@@ -206,7 +206,8 @@ impl Svg {
 
     /// Sets `text` over the whole width at the present height, and moves down.
     pub(crate) fn paragraph(&mut self, x: f64, font: Font, text: &str) {
-        for line in font.wrap(text, self.width - x - 16.0) {
+        let width = self.width - x - 16.0;
+        for line in text.lines().flat_map(|line| font.wrap(line, width)) {
             self.y += font.size * 1.3;
             self.text(x, self.y, Anchor::Start, font, &line);
         }

@@ -6,12 +6,15 @@ use super::account::accounts;
 use super::run::{Kind, Run};
 use super::verdict::{Verdict, megabits};
 
+/// What a series' colour has with the same hue, but hollow markers and another dash.
+const HOLLOW: usize = 8;
+
 /// Both charts as one picture.
 #[must_use]
 pub fn stack(runs: &[(&str, &Run)]) -> Stack {
     Stack {
         title: title(runs),
-        subtitle: sentences(runs).join(" "),
+        subtitle: sentences(runs).join("\n"),
         charts: vec![delay(runs), throughput(runs)],
     }
 }
@@ -101,13 +104,18 @@ fn delay(runs: &[(&str, &Run)]) -> Chart {
 fn throughput(runs: &[(&str, &Run)]) -> Chart {
     let y = Axis::linear("payload received", "Mbit/s");
     let mut chart = over_time(runs, Drawn::Steps, "Throughput", y);
+    let mut colour = 0;
     for (name, run) in runs {
-        for (way, streams) in [("down", &run.load.down_bps), ("up", &run.load.up_bps)] {
+        for (way, streams, look) in [
+            ("down", &run.load.down_bps, 0),
+            ("up", &run.load.up_bps, HOLLOW),
+        ] {
             let sums = run.load.sum(streams);
-            chart
-                .series
-                .push(steps(run, &sums, &label(runs, name, way)));
+            let series = steps(run, &sums, &label(runs, name, way));
+            chart.series.push(series.coloured(colour % HOLLOW + look));
         }
+        // That of the next run's first pings.
+        colour += run.pings.len();
     }
     chart
 }

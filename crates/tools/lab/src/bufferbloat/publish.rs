@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use lab::bufferbloat::{self, Account, Run, Verdict, accounts, document, write_flent};
+use lab::bufferbloat::{self, Account, Grade, Run, Verdict, accounts, document, write_flent};
 use plot::Stack;
 use tool_ping::files::Target;
 use tool_ping::save::save;
@@ -175,7 +175,11 @@ fn text(runs: &[(&str, &Run)]) -> String {
         text += &table(&accounts);
         let verdict = Verdict::of(&accounts);
         text += &format!("{prefix}{}\n", verdict.sentence);
-        if let Some(set) = &verdict.set {
+        let is_good = |grade: Option<Grade>| grade.is_none_or(|grade| grade <= Grade::A);
+        let is_shaped =
+            verdict.grade.is_some() && is_good(verdict.down_grade) && is_good(verdict.up_grade);
+        // A line without long queues needs no shaper, and behind one its rates would fall with each run.
+        if let Some(set) = verdict.set.as_ref().filter(|_| !is_shaped) {
             let flags: Vec<String> = set
                 .split(',')
                 .map(|part| format!("--{}", part.replace('=', " ")))
