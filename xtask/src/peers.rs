@@ -104,6 +104,10 @@ const NEEDS: &[Need] = &[
         package: "ethtool",
     },
     Need {
+        program: "nft",
+        package: "nftables",
+    },
+    Need {
         program: "ip",
         package: "iproute2",
     },

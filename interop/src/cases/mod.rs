@@ -29,6 +29,7 @@ mod killed;
 mod l2tpns;
 mod l2tpns_ppp;
 mod many;
+mod nat_router;
 mod page;
 mod pppd;
 mod prometheus;
@@ -87,6 +88,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "kernel_apply_makes_what_tc_lists",
         kernel_apply::applies_what_tc_lists,
+    ),
+    case(
+        "kernel_apply_shares_by_host_behind_nat",
+        nat_router::shares_by_host,
     ),
     case(
         "kernel_engines_are_compared_in_a_guest",
