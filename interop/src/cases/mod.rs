@@ -94,6 +94,10 @@ pub(crate) const ALL: &[Case] = &[
         nat_router::shares_by_host,
     ),
     case(
+        "kernel_bufferbloat_falls_behind_a_nat_router",
+        nat_router::lowers_the_delay,
+    ),
+    case(
         "kernel_engines_are_compared_in_a_guest",
         home_gateway::compares_engines_in_a_guest,
     ),

@@ -66,6 +66,18 @@ const RUNS: [(&str, &str, &str); 4] = [
 const LINK: &str = "[link]\nup = \"10mbit\"\ndown = \"20mbit\"\n";
 const NAT: &str = "[kernel]\nnat = true\n";
 
+/// The provider's queues are 100 ms long. The policy is applied on the router, whose namespace is that of the guest's first
+/// process.
+const LOADED: &str = r#"
+on provider tc qdisc add dev line0 root tbf rate 24mbit burst 8kb limit 300000
+on provider tc qdisc add dev core0 root tbf rate 12mbit burst 4kb limit 150000
+on far ./headend ping --responder 7007 --load > responder & sleep 1
+echo 'exec nsenter --net=/proc/1/ns/net /tmp/headend qos apply home.toml --wan wan0 --lan lan0 >&2' > shape
+on a ./headend lab bufferbloat 198.51.100.7 --idle 2 --seconds 5 --load down,up --exec 'sh shape' --json \
+--plot run.svg --plot run.html > run.json
+cp run.* $work
+"#;
+
 /// Bytes that arrived of the connections of a host: at the far end, or at the host.
 fn arrived(bench: &Bench<'_>, run: &str, host: &str) -> Result<f64> {
     let name = format!("{run}.{host}.json");
@@ -117,5 +129,44 @@ pub(crate) fn shares_by_host(bench: &Bench<'_>) -> Result<()> {
     let advised: Vec<&str> = said.lines().filter(|line| line.contains(advice)).collect();
     ensure!(advised == [format!("wan: {advice} (advice)")], "{said}");
     ensure!(said.matches("as it was").count() == RUNS.len(), "{said}");
+    Ok(())
+}
+
+/// `headend lab bufferbloat` of a host behind the router, before and after a policy on the router.
+pub(crate) fn lowers_the_delay(bench: &Bench<'_>) -> Result<()> {
+    kernel::bring_headend(bench)?;
+    let policy = format!("[link]\nup = \"11mbit\"\ndown = \"22mbit\"\n{NAT}");
+    std::fs::write(bench.directory.join("home.toml"), policy)?;
+    kernel::boot(bench, &[ROUTER, LOADED].concat())?;
+    let document: Value =
+        serde_json::from_slice(&std::fs::read(bench.directory.join("run.json"))?)?;
+    let verdicts = [0, 1].map(|run| &document["runs"][run]["verdict"]);
+    let said = verdicts.map(|verdict| verdict["sentence"].to_string());
+    for way in ["down_added_ms", "up_added_ms"] {
+        let [before, after] = verdicts.map(|verdict| verdict[way].as_f64());
+        let (before, after) = (before.context(way)?, after.context(way)?);
+        ensure!((60.0..=130.0).contains(&before), "{way}: {said:?}");
+        ensure!(after < before / 10.0, "{way}: {said:?}");
+    }
+    let accounts = document["runs"][1]["accounts"]
+        .as_array()
+        .context("accounts")?;
+    for (kind, rate, policy) in [("down", "down_bps", 22e6), ("up", "up_bps", 11e6)] {
+        let account = accounts.iter().find(|account| account["kind"] == kind);
+        let bps = account
+            .and_then(|account| account[rate].as_f64())
+            .context(rate)?;
+        // Payload: 1,448 bytes of 1,538 on the line.
+        ensure!(
+            (0.85..=0.95).contains(&(bps / policy)),
+            "{kind}: {bps} bit/s"
+        );
+    }
+    // One picture on one axis.
+    let picture = std::fs::read_to_string(bench.directory.join("run.svg"))?;
+    ensure!(
+        picture.contains("before: udp be") && picture.contains("after: udp be"),
+        "{picture}"
+    );
     Ok(())
 }
