@@ -194,8 +194,6 @@ class Chart extends View {
   }
   head() { return 28 + this.lossy().length * 10; }
   lossy() { return this.cdf ? [] : this.series.filter(series => series.shown && series.lost.x.length); }
-  // Ticks above the picture, a row for each series that lost packets: one for a column of pixels, the taller the larger
-  // its share of lost ones.
   // Shades bands, and names those that have room for their name.
   shade(context) {
     const { left, top, width, height } = this.area;
@@ -207,9 +205,17 @@ class Chart extends View {
       if (shaded) context.fillRect(left + from, top, wide, height);
       context.globalAlpha = 1;
       context.textAlign = "center";
-      if (context.measureText(name).width + 4 <= wide) context.fillText(name, left + from + wide / 2, top + 5);
+      if (context.measureText(name).width + 4 > wide) return;
+      // Readable over curves.
+      context.strokeStyle = this.ink.ground;
+      context.lineWidth = 4;
+      context.lineJoin = "round";
+      context.strokeText(name, left + from + wide / 2, top + 5);
+      context.fillText(name, left + from + wide / 2, top + 5);
     });
   }
+  // Ticks above the picture, a row for each series that lost packets: one for a column of pixels, the taller the larger
+  // its share of lost ones.
   adorn(context) {
     const { left, width } = this.area, [start, to] = this.ends();
     this.shade(context);
