@@ -35,6 +35,7 @@ mod pppd;
 mod prometheus;
 mod qos_run;
 mod radius;
+mod rate_changes;
 mod secrets;
 mod top;
 mod trace;
@@ -234,6 +235,10 @@ pub(crate) const ALL: &[Case] = &[
     alone(
         "qos_run_holds_iperf3_at_its_rate_both_ways",
         qos_run::holds_the_rate,
+    ),
+    alone(
+        "qos_apply_changes_rates_under_iperf3",
+        rate_changes::of_apply_under_load,
     ),
     case(
         "prometheus_scrapes_headend_web",
