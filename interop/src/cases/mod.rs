@@ -240,6 +240,10 @@ pub(crate) const ALL: &[Case] = &[
         "qos_apply_changes_rates_under_iperf3",
         rate_changes::of_apply_under_load,
     ),
+    alone(
+        "session_set_changes_rates_under_iperf3",
+        rate_changes::of_a_subscriber_under_load,
+    ),
     case(
         "prometheus_scrapes_headend_web",
         prometheus::scrapes_headend_web,

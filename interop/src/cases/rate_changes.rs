@@ -1,8 +1,12 @@
-//! Rates of `headend qos apply` that change under load: iperf3 through a router between two hosts.
+//! Rates that change under load: of `headend qos apply` on a router between two hosts, and of a subscriber.
 
+use crate::headend::Headend;
 use crate::net::{Namespace, join};
 use crate::process::{Process, until};
 use crate::runner::Bench;
+use crate::subscribers::{
+    BEYOND, address, client_settings, lns_settings, move_in, private_file, users,
+};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -170,4 +174,76 @@ pub(crate) fn of_apply_under_load(bench: &Bench<'_>) -> Result<()> {
     let removed = text(line.qos("remove").output()?)?;
     ensure!(removed.contains("wan0: as it was"), "{removed}");
     Ok(())
+}
+
+/// IP bytes that a subscriber's TUN device has passed to its host.
+fn arrived(bench: &Bench<'_>) -> Result<u64> {
+    let mut command = bench.wire.lac.command("ip");
+    command.args(["-s", "-j", "link", "show", "dev", "outside"]);
+    let links: Value = serde_json::from_slice(&command.output()?.stdout).context("ip's JSON")?;
+    let bytes = links[0]["stats64"]["rx"]["bytes"].as_u64();
+    bytes.with_context(|| links.to_string())
+}
+
+/// The same for a subscriber's download and `headend session set`: its flow of datagrams, below its share, loses none.
+pub(crate) fn of_a_subscriber_under_load(bench: &Bench<'_>) -> Result<()> {
+    private_file(bench, "users.toml", &users(1))?;
+    let first = format!("rate_down = \"{}mbit\"", RATES_MBIT[0]);
+    let sections = format!("[users]\nfile = \"users.toml\"\n[queue.default]\n{first}\n");
+    let lns = Headend::lns(bench, &lns_settings("", "", &sections))?;
+    // The client's device passes each segment as a packet of its own.
+    let lac = Headend::lac(bench, &(client_settings() + "offloads = false\n"))?;
+    let far = &bench.wire.lns;
+    far.ip(&["address", "add", &format!("{BEYOND}/32"), "dev", "lo"])?;
+    let tunnel = lac.dial_tunnel()?;
+    lac.dial(&tunnel, 1)?;
+    let home = address(&lns.on_line("user1")?)?;
+    move_in(&bench.wire.lac, &home)?;
+    let mut running = Vec::new();
+    for (name, port, words) in [
+        ("tcp", "5201", &["-t", "24"][..]),
+        ("udp", "5202", &["-u", "-b", "1M", "-l", "500", "-t", "24"]),
+    ] {
+        let mut server = far.command("iperf3");
+        server.args(["-s", "-B", BEYOND, "-p", port, "--forceflush"]);
+        let mut server = Process::start(server, &format!("server-{name}"), &bench.directory)?;
+        server.wait_for("Server listening", SOON)?;
+        let mut client = bench.wire.lac.command("iperf3");
+        client.args(["-c", BEYOND, "-B", &home, "-p", port, "-R", "-J"]);
+        client.args(words);
+        running.push((server, Process::start(client, name, &bench.directory)?));
+    }
+    until(SOON, || Ok((arrived(bench)? > 2_000_000).then_some(())))?.context("no load")?;
+    let mut notes = String::new();
+    for (at, mbit) in RATES_MBIT.into_iter().enumerate() {
+        if at > 0 {
+            lns.verb(&[
+                "session",
+                "set",
+                "user1",
+                "--rate-down",
+                &format!("{mbit}mbit"),
+            ])?;
+        }
+        std::thread::sleep(SETTLED);
+        let begun = Instant::now();
+        let before = arrived(bench)?;
+        std::thread::sleep(COUNTED);
+        let after = arrived(bench)?;
+        let bps = 8.0 * (after - before) as f64 / begun.elapsed().as_secs_f64();
+        writeln!(notes, "{mbit} Mbit/s: counted {bps:.0} bit/s")?;
+        std::fs::write(bench.directory.join("rates.txt"), &notes)?;
+        let share = bps / (f64::from(mbit) * 1e6);
+        // Controlled delay drops segments, and TCP slows down for a moment.
+        ensure!((0.94..=1.0 + ABOVE).contains(&share), "{notes}");
+    }
+    for (_server, client) in &mut running {
+        let end = printed(client)?["end"].take();
+        let sum = &end["sum"];
+        let is_whole =
+            sum.is_null() || sum["lost_packets"] == 0 && sum["packets"].as_u64() > Some(5_000);
+        ensure!(is_whole, "{end}");
+    }
+    drop(lac);
+    lns.stop()
 }
