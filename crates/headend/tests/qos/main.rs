@@ -4,6 +4,7 @@
 mod apply;
 mod apply_bpf;
 mod apply_restore;
+mod apply_six;
 mod apply_watch;
 mod explain;
 mod files;
