@@ -82,6 +82,8 @@ pub(crate) struct Walk {
     pub(crate) cut: Label,
     /// A tunnel begins: protocol in R4.
     pub(crate) tunnel: Label,
+    /// A UDP datagram to VXLAN's port begins.
+    pub(crate) vxlan: Label,
     pull: Label,
     restart: Label,
 }
@@ -93,8 +95,8 @@ impl Walk {
         asm.store(Width::Double, FP, CONTEXT, Reg::R1);
         asm.store_value(Width::Double, FP, PULLED, 0);
         let restart = asm.here();
-        let labels = [(); 5].map(|()| asm.label());
-        let [classify, no_answer, cut, tunnel, pull] = labels;
+        let labels = [(); 6].map(|()| asm.label());
+        let [classify, no_answer, cut, tunnel, vxlan, pull] = labels;
         let mut walk = Walk {
             asm,
             needs,
@@ -102,6 +104,7 @@ impl Walk {
             no_answer,
             cut,
             tunnel,
+            vxlan,
             pull,
             restart,
         };

@@ -24,6 +24,7 @@ const WITH_PORTS: [i32; 5] = [TCP, UDP, 132, 33, 136];
 /// Extension headers of IPv6, as in `wire::ip`.
 const EXTENSIONS: [i32; 8] = [0, 43, FRAGMENT, AUTHENTICATION, 60, 135, 139, 140];
 const L2TP_PORT: i32 = 1701;
+const VXLAN_PORT: i32 = 4789;
 /// Protocols of tunnels beside UDP: IPv4, IPv6, GRE, L2TPv3.
 const TUNNELS: [i32; 4] = [4, 41, 47, 115];
 
@@ -411,9 +412,10 @@ impl Walk {
             self.asm.jump(self.classify);
             self.asm.bind(ports);
             self.asm.mov(Reg::R0, Reg::R3);
-            self.asm.op_value(Op::Rsh, Reg::R0, 16);
+            self.asm.op_value(Op::And, Reg::R0, 0xffff);
+            self.asm.jump_if(Test::Eq, Reg::R0, VXLAN_PORT, self.vxlan);
             self.asm.jump_if(Test::Eq, Reg::R0, L2TP_PORT, self.tunnel);
-            self.asm.op_value(Op::And, Reg::R3, 0xffff);
+            self.asm.op_value(Op::Rsh, Reg::R3, 16);
             self.asm.jump_if(Test::Eq, Reg::R3, L2TP_PORT, self.tunnel);
         }
         self.asm.jump(self.classify);

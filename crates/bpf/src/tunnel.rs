@@ -11,8 +11,8 @@ const ETHERTYPE_PPTP: i32 = 0x880b;
 impl Walk {
     /// Follows the tunnel whose protocol is in R4.
     pub(crate) fn tunnels(&mut self) {
-        let labels = [(); 5].map(|()| self.asm.label());
-        let [ipv4, ipv6, gre, l2tp, ppp] = labels;
+        let labels = [(); 6].map(|()| self.asm.label());
+        let [ipv4, ipv6, gre, l2tp, bridged, ppp] = labels;
         let ways = Ways {
             ipv4,
             ipv6,
@@ -29,7 +29,13 @@ impl Walk {
         self.asm.bind(l2tp);
         self.l2tp_v3(ways);
         self.asm.bind(gre);
-        self.gre(ways, ppp);
+        self.gre(ways, bridged, ppp);
+        self.asm.bind(self.vxlan);
+        self.forget();
+        self.vxlan(ways);
+        self.asm.bind(bridged);
+        self.forget();
+        self.ethernet(ways, ppp);
         self.asm.bind(ppp);
         self.forget();
         let short = self.asm.label();
@@ -43,7 +49,7 @@ impl Walk {
     }
 
     /// GRE version 0, or version 1 (PPTP).
-    fn gre(&mut self, ways: Ways, ppp: Label) {
+    fn gre(&mut self, ways: Ways, bridged: Label, ppp: Label) {
         self.need(4, ways.cut);
         let asm = &mut self.asm;
         asm.load_swapped(Width::Half, Reg::R4, Reg::R2, 0);
@@ -69,8 +75,8 @@ impl Walk {
         self.asm
             .jump_if(Test::Eq, Reg::R3, ETHERTYPE_IPV6, ways.ipv6);
         self.asm
-            .jump_if(Test::Ne, Reg::R3, ETHERTYPE_BRIDGING, ways.other);
-        self.ethernet(ways, ppp);
+            .jump_if(Test::Eq, Reg::R3, ETHERTYPE_BRIDGING, bridged);
+        self.asm.jump(ways.other);
         self.asm.bind(pptp);
         let asm = &mut self.asm;
         asm.jump_if(Test::Ne, Reg::R3, ETHERTYPE_PPTP, ways.other);
@@ -83,6 +89,16 @@ impl Walk {
         asm.op(Op::Add, Reg::R1, Reg::R4);
         self.skip(Reg::R1, ways.cut);
         self.asm.jump(ppp);
+    }
+
+    /// A UDP datagram to VXLAN's port, up to the Ethernet frame in it.
+    fn vxlan(&mut self, ways: Ways) {
+        self.need(16, ways.cut);
+        self.asm.load(Width::Byte, Reg::R0, Reg::R2, 8);
+        // The identifier of the network is valid.
+        self.asm.op_value(Op::And, Reg::R0, 8);
+        self.asm.jump_if(Test::Eq, Reg::R0, 0, ways.other);
+        self.asm.op_value(Op::Add, AT, 16);
     }
 
     /// A PPP frame of fewer than 4 bytes: too short for a packet, so it is either cut or something else.

@@ -3,11 +3,12 @@
 //!
 //! Reads IPv4 (RFC 791), IPv6 and its extension headers (RFC 8200); inside IP in IP (RFC 2003, 2473, 4213), GRE
 //! with IP, Ethernet or PPTP's PPP (RFC 2784, 2890, 2637), L2TPv2 (RFC 2661) and L2TPv3 (RFC 3931) over UDP
-//! port 1701 and over IP. Frames: Ethernet II, VLAN tags (802.1Q, 802.1ad), PPPoE sessions (RFC 2516).
+//! port 1701 and over IP, VXLAN over UDP port 4789 (RFC 7348). Frames, also inside tunnels: Ethernet II, VLAN tags
+//! (802.1Q, 802.1ad), PPPoE sessions (RFC 2516).
 //!
 //! The keys come from the headers alone: no reassembly, no checksums, and nothing after the ports is read
 //! unless it can be a tunnel. [`packet`](crate::packet) knows more link layers and tunnels and records each
-//! layer; this module is the fast path, for every packet of a queue. Left out: IEEE 802.3 with LLC, MPLS, VXLAN
+//! layer; this module is the fast path, for every packet of a queue. Left out: IEEE 802.3 with LLC, MPLS, Geneve
 //! and other tunnels over UDP, ESP without encryption.
 
 mod dscp;

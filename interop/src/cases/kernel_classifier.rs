@@ -51,9 +51,10 @@ pub(super) enum Kind {
     Gre,
     L2tp,
     L2tpInIpIp,
+    Vxlan,
 }
 
-pub(super) const KINDS: [Kind; 13] = [
+pub(super) const KINDS: [Kind; 14] = [
     Kind::Udp,
     Kind::Tcp,
     Kind::Udp6,
@@ -67,6 +68,7 @@ pub(super) const KINDS: [Kind; 13] = [
     Kind::Gre,
     Kind::L2tp,
     Kind::L2tpInIpIp,
+    Kind::Vxlan,
 ];
 
 impl Kind {
@@ -76,7 +78,7 @@ impl Kind {
         !matches!(self, Kind::Icmp | Kind::Protocol200 | Kind::Fragment)
     }
 
-    /// The keys that the kernel should find. It does not look into L2TP, even inside a tunnel that it does look
+    /// The keys that the kernel should find. It does not look into VXLAN, nor into L2TP, even inside a tunnel that it does look
     /// into, where [`Keys::as_kernel`] uses the L2TP content.
     fn kernel_keys(self, packet: &[u8]) -> Keys {
         match self {
@@ -123,6 +125,16 @@ impl Kind {
             Kind::L2tpInIpIp => {
                 let inner = Kind::L2tp.packet(chance);
                 ipv4(chance, 4, 0, &inner)
+            }
+            Kind::Vxlan => {
+                let inner = Kind::Udp.packet(chance);
+                let length = u16::try_from(8 + 8 + 14 + inner.len()).unwrap_or(u16::MAX);
+                let mut content = [50_000_u16, 4_789, length, 0, 0x0800, 0, 0, 0x100]
+                    .map(u16::to_be_bytes)
+                    .concat();
+                content.extend([2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
+                content.extend_from_slice(&inner);
+                ipv4(chance, 17, 0, &content)
             }
             Kind::Gre => {
                 let inner = Kind::Udp.packet(chance);

@@ -29,7 +29,7 @@ const PLAIN_NS: f64 = 15.0;
 const TUNNEL_NS: f64 = 30.0;
 
 /// All mixes that are measured.
-pub(super) const MIXES: [Mix; 9] = [
+pub(super) const MIXES: [Mix; 10] = [
     mix("IPv4, UDP", &[Kind::Udp4], PLAIN_NS),
     mix("IPv4, TCP", &[Kind::Tcp4], PLAIN_NS),
     mix("IPv6, UDP", &[Kind::Udp6], PLAIN_NS),
@@ -42,6 +42,7 @@ pub(super) const MIXES: [Mix; 9] = [
     mix("IPv6 in IPv4", &[Kind::SixInFour], TUNNEL_NS),
     mix("GRE", &[Kind::Gre], TUNNEL_NS),
     mix("L2TP", &[Kind::L2tp], TUNNEL_NS),
+    mix("VXLAN", &[Kind::Vxlan], TUNNEL_NS),
     mix(
         "tunnels, mixed",
         &[Kind::Ipip, Kind::SixInFour, Kind::Gre, Kind::L2tp],

@@ -168,8 +168,8 @@ fn not_loaded(error: &LoadError) -> String {
     format!("not measured: {}", text.lines().next().unwrap_or_default())
 }
 
-/// Plain, in IP, and in L2TP, each behind an Ethernet header.
-fn frames() -> [(&'static str, Vec<u8>); 3] {
+/// Plain, in IP, in L2TP, and in VXLAN, each behind an Ethernet header.
+fn frames() -> [(&'static str, Vec<u8>); 4] {
     let frame = |kind| {
         let mut octets = [0; HEADERS];
         let length = packets::write(kind, 7, &mut octets);
@@ -183,6 +183,7 @@ fn frames() -> [(&'static str, Vec<u8>); 3] {
         ("IPv4, UDP", frame(Kind::Udp4)),
         ("IP in IP", frame(Kind::Ipip)),
         ("L2TP", frame(Kind::L2tp)),
+        ("VXLAN", frame(Kind::Vxlan)),
     ]
 }
 

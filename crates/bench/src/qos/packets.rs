@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Gre,
     /// IPv4 in PPP in L2TP (RFC 2661).
     L2tp,
+    /// IPv4 in Ethernet in VXLAN (RFC 7348).
+    Vxlan,
 }
 
 /// An endless pseudo-random sequence, the same every time.
@@ -139,6 +141,13 @@ pub(super) fn write(kind: Kind, flow: u32, octets: &mut [u8]) -> usize {
             to.put(&[0, 2, 0, 1, 0, 1, 0xff, 0x03, 0, 0x21]);
             to.udp4(host, port);
         }
+        Kind::Vxlan => {
+            to.ipv4(98, 17, near, far);
+            to.ports(50_000 + port % 8_192, 4_789);
+            to.put(&[0, 78, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0]);
+            to.put(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
+            to.udp4(host, port);
+        }
     }
     to.at
 }
@@ -160,7 +169,7 @@ mod tests {
     #[test]
     fn the_flow_is_found_in_every_kind() {
         use Kind::*;
-        for kind in [Udp4, Tcp4, Udp6, Ipip, SixInFour, Gre, L2tp] {
+        for kind in [Udp4, Tcp4, Udp6, Ipip, SixInFour, Gre, L2tp, Vxlan] {
             let mut octets = [0; HEADERS];
             let length = write(kind, 16 * 7 + 5, &mut octets);
             let keys = Keys::read(&octets[..length]);

@@ -75,6 +75,13 @@ fn around(packet: &[u8]) -> Vec<Vec<u8>> {
         ipv4(A, B, 115, &v3(&tagged)),
         ipv4(A, B, 115, &v3(&padded)),
         ipv4(A, B, 115, &v3(&in_pppoe)),
+        ipv4(A, B, 17, &udp(1, 4789, &vxlan(8, &tagged))),
+        ipv4(A, B, 17, &udp(1, 4789, &vxlan(0xff, &in_pppoe))),
+        ipv4(A, B, 17, &udp(1701, 4789, &vxlan(0xf7, &tagged))),
+        ipv4(A, B, 17, &udp(4789, 1, &vxlan(8, &tagged))),
+        ipv4(A, B, 17, &udp(4789, 1701, &vxlan(8, &tagged))),
+        ipv4(A, B, 17, &udp(1, 4789, &vxlan(8, &tagged))[..15]),
+        ipv4(A, B, 17, &udp(1, 4789, &vxlan(8, &tagged))[..29]),
         ipv4(A, B, 4, packet),
         ipv4(A, B, 41, packet),
         fragment4(A, B, 4, 0x2000, packet),
@@ -133,6 +140,7 @@ pub(crate) fn whole() -> Vec<Vec<u8>> {
                 .into_iter()
                 .nth(if index % 3 == 0 { index / 3 % 9 } else { 0 })
         })
+        .chain(["tcp", "tagged", "ipv6", "arp"].map(captured))
         .collect()
 }
 
@@ -178,24 +186,23 @@ pub(crate) fn any_frame() -> impl Strategy<Value = Vec<u8>> {
 pub(crate) fn random_frame() -> impl Strategy<Value = Vec<u8>> {
     let protocols = prop::sample::select(vec![4_u8, 6, 17, 41, 44, 47, 51, 60, 115]);
     let octets = proptest::collection::vec(any::<u8>(), 46..200);
-    (octets, protocols, any::<bool>(), any::<bool>()).prop_map(
-        |(mut packet, proto, six, to_l2tp)| {
-            let ports = if six {
-                packet[0] = 0x60;
-                packet[4..6].fill(0);
-                packet[6] = proto;
-                40
-            } else {
-                packet[0] = 0x45;
-                packet[2..4].fill(0);
-                packet[6..8].fill(0);
-                packet[9] = proto;
-                20
-            };
-            if to_l2tp {
-                packet[ports + 2..ports + 4].copy_from_slice(&1701_u16.to_be_bytes());
-            }
-            ethernet(&[], if six { 0x86dd } else { 0x0800 }, &packet)
-        },
-    )
+    let port = proptest::option::of(prop::sample::select(vec![1701_u16, 4789]));
+    (octets, protocols, any::<bool>(), port).prop_map(|(mut packet, proto, six, port)| {
+        let ports = if six {
+            packet[0] = 0x60;
+            packet[4..6].fill(0);
+            packet[6] = proto;
+            40
+        } else {
+            packet[0] = 0x45;
+            packet[2..4].fill(0);
+            packet[6..8].fill(0);
+            packet[9] = proto;
+            20
+        };
+        if let Some(port) = port {
+            packet[ports + 2..ports + 4].copy_from_slice(&port.to_be_bytes());
+        }
+        ethernet(&[], if six { 0x86dd } else { 0x0800 }, &packet)
+    })
 }

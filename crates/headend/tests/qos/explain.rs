@@ -15,6 +15,11 @@ const ETHERNET: &str = "0200000000020200000000010800";
 const GUEST: &str = "4500003c0000000040040000c0000201c0000202\
     450000280000000040060000c0a80209cb7100090001000200000000000000005000000000000000";
 
+/// The same TCP in Ethernet with a tag, in VXLAN from 192.0.2.1 to 192.0.2.2.
+const VXLAN: &str = "4500005e0000000040110000c0000201c0000202c35112b5004a0000\
+    08000000000001000200000000020200000000018100000508004500002800000000400600\
+    00c0a80209cb7100090001000200000000000000005000000000000000";
+
 fn explained(home: &Home, words: &[&str]) -> (Option<i32>, Value) {
     let output = home.run(&[&["explain", "--json", "policy.toml"], words].concat());
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -41,10 +46,12 @@ fn a_frame_has_the_same_rule_and_class_in_both_engines() {
     home.write("policy.toml", POLICY);
     let whole = format!("{ETHERNET}{NAMES}");
     let guest = format!("{ETHERNET}{GUEST}");
+    let vxlan = format!("{ETHERNET}{VXLAN}");
     for (words, rule, name) in [
         (&[whole.as_str()][..], Some(2), "first"),
         (&["--ip", NAMES], Some(2), "first"),
         (&[&guest], Some(3), "guests"),
+        (&[&vxlan], Some(3), "guests"),
         (&["--down", &guest], None, "rest"),
     ] {
         let (status, document) = explained(&home, words);

@@ -27,6 +27,8 @@ const AUTHENTICATION: u32 = ip::AUTHENTICATION as u32;
 
 /// L2TP's UDP port (RFC 2661 8.1), where tunnels begin.
 pub(super) const L2TP_PORT: u16 = 1701;
+/// VXLAN's destination port (RFC 7348 5); the source port is a hash of the frame inside.
+pub(super) const VXLAN_PORT: u16 = 4789;
 
 /// The 16-bit number at an octet that exists.
 #[inline(always)]
@@ -44,7 +46,7 @@ pub(super) fn is_plain(head: &[u8; 24]) -> bool {
         && (u32::from(head[9]) == TCP
             || u32::from(head[9]) == UDP
                 && be16(head, 20) != L2TP_PORT
-                && be16(head, 22) != L2TP_PORT)
+                && !matches!(be16(head, 22), L2TP_PORT | VXLAN_PORT))
 }
 
 /// Reads a packet that [`is_plain`].

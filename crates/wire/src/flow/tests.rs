@@ -169,6 +169,73 @@ fn every_tunnel_gives_outer_and_inner_flow() {
 }
 
 #[test]
+fn gre_has_its_optional_fields_in_any_combination() {
+    let inner = flow4([192, 168, 1, 5], B, 6, (50000, 443));
+    let bridged = ethernet(&[(0x88a8, 7), (0x8100, 9)], 0x0800, &inner4());
+    for flags in [
+        0x0000, 0x1000, 0x2000, 0x3000, 0x8000, 0x9000, 0xa000, 0xb000,
+    ] {
+        // Checksum and its neighbour, key, sequence number (RFC 2784 2.1, RFC 2890 2).
+        let length = 4 * u16::count_ones(flags) as usize;
+        for (kind, content) in [(0x0800, inner4()), (0x6558, bridged.clone())] {
+            let packet = ipv4(A, B, 47, &gre(&vec![8; length], flags, kind, &content));
+            assert_eq!(Keys::read(&packet).inner, inner, "{flags:#x} {kind:#x}");
+        }
+    }
+}
+
+/// Frames that Linux's own device sent.
+#[test]
+fn vxlan_of_linux_has_the_flow_of_the_frame_inside() {
+    let (near, far) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+    let (host, server) = ([10, 9, 0, 1], [10, 9, 0, 2]);
+    for (name, port, inner) in [
+        ("tcp", 58558, flow4(host, server, 6, (50000, 443))),
+        ("tagged", 39451, flow4(host, server, 17, (4000, 53))),
+        ("arp", 39989, Flow::default()),
+    ] {
+        let keys = Keys::read_frame(&captured(name));
+        assert_eq!(keys.outer, flow4(near, far, 17, (port, 4789)), "{name}");
+        assert_eq!((keys.inner, keys.vlan), (inner, 0), "{name}");
+    }
+    let keys = Keys::read_frame(&captured("ipv6"));
+    assert_eq!(keys.outer, flow6(17, (43857, 4789)));
+    let address = |last| {
+        let mut address = [0; 16];
+        [address[0], address[3], address[15]] = [0xfd, 9, last];
+        address
+    };
+    let inner = Flow {
+        source: address(1),
+        destination: address(2),
+        ..flow6(17, (4000, 53))
+    };
+    assert_eq!(keys.inner, inner);
+}
+
+#[test]
+fn vxlan_carries_frames_with_tags_and_sessions() {
+    let inner = flow4([192, 168, 1, 5], B, 6, (50000, 443));
+    for frame in [
+        ethernet(&[], 0x0800, &inner4()),
+        ethernet(&[(0x8100, 9)], 0x0800, &inner4()),
+        ethernet(&[(0x88a8, 7), (0x8100, 9)], 0x0800, &inner4()),
+        ethernet(&[(0x8100, 9); 4], 0x0800, &inner4()),
+        ethernet(&[(0x8100, 9)], 0x8864, &pppoe(&inner4())),
+    ] {
+        let packet = ipv4(A, B, 17, &udp(50001, 4789, &vxlan(8, &frame)));
+        let keys = Keys::read_frame(&ethernet(&[(0x8100, 5)], 0x0800, &packet));
+        assert_eq!((keys.inner, keys.vlan), (inner, 5));
+        for cut in 28..packet.len() - inner4().len() {
+            assert_eq!(Keys::read(&packet[..cut]).inner, Flow::default(), "{cut}");
+        }
+    }
+    let five = ethernet(&[(0x8100, 9); 5], 0x0800, &inner4());
+    let packet = ipv4(A, B, 17, &udp(50001, 4789, &vxlan(8, &five)));
+    assert!(!Keys::read(&packet).is_tunnel());
+}
+
+#[test]
 fn an_inner_packet_without_ports_has_port_0() {
     for inner in [
         ipv4(A, B, 1, &[8, 0, 0, 0, 0, 1, 0, 1]),
@@ -193,6 +260,7 @@ fn a_fragmented_tunnel_packet_has_no_inner_flow() {
 #[test]
 fn what_is_no_tunnel_has_no_inner_flow() {
     let arp = [0, 1, 8, 0, 6, 4, 0, 1];
+    let bridged = ethernet(&[], 0x0800, &inner4());
     let packets = [
         ("GRE with ARP", ipv4(A, B, 47, &gre(&[], 0, 0x0806, &arp))),
         (
@@ -234,6 +302,31 @@ fn what_is_no_tunnel_has_no_inner_flow() {
                     &l2tp_v2(&[0xff, 3, 0xc0, 0x21, 9, 1, 0, 8, 1, 2, 3, 4]),
                 ),
             ),
+        ),
+        (
+            "VXLAN without a network",
+            ipv4(A, B, 17, &udp(1, 4789, &vxlan(0xf7, &bridged))),
+        ),
+        (
+            "an answer from VXLAN's port",
+            ipv4(A, B, 17, &udp(4789, 1, &vxlan(8, &bridged))),
+        ),
+        (
+            "Linux's own port for VXLAN",
+            ipv4(A, B, 17, &udp(1, 8472, &vxlan(8, &bridged))),
+        ),
+        (
+            "ARP in VXLAN",
+            ipv4(
+                A,
+                B,
+                17,
+                &udp(1, 4789, &vxlan(8, &ethernet(&[], 0x0806, &arp))),
+            ),
+        ),
+        (
+            "IEEE 802.3 in VXLAN",
+            ipv4(A, B, 17, &udp(1, 4789, &vxlan(8, &ethernet(&[], 38, &arp)))),
         ),
         ("another port", ipv4(A, B, 17, &udp(1700, 1702, &inner4()))),
     ];

@@ -5,7 +5,7 @@
 //! agreement, so it picks the layout that fits exactly.
 
 use super::Flow;
-use super::header::{GRE, IPV4, IPV6, L2TP, L2TP_PORT, UDP, be16};
+use super::header::{GRE, IPV4, IPV6, L2TP, L2TP_PORT, UDP, VXLAN_PORT, be16};
 
 pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
@@ -37,7 +37,9 @@ pub(super) enum Inside<'a> {
 pub(super) fn may_be(flow: &Flow) -> bool {
     match flow.protocol {
         IPV4 | IPV6 | GRE | L2TP => true,
-        UDP => flow.source_port == L2TP_PORT || flow.destination_port == L2TP_PORT,
+        UDP => {
+            flow.source_port == L2TP_PORT || matches!(flow.destination_port, L2TP_PORT | VXLAN_PORT)
+        }
         _ => false,
     }
 }
@@ -55,6 +57,7 @@ pub(super) fn inside<'a>(flow: &Flow, content: &'a [u8]) -> Inside<'a> {
         IPV6 => Inside::Ipv6(content),
         GRE => gre(content),
         L2TP => l2tp_v3(content),
+        UDP if flow.destination_port == VXLAN_PORT => vxlan(content),
         UDP => l2tp_over_udp(content),
         _ => Inside::Other,
     }
@@ -141,6 +144,20 @@ fn ppp(frame: &[u8]) -> Inside<'_> {
         [0x57, packet @ ..] | [0x00, 0x57, packet @ ..] => Inside::Ipv6(packet),
         [] | [0x00] | [0xff] => Inside::Cut,
         _ => Inside::Other,
+    }
+}
+
+/// A UDP datagram to VXLAN's port: eight octets of header, then an Ethernet frame (RFC 7348 5).
+#[inline]
+fn vxlan(datagram: &[u8]) -> Inside<'_> {
+    /// The identifier of the network is valid; a receiver ignores the other bits, which are reserved.
+    const IDENTIFIER: u8 = 0x08;
+    let Some((head, frame)) = datagram.split_first_chunk::<16>() else {
+        return Inside::Cut;
+    };
+    match head[8] & IDENTIFIER {
+        0 => Inside::Other,
+        _ => ethernet(frame, &mut None),
     }
 }
 

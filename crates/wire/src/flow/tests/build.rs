@@ -101,6 +101,24 @@ pub(super) fn l2tp_v2(frame: &[u8]) -> Vec<u8> {
     header
 }
 
+/// RFC 7348 5, with network 0x123456.
+pub(super) fn vxlan(flags: u8, frame: &[u8]) -> Vec<u8> {
+    let mut header = vec![flags, 0, 0, 0, 0x12, 0x34, 0x56, 0];
+    header.extend(frame);
+    header
+}
+
+/// A frame of `testdata/vxlan`.
+pub(super) fn captured(name: &str) -> Vec<u8> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/vxlan");
+    let text = std::fs::read_to_string(format!("{root}/{name}.hex")).expect("readable");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let octets = lines.flat_map(str::split_whitespace);
+    octets
+        .map(|octet| u8::from_str_radix(octet, 16).expect("hexadecimal"))
+        .collect()
+}
+
 pub(super) fn ethernet(tags: &[(u16, u16)], kind: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
     for (tpid, control) in tags {
@@ -210,6 +228,19 @@ pub(super) fn tunnels(packet: &[u8], version: u8) -> Vec<Tunnel> {
             "L2TPv3 over IP",
             behind(115, &v3(&[3; 8], &join(&[0, ppp]))[4..]),
             (115, 0, 0),
+        ),
+        (
+            "VXLAN",
+            behind(
+                17,
+                &udp(50001, 4789, &vxlan(8, &ethernet(&[], kind, packet))),
+            ),
+            (17, 50001, 4789),
+        ),
+        (
+            "VXLAN in IPv6, tagged",
+            ipv6(17, &udp(1701, 4789, &vxlan(0x88, &bridged))),
+            (17, 1701, 4789),
         ),
     ]
 }

@@ -56,7 +56,7 @@ proptest! {
         length in 0u16..90,
         protocol in prop::sample::select(vec![6u8, 17, 4, 1, 51]),
         is_fragment in any::<bool>(),
-        to_l2tp in any::<bool>(),
+        port in proptest::option::of(prop::sample::select(vec![1701_u16, 4789])),
     ) {
         packet[0] = 0x45;
         packet[2..4].copy_from_slice(&length.to_be_bytes());
@@ -64,8 +64,8 @@ proptest! {
             packet[6..8].fill(0);
         }
         packet[9] = protocol;
-        if to_l2tp && packet.len() >= 24 {
-            packet[22..24].copy_from_slice(&header::L2TP_PORT.to_be_bytes());
+        if let Some(port) = port && packet.len() >= 24 {
+            packet[22..24].copy_from_slice(&port.to_be_bytes());
         }
         let (mut once, mut general) = (Flow::default(), Flow::default());
         let found = innermost(Inside::Ipv4(&packet), &mut once);
