@@ -14,6 +14,8 @@ use super::sockets::Outside;
 /// A thread has ended.
 pub(super) fn work(core: &mut Core) -> io::Result<()> {
     core.shards.begin_turn();
+    let applied = core.shards.applied();
+    take_handovers(core);
     let mut taken = 0;
     while taken < PART
         && let Some(batch) = core.shards.next_batch()
@@ -21,10 +23,28 @@ pub(super) fn work(core: &mut Core) -> io::Result<()> {
         take(&batch, core);
         taken += 1;
     }
-    if let Some(applied) = core.shards.end_turn(taken)? {
-        core.edge.applied(applied);
+    core.shards.end_turn(taken)?;
+    if let Some(applied) = applied {
+        core.edge.applied(applied, core.now);
     }
     Ok(())
+}
+
+/// Takes packets for queues on this thread. While queues move, it takes all: none may be older than an applied change.
+fn take_handovers(core: &mut Core) {
+    let Core {
+        edge,
+        inside,
+        sockets,
+        reactor,
+        shards,
+        now,
+        ..
+    } = core;
+    let all = edge.is_moving();
+    shards.take_handovers(all, |batch| {
+        edge.take_handover(batch, *now, &mut Outside { sockets, reactor }, inside);
+    });
 }
 
 fn take(batch: &Batch, core: &mut Core) {

@@ -25,6 +25,9 @@ const TIMERS: usize = 64;
 const MESSAGES: u64 = 512;
 const EVENTS: u32 = 64;
 
+/// Wait before queues that moved are handed over again.
+const OWED: Duration = Duration::from_millis(1);
+
 /// The daemon.
 pub(super) struct Daemon {
     pub(super) core: Core,
@@ -197,11 +200,14 @@ impl Daemon {
         let keeper = self.core.inside.keeper.as_ref();
         let check = keeper.and_then(|keeper| keeper.due());
         let clients = clients.and_then(|clients| clients.due());
+        // Queues that moved and found no room on another core.
+        let owed = self.core.edge.owes().then(|| self.core.now + OWED);
         let (summary, mend) = (self.summary.due(), self.core.health.due());
         let undo = self.core.running.undo_at();
         let supervisor = self.core.supervisor.due();
         let all = [
             undo,
+            owed,
             supervisor,
             timer,
             queues,

@@ -19,13 +19,15 @@ pub enum Discard {
     Backlog,
     /// Its subscriber's queue was full, or the packet had waited too long.
     Queue,
+    /// The core with its subscriber's queues was behind.
+    Handover,
     /// The packet itself is invalid, or has no route.
     Forward(forward::Discard),
     /// A frame that PPP ignored.
     Ppp(ppp::Discard),
 }
 
-const OWN: [Discard; 7] = [
+const OWN: [Discard; 8] = [
     Discard::NotTerminated,
     Discard::NotOpen,
     Discard::OtherVersion,
@@ -33,6 +35,7 @@ const OWN: [Discard; 7] = [
     Discard::NotCut,
     Discard::Backlog,
     Discard::Queue,
+    Discard::Handover,
 ];
 
 impl Discard {
@@ -56,6 +59,7 @@ impl Discard {
             Self::NotCut => 4,
             Self::Backlog => 5,
             Self::Queue => 6,
+            Self::Handover => 7,
             Self::Forward(why) => OWN.len() + why as usize,
             Self::Ppp(why) => {
                 let known = ppp::Discard::ALL.iter().position(|&one| one == why);
@@ -75,6 +79,7 @@ impl Discard {
             Self::NotCut => "not_cut",
             Self::Backlog => "backlog",
             Self::Queue => "queue",
+            Self::Handover => "handover",
             Self::Forward(why) => why.name(),
             Self::Ppp(why) => why.name(),
         }

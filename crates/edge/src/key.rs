@@ -37,3 +37,12 @@ pub struct Traffic {
     /// Packets dropped, in either direction.
     pub dropped: u64,
 }
+
+/// What the queues of a subscriber dropped and marked in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct QueueLosses {
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets marked "congestion experienced" instead of dropped.
+    pub marked: u64,
+}

@@ -45,9 +45,10 @@ pub use edge::{
 pub use end::End;
 pub use event::{Admission, Event, Question};
 pub use history::Ended;
-pub use key::{SubscriberKey, Traffic};
+pub use key::{QueueLosses, SubscriberKey, Traffic};
 pub use path::{
-    Change, Filters, Inside, Logged, Outside, Passed, Path, PathCounts, Taken, TapId, Tapped,
+    Change, Filters, Handover, Inside, Logged, Look, Outside, Passed, Path, PathCounts, Taken,
+    TapId, Tapped,
 };
 pub use queue::{QueueFault, Queues, Setting, Source};
 pub use subscriber::Phase;

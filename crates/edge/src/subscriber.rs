@@ -226,7 +226,7 @@ impl<A: Access> Subscriber<A> {
     }
 
     /// The facts for its path entry.
-    pub(crate) fn facts(&self, queue: Option<hqos::SubId>, meters: Arc<[Meter]>) -> Facts {
+    pub(crate) fn facts(&self, home: Option<u8>, meters: Arc<[Meter]>) -> Facts {
         Facts {
             key: self.key,
             is_client: self.is_client,
@@ -235,7 +235,7 @@ impl<A: Access> Subscriber<A> {
             compression: self.compression,
             filter: self.filter,
             addresses: self.addresses,
-            queue,
+            home,
             meters,
         }
     }

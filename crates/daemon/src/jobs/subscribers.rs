@@ -7,7 +7,7 @@ use edge::{End, SubscriberKey};
 use super::{Context, Work};
 use crate::capture::Wanted;
 use crate::client::Steps;
-use crate::show::What;
+use crate::show::{Queues, What};
 use control::reply::{self, Code, Refusal};
 use control::request::{CaptureSubscriber, SessionName, ShowSubscriber, SubscriberSelector};
 use control::rows;
@@ -48,7 +48,7 @@ impl Context<'_> {
                 format!("{who:?} has no queues: its packets pass without a limit of rate");
             return Err(Refusal::new(Code::Refused, message));
         }
-        Ok(What::Queues(keys))
+        Ok(What::Queues(Queues::new(keys)))
     }
 
     /// The rules of the filter with this name.

@@ -4,7 +4,8 @@
 //!
 //! Shards receive state changes from the first thread in order, and hand it, in batches, every
 //! frame that is not subscriber data. If the first thread falls behind, further batches are dropped
-//! and counted, as with a full socket.
+//! and counted, as with a full socket. Packets of shaped subscribers go, in batches too, to the thread
+//! that has their queues.
 //!
 //! Start with [`Shards::start`].
 //!
@@ -13,8 +14,10 @@
 //! | `steer` | chooses the thread of a datagram |
 //! | `worker` | the loop of a thread |
 //! | `batch` | items that a thread passes to the first thread |
+//! | `doors` | packets that any thread passes to the one with their queues |
 
 mod batch;
+mod doors;
 mod steer;
 mod worker;
 
@@ -26,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
-use edge::{Change, Edge};
+use edge::{Change, Edge, Handover};
 use reactor::{Interest, Reactor, SocketStats, Waker, faults};
 
 use super::inside::{Inside, Queue, Written};
@@ -34,6 +37,7 @@ use super::sockets::{self, Sockets};
 use super::source::Source;
 use crate::config::Event;
 pub(crate) use batch::Batch;
+use doors::{Doors, Inbox};
 use worker::Worker;
 
 /// Limit of batches waiting for the first thread, of all threads together.
@@ -79,6 +83,10 @@ struct Shard {
 pub(super) struct Shards {
     shards: Vec<Shard>,
     batches: Receiver<Batch>,
+    /// Packets for queues on other threads, and for queues on the first one.
+    doors: Doors,
+    inbox: Option<Inbox>,
+    parcels: Vec<(usize, Handover)>,
     waker: Arc<Waker>,
     /// How often the TUN device was made again, and the same number of the device whose queue a thread
     /// has lost, plus one.
@@ -127,11 +135,24 @@ impl Shards {
         self.batches.try_recv().ok()
     }
 
-    /// Ends a turn in which `taken` batches were read. Returns the changes that every thread has applied.
+    /// The packets for queues on the first thread: a part of them, or all that are there now.
+    pub(super) fn take_handovers(&self, all: bool, work: impl FnMut(&Handover)) {
+        if let Some(inbox) = &self.inbox {
+            inbox.take(all, work);
+        }
+    }
+
+    /// The changes that every thread has applied. What threads handed over before is in the inboxes.
+    pub(super) fn applied(&self) -> Option<u64> {
+        let applied = self.shards.iter().map(|shard| shard.applied.load(Acquire));
+        applied.min()
+    }
+
+    /// Ends a turn in which `taken` batches were read.
     ///
     /// # Errors
     /// A thread has ended.
-    pub(super) fn end_turn(&self, taken: usize) -> io::Result<Option<u64>> {
+    pub(super) fn end_turn(&self, taken: usize) -> io::Result<()> {
         if taken == PART {
             // More batches may wait.
             self.waker.wake();
@@ -139,8 +160,7 @@ impl Shards {
         if self.ended.load(Acquire) {
             return Err(io::Error::other("a thread that passes packets ended"));
         }
-        let applied = self.shards.iter().map(|shard| shard.applied.load(Acquire));
-        Ok(applied.min())
+        Ok(())
     }
 
     /// Starts a thread for each of the edge's further paths. The daemon has dropped its privileges before.
@@ -157,14 +177,23 @@ impl Shards {
         let lost = Arc::new(AtomicU64::new(0));
         let (sender, batches) = mpsc::sync_channel(BATCHES_MAX);
         let mut shards = Vec::new();
-        for (seat, number) in seats.into_iter().zip(1..) {
+        let wakers = (0..seats.len()).map(|_| Waker::new().map(Arc::new));
+        let wakers: io::Result<Vec<Arc<Waker>>> = core::iter::once(Ok(Arc::clone(&waker)))
+            .chain(wakers)
+            .collect();
+        let wakers = wakers?;
+        let (doors, inboxes) = doors::open(&wakers);
+        let mut inboxes = inboxes.into_iter();
+        let inbox = inboxes.next();
+        let others = seats.into_iter().zip(inboxes).zip(&wakers[1..]);
+        for (((seat, its_inbox), own_waker), number) in others.zip(1..) {
             let Seat {
                 reactor: mut own,
                 sockets,
                 inside,
             } = seat;
             let (orders, its_orders) = mpsc::channel();
-            let own_waker = Arc::new(Waker::new()?);
+            let own_waker = Arc::clone(own_waker);
             let source = Source::Shards.to_bits();
             own.add(&*own_waker, "changes", source, Interest::READ)?;
             let stats = Arc::new(Mutex::default());
@@ -178,6 +207,8 @@ impl Shards {
                 orders: its_orders,
                 waker: Arc::clone(&own_waker),
                 batches: sender.clone(),
+                doors: doors.clone(),
+                inbox: its_inbox,
                 first: Arc::clone(&waker),
                 stats: Arc::clone(&stats),
                 applied: Arc::clone(&applied),
@@ -206,6 +237,9 @@ impl Shards {
         Ok(Self {
             shards,
             batches,
+            doors,
+            inbox,
+            parcels: Vec::new(),
             waker,
             made: 0,
             lost,
@@ -239,8 +273,20 @@ impl Shards {
         self.shards.iter().map(read).fold(Stats::default(), add)
     }
 
-    /// Sends changes to every thread.
+    /// Sends packets for queues on other threads, then changes to every thread.
     pub(super) fn tell(&mut self, edge: &mut Edge) {
+        if self.shards.is_empty() {
+            return;
+        }
+        let owed = edge.owes();
+        edge.poll_handovers(&mut self.parcels);
+        self.doors.pass(&mut self.parcels, |to, batch| {
+            edge.refuse_handover(to, batch)
+        });
+        if owed && !edge.owes() {
+            // What counted as not applied until now has to be looked at again.
+            self.waker.wake();
+        }
         let mut told = false;
         while let Some(change) = edge.poll_change() {
             for shard in &self.shards {

@@ -7,11 +7,12 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Duration, Instant, Route};
-use edge::{Path, Taken};
+use edge::{Handover, Path, Taken};
 use reactor::faults::Heir;
 use reactor::{Interest, Reactor, Ready, RecvBatch, Waker, clock};
 
 use super::batch::Batch;
+use super::doors::{Doors, Inbox};
 use super::{Order, Stats};
 use crate::health::{Health, Outcome};
 use crate::inside::Inside;
@@ -23,6 +24,10 @@ use crate::source::Source;
 const READS: usize = 8;
 /// How often in a row the wait for descriptors may fail before the thread ends, and the daemon with it.
 const WAITS_FAILED_MAX: u32 = 8;
+/// Calls of [`Path::drain`] in a turn before other sources get theirs.
+const DRAINS: usize = 8;
+/// Wait before queues that moved are handed over again.
+const OWED: Duration = Duration::from_millis(1);
 /// Pause after a failed wait.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -38,6 +43,9 @@ pub(super) struct Parts {
     /// Wakes this thread.
     pub(super) waker: Arc<Waker>,
     pub(super) batches: SyncSender<Batch>,
+    /// Packets for queues on other threads, and for queues on this one.
+    pub(super) doors: Doors,
+    pub(super) inbox: Inbox,
     /// Wakes the first thread.
     pub(super) first: Arc<Waker>,
     pub(super) stats: Arc<Mutex<Stats>>,
@@ -54,6 +62,9 @@ pub(super) struct Worker {
     parts: Parts,
     received: RecvBatch,
     left: Batch,
+    parcels: Vec<(usize, Handover)>,
+    /// Changes applied in this turn.
+    applied: u64,
     /// A reply to a packet that was not forwarded, such as an ICMP error.
     composed: Vec<u8>,
     stats: Stats,
@@ -86,6 +97,8 @@ impl Worker {
             received: RecvBatch::new(parts.batch),
             parts,
             left: Batch::default(),
+            parcels: Vec::new(),
+            applied: 0,
             composed: Vec::new(),
             stats: Stats::default(),
             now: Instant::ZERO,
@@ -111,7 +124,7 @@ impl Worker {
     }
 
     fn turn(&mut self) -> io::Result<()> {
-        if let Some(span) = self.rest.span(self.now, None) {
+        if let Some(span) = self.rest.span(self.now, self.deadline()) {
             self.parts.reactor.pause(span);
         }
         let now = self.wait()?;
@@ -142,17 +155,32 @@ impl Worker {
             }
         }
         self.mend();
+        self.drain();
         self.rest.note(now, self.came, other_work);
         self.parts.inside.flush();
         self.send();
+        self.pass_on();
         self.hand_over();
         Ok(())
+    }
+
+    /// When the next wait has to end.
+    fn deadline(&self) -> Option<Instant> {
+        let Parts { path, sockets, .. } = &self.parts;
+        // Queued packets wait for blocked sockets, which wake this thread when they are writable.
+        let queues = path.next_deadline().filter(|_| !sockets.is_blocked());
+        let owed = path.owes().then(|| self.now + OWED);
+        [self.health.due(), queues, owed]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Waits for the next turn. After a failure the turn goes on without any descriptors, with a new
     /// poller.
     fn wait(&mut self) -> io::Result<Instant> {
-        let (reactor, due) = (&mut self.parts.reactor, self.health.due());
+        let due = self.deadline();
+        let reactor = &mut self.parts.reactor;
         let error = match reactor.wait(due) {
             Ok(now) => {
                 self.waits_failed = 0;
@@ -223,37 +251,82 @@ impl Worker {
         }
     }
 
-    /// Applies pending changes. If the first thread is gone, this one ends.
+    /// Takes the packets for this thread's queues, then applies pending changes: what was handed over before a change is
+    /// taken before it. If the first thread is gone, this one ends.
     fn change(&mut self) {
-        let parts = &mut self.parts;
-        parts.waker.clear();
-        let mut taken = 0;
+        self.parts.waker.clear();
+        let mut orders = Vec::new();
         loop {
-            match parts.orders.try_recv() {
-                Ok(Order::Change(change)) => parts.path.apply(change),
-                Ok(Order::Queue(queue, made)) => {
-                    let source = Source::Tun(0);
-                    self.made = made;
-                    match parts.inside.put(queue, &mut parts.reactor) {
-                        Ok(()) => self.health.works(source, self.now),
-                        Err(error) => {
-                            let error = io::Error::other(format!("{error:#}"));
-                            self.health.still_lost(source, &error, self.now);
-                        }
-                    }
-                    continue;
-                }
+            match self.parts.orders.try_recv() {
+                Ok(order) => orders.push(order),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
                     self.is_over = true;
                     break;
                 }
             }
-            taken += 1;
         }
-        if taken > 0 {
-            parts.applied.fetch_add(taken, Release);
-            parts.first.wake();
+        let (parts, now) = (&mut self.parts, self.now);
+        let Parts {
+            path,
+            sockets,
+            inside,
+            reactor,
+            inbox,
+            ..
+        } = parts;
+        inbox.take(!orders.is_empty(), |batch| {
+            path.take_handover(batch, now, &mut Outside { sockets, reactor }, inside);
+        });
+        for order in orders {
+            self.obey(order);
+        }
+        let Parts {
+            path,
+            sockets,
+            inside,
+            reactor,
+            ..
+        } = &mut self.parts;
+        path.retry_handovers(now, &mut Outside { sockets, reactor }, inside);
+    }
+
+    fn obey(&mut self, order: Order) {
+        let parts = &mut self.parts;
+        match order {
+            Order::Change(change) => {
+                parts.path.apply(change);
+                self.applied += 1;
+            }
+            Order::Queue(queue, made) => {
+                let source = Source::Tun(0);
+                self.made = made;
+                match parts.inside.put(queue, &mut parts.reactor) {
+                    Ok(()) => self.health.works(source, self.now),
+                    Err(error) => {
+                        let error = io::Error::other(format!("{error:#}"));
+                        self.health.still_lost(source, &error, self.now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends queued packets that may leave.
+    fn drain(&mut self) {
+        let now = self.now;
+        let Parts {
+            path,
+            sockets,
+            inside,
+            reactor,
+            ..
+        } = &mut self.parts;
+        let is_due = |path: &Path| path.next_deadline().is_some_and(|at| at <= now);
+        let mut left = DRAINS;
+        while left > 0 && is_due(path) && !sockets.is_blocked() {
+            path.drain(now, &mut Outside { sockets, reactor }, inside);
+            left -= 1;
         }
     }
 
@@ -342,6 +415,20 @@ impl Worker {
         }
         if sockets.has_queued() {
             sockets.flush(reactor);
+        }
+    }
+
+    /// Passes packets for queues on other threads on. Then the changes of this turn count as applied.
+    fn pass_on(&mut self) {
+        let Parts { path, doors, .. } = &mut self.parts;
+        path.poll_handovers(&mut self.parcels);
+        doors.pass(&mut self.parcels, |to, batch| {
+            path.refuse_handover(to, batch)
+        });
+        if self.applied > 0 && !path.owes() {
+            let applied = core::mem::take(&mut self.applied);
+            self.parts.applied.fetch_add(applied, Release);
+            self.parts.first.wake();
         }
     }
 

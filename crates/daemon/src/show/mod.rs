@@ -26,6 +26,7 @@ use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
 pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
+pub(super) use queues::Queues;
 pub(super) use sorted::Sorted;
 pub(super) use subscribers::queue;
 pub(super) use worst::Worst;
@@ -70,7 +71,7 @@ pub(super) enum What {
     Radius,
     Filters,
     /// The queues of these subscribers.
-    Queues(Vec<SubscriberKey>),
+    Queues(Queues),
     /// The rules of the filter with this name.
     FilterLines(String),
     Counters,
@@ -144,6 +145,9 @@ impl What {
         if let What::Sorted(sorted) = self {
             return sorted.step(core, cursor, out);
         }
+        if let What::Queues(queues) = self {
+            return queues.next(core, cursor, out);
+        }
         let core = &*core;
         let endpoint = core.edge.endpoint();
         match self {
@@ -183,7 +187,6 @@ impl What {
             }
             What::Radius => radius::next(core, cursor, out),
             What::Filters => filters::next(core, cursor, out),
-            What::Queues(keys) => queues::next(core, keys, cursor, out),
             What::FilterLines(name) => filters::lines(core, name, cursor, out),
             What::History(show) => show.step(core, out),
             What::Pools => pools::next(core, cursor, out),
@@ -217,7 +220,7 @@ impl What {
                 Step::End
             }
             // Handled above.
-            What::Bgp(_) | What::Now | What::Sorted(_) => Step::End,
+            What::Bgp(_) | What::Now | What::Sorted(_) | What::Queues(_) => Step::End,
         }
     }
 }

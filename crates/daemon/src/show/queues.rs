@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv6Addr};
 
 use base::Duration;
 use control::rows;
-use edge::SubscriberKey;
+use edge::{Look, SubscriberKey};
 use hqos::View;
 
 use super::{Rows, Step, micros};
@@ -13,22 +13,43 @@ use crate::core::Core;
 /// Hosts that are listed in each direction.
 const HOSTS_MAX: usize = 64;
 
-/// The queues of the subscriber at the cursor, down and up, then the hosts in them.
-pub(super) fn next(core: &Core, keys: &[SubscriberKey], cursor: u32, out: &mut Rows) -> Step {
-    let Some(&key) = keys.get(cursor as usize) else {
-        return Step::End;
-    };
-    let edge = &core.edge;
-    // It may have ended since it was selected.
-    if let (Some(view), Some(views)) = (edge.subscriber(key), edge.queue(key, HOSTS_MAX)) {
-        let name = String::from_utf8_lossy(view.name);
-        let both = [("down", &views[0]), ("up", &views[1])];
-        both.iter()
-            .for_each(|(way, view)| queue(&name, way, view, out));
-        both.iter()
-            .for_each(|(way, view)| hosts(&name, way, view, out));
+/// The queues of these subscribers, and the question about those of the one at the cursor.
+pub(crate) struct Queues {
+    keys: Vec<SubscriberKey>,
+    look: Option<Look>,
+}
+
+impl Queues {
+    pub(crate) fn new(keys: Vec<SubscriberKey>) -> Self {
+        Self { keys, look: None }
     }
-    Step::From(cursor + 1)
+
+    /// The queues of the subscriber at the cursor, down and up, then the hosts in them. They may be on another thread,
+    /// which answers within a turn or two.
+    pub(super) fn next(&mut self, core: &mut Core, cursor: u32, out: &mut Rows) -> Step {
+        let Some(&key) = self.keys.get(cursor as usize) else {
+            return Step::End;
+        };
+        let edge = &mut core.edge;
+        let look = self.look.take().or_else(|| edge.look(key, HOSTS_MAX));
+        // It may have ended since it was selected.
+        let Some(look) = look else {
+            return Step::From(cursor + 1);
+        };
+        let Some(views) = look.take() else {
+            self.look = (!edge.has_seen(&look)).then_some(look);
+            return Step::From(cursor);
+        };
+        if let Some(view) = edge.subscriber(key) {
+            let name = String::from_utf8_lossy(view.name);
+            let both = [("down", &views[0]), ("up", &views[1])];
+            both.iter()
+                .for_each(|(way, view)| queue(&name, way, view, out));
+            both.iter()
+                .for_each(|(way, view)| hosts(&name, way, view, out));
+        }
+        Step::From(cursor + 1)
+    }
 }
 
 fn queue(subscriber: &str, direction: &str, view: &View, out: &mut Rows) {

@@ -4,12 +4,12 @@ use core::net::Ipv4Addr;
 
 use aaa::accounting::TerminateCause;
 use base::{Duration, Instant};
-use hqos::Counts;
 
 use crate::access::{Access, Numbers, Served};
 use crate::edge::Edge;
 use crate::end::End;
-use crate::key::{SubscriberKey, Traffic};
+use crate::key::{QueueLosses, SubscriberKey, Traffic};
+use crate::path::Meter;
 
 /// The kind of an accounting entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub struct Account<P = <Served as Access>::Place> {
     pub is_local: bool,
     /// Its interface identifier, if IPv6CP is open.
     pub interface: Option<u64>,
-    /// Counters of its queues down and up, if it has queues.
-    pub queue: Option<[Counts; 2]>,
+    /// What its queues down and up lost and marked, if it has queues.
+    pub queue: Option<[QueueLosses; 2]>,
 }
 
 impl<A: Access> Edge<A> {
@@ -123,9 +123,10 @@ impl<A: Access> Edge<A> {
             numbers: subscriber.numbers.clone(),
             is_local: subscriber.is_local,
             interface: subscriber.ipv6.map(|[_, peer]| peer),
-            queue: self
-                .queue(SubscriberKey(subscriber.key), 0)
-                .map(|views| views.map(|view| view.counts)),
+            queue: self.shaped.contains_key(&index).then(|| {
+                let meters = subscriber.meters.as_deref();
+                meters.map_or_else(Default::default, Meter::losses)
+            }),
         })
     }
 }

@@ -360,12 +360,12 @@ impl<A: Access> Edge<A> {
         match self.endpoint.encapsulation(session).filter(|_| is_open) {
             Some((way, header)) => {
                 let paths = usize::from(self.config.paths.max(1));
-                let queue = self.shaped.get(&index).map(|shaped| shaped.queue);
+                let home = self.shaped.get(&index).map(|shaped| shaped.home);
                 let subscriber = self.at_mut(index);
                 let meters = &mut subscriber.meters;
                 let meters = meters.get_or_insert_with(|| Meter::of_paths(paths));
                 let meters = Arc::clone(meters);
-                let entry = Entry::new(subscriber.facts(queue, meters), way, header.as_ref());
+                let entry = Entry::new(subscriber.facts(home, meters), way, header.as_ref());
                 if self.config.paths > 1 {
                     let copy = Step::Put(index, Box::new(entry.clone()));
                     self.tell(Change(copy));

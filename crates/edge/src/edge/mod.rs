@@ -10,6 +10,7 @@
 //! | `networks` | networks behind subscribers |
 //! | `paths` | changes and counters of the paths |
 //! | `shapes` | queues of subscribers |
+//! | `homes` | which path has which queues |
 //! | `queues` | rates, templates and links of subscribers |
 //! | `reconfigure` | a new configuration |
 //! | `dial` | links in which we are the client |
@@ -20,6 +21,7 @@ mod account;
 mod admit;
 mod dial;
 mod frames;
+mod homes;
 mod links;
 mod networks;
 mod parting;
@@ -56,6 +58,7 @@ use crate::subscriber::{Phase, Phases, Subscriber};
 
 pub use account::{Account, Entry};
 pub use dial::Dial;
+use homes::{Homes, Move};
 use networks::Waiting;
 use parting::Parting;
 pub use paths::{FilterChange, FiltersMut};
@@ -111,10 +114,18 @@ pub struct Edge<A: Access = Served> {
     pub(crate) last_account: u64,
     /// Subscribers that wait for networks of others.
     pub(crate) waiting: Waiting,
-    /// Templates and shared links of queues.
-    pub(crate) plan: hqos::Plan,
+    /// Number of changes that all other paths have applied.
+    pub(crate) applied: u64,
     /// The shaped subscribers, by index.
     pub(crate) shaped: HashMap<u32, Shaped>,
+    /// Which path has which queues.
+    pub(crate) homes: Homes,
+    /// Queues that are on their way to another path, oldest step first.
+    pub(crate) moves: VecDeque<Move>,
+    /// Stays of queues on paths so far, modulo 2^32.
+    pub(crate) stays: u32,
+    /// The secret of all queues.
+    pub(crate) queue_seed: u64,
     /// Subscribers on each shared link, by its name.
     pub(crate) on_links: HashMap<Arc<str>, LinkUse>,
     pub(crate) taps: Vec<Tap>,
@@ -132,6 +143,7 @@ impl<A: Access> Edge<A> {
     pub fn new(config: Config, endpoint: A, pools: Pools, seed: [u8; 32]) -> Self {
         let mut random = Random::new(seed);
         let hasher = FixedState::with_seed(random.u64());
+        let queue_seed = random.u64();
         Self {
             endpoint,
             subscribers: Slab::new(),
@@ -155,8 +167,12 @@ impl<A: Access> Edge<A> {
             counters: Counters::default(),
             last_account: 0,
             waiting: Waiting::default(),
-            plan: config.queues.plan().clone(),
+            applied: 0,
             shaped: HashMap::new(),
+            homes: Homes::new(config.paths),
+            moves: VecDeque::new(),
+            stays: 0,
+            queue_seed,
             on_links: HashMap::new(),
             taps: Vec::new(),
             last_tap: 0,
@@ -268,7 +284,7 @@ impl<A: Access> Edge<A> {
         self.endpoint.shut_down(now);
         self.heed(now);
         // Last entries wait for other paths no longer.
-        self.applied(u64::MAX);
+        self.applied(u64::MAX, now);
     }
 
     /// Whether nothing is left to send or to be acknowledged.

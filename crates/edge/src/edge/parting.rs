@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use base::Instant;
+
 use crate::access::Access;
 use crate::edge::Edge;
 use crate::edge::account::Account;
@@ -41,13 +43,21 @@ impl<A: Access> Edge<A> {
     }
 
     /// Every other path has applied this many changes, counted over all that [`Edge::poll_change`] returned.
-    pub fn applied(&mut self, changes: u64) {
+    /// An owner that moves batches between paths ([`Edge::poll_handovers`]) has given this path's own to others before,
+    /// and gives this path all that others had for it before.
+    pub fn applied(&mut self, changes: u64, now: Instant) {
+        if self.path.owes() {
+            return;
+        }
+        self.applied = changes;
+        self.go_on_moving(changes, now);
         while self.parting.front().is_some_and(|one| one.after <= changes)
             && let Some(mut one) = self.parting.pop_front()
         {
             let traffic = Meter::sum(&one.meters);
             if let Some(stop) = &mut one.stop {
                 stop.traffic = traffic;
+                stop.queue = stop.queue.map(|_| Meter::losses(&one.meters));
             }
             one.ended.traffic = traffic;
             self.accounts.extend(one.stop);

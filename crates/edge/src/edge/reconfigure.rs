@@ -35,7 +35,7 @@ impl<A: Access> Edge<A> {
     /// connected subscribers are reported then.
     pub fn set_config(&mut self, mut config: Config, now: Instant) {
         let plan = config.queues.plan();
-        if *plan != self.plan && self.set_plan(plan.clone(), now).is_err() {
+        if plan != self.plan() && self.set_plan(plan.clone(), now).is_err() {
             config.queues = Arc::clone(&self.config.queues);
         }
         let old = &self.config;

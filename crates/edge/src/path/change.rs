@@ -3,8 +3,11 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
+use base::Instant;
 use filter::{FilterSet, Hits};
+use hqos::{Plan, Shape};
 
+use super::look::Look;
 use super::{Entry, Path, TapId};
 use crate::access::{Access, Encapsulation, Served};
 use crate::key::SubscriberKey;
@@ -29,6 +32,42 @@ pub(crate) enum Step<E: Encapsulation> {
     Logs(bool),
     /// The tapped subscribers, by tap.
     Taps(Arc<[(TapId, SubscriberKey)]>),
+    /// Replaces templates and shared links of queues.
+    Plan(Arc<Plan>, Instant),
+    /// Adds a subscriber's queues, or changes their shape.
+    Shape(Box<Shaping>),
+    /// Removes a subscriber's queues with their packets.
+    Unshape(u32),
+    /// Gives queues that moved, with their packets, to another path.
+    Release(Arc<Release>),
+    /// Asks for the state of a subscriber's queues.
+    Look(Look),
+}
+
+/// A subscriber's queues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shaping {
+    pub(crate) place: u32,
+    pub(crate) generation: u32,
+    pub(crate) shape: Shape,
+    /// The path that has them from now on.
+    pub(crate) home: u8,
+    /// Numbers the stay of queues on a path.
+    pub(crate) stay: u32,
+    /// Whether another path still has packets of them.
+    pub(crate) moves: bool,
+    /// Of all trees.
+    pub(crate) seed: u64,
+    pub(crate) now: Instant,
+}
+
+/// Queues that one path gives to another.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) from: u8,
+    pub(crate) to: u8,
+    /// Places and stays of subscribers.
+    pub(crate) of: Vec<(u32, u32)>,
 }
 
 /// Which table of prefixes.
@@ -67,6 +106,11 @@ impl<E: Encapsulation> Path<E> {
             Step::Filters(set, hits) => self.filters.set_to(set, hits),
             Step::Logs(logs) => self.filters.log(logs),
             Step::Taps(on) => self.copies.set_on(&on),
+            Step::Plan(plan, now) => self.set_plan(plan, now),
+            Step::Shape(shaping) => return self.shape(&shaping),
+            Step::Unshape(place) => self.unshape(place),
+            Step::Release(release) => self.release(&release),
+            Step::Look(look) => self.look(&look),
         }
         true
     }

@@ -9,11 +9,11 @@ use base::slab::Key;
 use filter::FilterId;
 use forward::icmp::Bucket;
 use forward::source::Addresses;
-use hqos::SubId;
+use hqos::{Direction, SubId};
 use wire::ppp::{Compression, protocol};
 
 use crate::access::Encapsulation;
-use crate::key::{SubscriberKey, Traffic};
+use crate::key::{QueueLosses, SubscriberKey, Traffic};
 
 /// About a second: 2^30 ns.
 const HEARD_SHIFT: u32 = 30;
@@ -30,8 +30,10 @@ pub(crate) struct Entry<E: Encapsulation> {
     /// The largest IP packet that goes to it unfragmented.
     pub(super) mtu: u16,
     pub(super) filter: Option<FilterId>,
-    /// Its queues, if it is shaped.
-    pub(super) queue: Option<SubId>,
+    /// Its queues, if they are on this path.
+    queue: Option<SubId>,
+    /// The path that has its queues, or [`NOWHERE`].
+    home: u8,
     /// The addresses that it may send from. A client's are our own.
     pub(super) addresses: Addresses,
     /// When its last packet arrived, in units of 2^30 ns, modulo 2^16.
@@ -44,6 +46,18 @@ pub(crate) struct Entry<E: Encapsulation> {
     head_length: u8,
     /// Bytes of the head that are PPP's.
     ppp_length: u8,
+}
+
+/// The home of a subscriber without queues.
+const NOWHERE: u8 = u8::MAX;
+
+/// Where the queues of a shaped subscriber are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// On this path.
+    Here(SubId),
+    /// On the path with this number.
+    There(u8),
 }
 
 /// What the edge knows of a subscriber whose packets may pass.
@@ -61,8 +75,8 @@ pub(crate) struct Facts {
     pub(crate) filter: Option<FilterId>,
     /// The addresses that it may send from. A client's are our own.
     pub(crate) addresses: Addresses,
-    /// Its queues, if it is shaped.
-    pub(crate) queue: Option<SubId>,
+    /// The path that has its queues, if it is shaped.
+    pub(crate) home: Option<u8>,
     /// Where each path counts its packets.
     pub(crate) meters: Arc<[Meter]>,
 }
@@ -84,7 +98,8 @@ impl<E: Encapsulation> Entry<E> {
             way,
             is_client: one.is_client,
             is_open: one.is_open,
-            queue: one.queue,
+            queue: None,
+            home: one.home.unwrap_or(NOWHERE),
             mtu: one.mtu,
             filter: one.filter,
             addresses: one.addresses,
@@ -104,6 +119,29 @@ impl<E: Encapsulation> Entry<E> {
         }
     }
 
+    /// Distinguishes it from others at the same place.
+    pub(super) fn generation(&self) -> u32 {
+        self.key.generation
+    }
+
+    /// Notes which queues of this path it has, if they are here.
+    pub(super) fn settle(&mut self, path: usize, seat: Option<SubId>) {
+        if usize::from(self.home) == path {
+            self.queue = seat;
+            self.home = NOWHERE;
+        }
+    }
+
+    /// Where its queues are, if it is shaped.
+    #[inline]
+    pub(super) fn lane(&self) -> Option<Lane> {
+        match self.queue {
+            Some(id) => Some(Lane::Here(id)),
+            None if self.home == NOWHERE => None,
+            None => Some(Lane::There(self.home)),
+        }
+    }
+
     pub(super) fn subscriber(&self) -> SubscriberKey {
         SubscriberKey(self.key)
     }
@@ -116,13 +154,6 @@ impl<E: Encapsulation> Entry<E> {
     /// Whether all its frames have the same header.
     pub(crate) fn is_fixed(&self) -> bool {
         self.way.is_fixed()
-    }
-
-    /// Whether this path may forward its packets without the edge: all its frames have the same header, and only the
-    /// edge's own path, number 0, has queues.
-    #[inline]
-    pub(super) fn is_direct(&self, path: usize) -> bool {
-        self.way.is_fixed() && (self.queue.is_none() || path == 0)
     }
 
     /// Notes that a packet arrived. `true` at most about once a second.
@@ -167,6 +198,9 @@ pub(crate) struct Meter {
     packets_out: AtomicU64,
     octets_out: AtomicU64,
     dropped: AtomicU64,
+    /// Of its queues down and up: packets that they dropped, and packets that they marked.
+    queue_dropped: [AtomicU64; 2],
+    queue_marked: [AtomicU64; 2],
 }
 
 impl Meter {
@@ -189,6 +223,28 @@ impl Meter {
 
     pub(super) fn drop_one(&self) {
         add(&self.dropped, 1);
+    }
+
+    /// Counts a packet that its queue dropped.
+    pub(super) fn drop_queued(&self, direction: Direction) {
+        add(&self.queue_dropped[direction as usize], 1);
+    }
+
+    /// Counts a packet that its queue marked.
+    pub(super) fn mark(&self, direction: Direction) {
+        add(&self.queue_marked[direction as usize], 1);
+    }
+
+    /// What its queues down and up dropped and marked, on all paths.
+    pub(crate) fn losses(meters: &[Self]) -> [QueueLosses; 2] {
+        [0, 1].map(|way| {
+            let mut sum = QueueLosses::default();
+            for meter in meters {
+                sum.dropped += meter.queue_dropped[way].load(Relaxed);
+                sum.marked += meter.queue_marked[way].load(Relaxed);
+            }
+            sum
+        })
     }
 
     /// The sum over all paths.

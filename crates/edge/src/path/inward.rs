@@ -6,10 +6,10 @@ use base::Instant;
 use filter::Direction;
 use forward::routes::Routes;
 use forward::{check, icmp, mss, source};
-use hqos::SubId;
 use wire::ip::Header;
 use wire::ppp::{Frame, protocol};
 
+use super::entry::Lane;
 use super::queues::To;
 use super::{Entry, Headers, Inside, Nobody, Passed, Path, Taken};
 use crate::access::Encapsulation;
@@ -55,7 +55,7 @@ impl<E: Encapsulation> Path<E> {
             Some(((place, entry), &entry.way))
         })?;
         let (version, packet) = packet(frame)?;
-        let passes = entry.is_open(version) && entry.is_direct(self.number);
+        let passes = entry.is_open(version) && entry.is_fixed();
         passes.then_some((place, version, packet))
     }
 
@@ -127,8 +127,8 @@ impl<E: Encapsulation> Path<E> {
         {
             return Err(Discard::Filtered);
         }
-        if let Some(id) = entry.queue {
-            return self.shaped_in(place, id, &header, packet, now, inside);
+        if let Some(lane) = entry.lane() {
+            return self.shaped_in(place, lane, &header, packet, now, inside);
         }
         entry.meter(*number).pass_in(packet.len());
         counts[*number].pass_in(packet.len());
@@ -152,7 +152,7 @@ impl<E: Encapsulation> Path<E> {
     fn shaped_in(
         &mut self,
         place: u32,
-        id: SubId,
+        lane: Lane,
         header: &Header,
         packet: &[u8],
         now: Instant,
@@ -169,7 +169,7 @@ impl<E: Encapsulation> Path<E> {
             packet
         };
         let to = To {
-            id,
+            lane,
             direction: hqos::Direction::Up,
             place,
             version: header.version,

@@ -4,9 +4,9 @@
 //! An [`crate::Edge`] has one path and changes it as subscribers come and go. To forward on several cores, each further
 //! core has a copy ([`crate::Edge::replica`]), which applies the same changes in the same order
 //! ([`crate::Edge::poll_change`], [`Path::apply`]). A copy leaves to the edge all that is not an IP packet of an open
-//! session, and all packets of sessions whose frames are numbered and of shaped subscribers, because only one core can
-//! count. Each path writes
-//! its own counters; any thread may read them.
+//! session, and all packets of sessions whose frames are numbered, because only one core can count. Each path writes its
+//! own counters; any thread may read them. A shaped subscriber's queues are on one path; the others hand its packets over
+//! ([`Path::poll_handovers`]).
 //!
 //! | file | what it does |
 //! |---|---|
@@ -15,6 +15,9 @@
 //! | `inward` | packets from subscribers to the inside |
 //! | `outward` | packets from the inside to subscribers |
 //! | `queues` | queues of shaped subscribers |
+//! | `handover` | packets for queues on another path |
+//! | `moves` | queues that move to another path |
+//! | `look` | the state of queues, for a view |
 //! | `errors` | ICMP errors about dropped packets |
 //! | `filters` | packet filters |
 //! | `copies` | copies of packets for captures |
@@ -26,7 +29,10 @@ mod counts;
 mod entry;
 mod errors;
 mod filters;
+mod handover;
 mod inward;
+pub(crate) mod look;
+mod moves;
 mod outward;
 mod queues;
 
@@ -34,6 +40,7 @@ use std::sync::Arc;
 
 use forward::routes::Routes;
 use hashbrown::HashTable;
+use hqos::Plan;
 
 use crate::access::{Access, Encapsulation, Header, Served};
 use crate::config::Config;
@@ -48,8 +55,11 @@ pub use counts::PathCounts;
 pub(crate) use entry::{Entry, Facts, Meter};
 use errors::Errors;
 pub use filters::{Filters, Logged};
+pub use handover::Handover;
+use handover::Handovers;
 pub(crate) use inward::packet;
-pub(crate) use queues::Queues;
+pub use look::Look;
+use queues::{Limits, Queues};
 
 /// What a path did with a datagram or a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +106,13 @@ pub struct Path<E: Encapsulation = <Served as Access>::Encapsulation> {
     pub(crate) copies: Copies<E::Route>,
     /// The counters of all paths.
     counts: Arc<[Counts]>,
-    /// Queues of shaped subscribers, on the edge's own path alone.
+    /// Templates and shared links of queues.
+    pub(crate) plan: Arc<Plan>,
+    limits: Limits,
+    /// Queues of shaped subscribers, if this path has had any.
     pub(crate) queues: Option<Box<Queues>>,
+    /// Packets for queues on other paths.
+    handovers: Handovers,
     /// Sessions that packets arrived in since the last poll.
     heard: Vec<E::Session>,
     /// Buffer for a packet that is changed.
@@ -119,7 +134,10 @@ impl<E: Encapsulation> Path<E> {
             outgoing: Outgoing::default(),
             copies: Copies::default(),
             counts: (0..paths).map(|_| Counts::default()).collect(),
+            plan: Arc::new(config.queues.plan().clone()),
+            limits: Limits::new(config),
             queues: None,
+            handovers: Handovers::default(),
             heard: Vec::new(),
             scratch: Vec::new(),
         }
@@ -131,6 +149,7 @@ impl<E: Encapsulation> Path<E> {
             number,
             counts: Arc::clone(&self.counts),
             filters: self.filters.replica(number),
+            plan: Arc::clone(&self.plan),
             ..Self::new(config)
         }
     }
@@ -184,6 +203,7 @@ impl<E: Encapsulation> Path<E> {
     }
 
     pub(crate) fn put(&mut self, place: u32, mut entry: Entry<E>) {
+        entry.settle(self.number, self.seat(place));
         let index = place as usize;
         if self.entries.len() <= index {
             self.entries.resize_with(index + 1, || None);

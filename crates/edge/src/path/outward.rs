@@ -9,6 +9,7 @@ use forward::{fragment, icmp, mss};
 use wire::ip::Header;
 use wire::virtio;
 
+use super::handover::Kind;
 use super::queues::To;
 use super::{Entry, Headers, Nobody, Outside, Passed, Path, Taken};
 use crate::access::Encapsulation;
@@ -63,7 +64,7 @@ impl<E: Encapsulation> Path<E> {
             self.counts().discard(Discard::NotOpen);
             return Taken::Done;
         };
-        if !entry.is_direct(self.number) && headers.is_none() {
+        if !entry.is_fixed() && headers.is_none() {
             if matches!(opened, Opened::One(_)) {
                 // `open` completed its checksum.
                 octets[virtio::FLAGS] = 0;
@@ -224,16 +225,34 @@ impl<E: Encapsulation> Path<E> {
         packet: impl Fn(&mut Vec<u8>),
     ) -> Result<(), Discard> {
         let entry = self.entry(place).ok_or(Discard::NotOpen)?;
-        if let Some(id) = entry.queue {
+        if let Some(lane) = entry.lane() {
             let to = To {
-                id,
+                lane,
                 direction: hqos::Direction::Down,
                 place,
                 version,
             };
-            if !self.passes(to, octets, now, &packet) {
-                return Ok(());
-            }
+            return match self.passes(to, octets, now, &packet) {
+                true => self.leave(place, version, headers, outside, packet),
+                false => Ok(()),
+            };
+        }
+        self.send_now(place, version, headers, outside, packet)
+    }
+
+    /// Sends a packet that leaves its queue. If its session's frames are numbered, only the edge's own path can.
+    pub(super) fn leave(
+        &mut self,
+        place: u32,
+        version: u8,
+        headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
+        packet: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), Discard> {
+        let entry = self.entry(place).ok_or(Discard::NotOpen)?;
+        if headers.is_none() && !entry.is_fixed() {
+            let generation = entry.generation();
+            return self.hand_over(0, (place, generation), Kind::Numbered, version, packet);
         }
         self.send_now(place, version, headers, outside, packet)
     }

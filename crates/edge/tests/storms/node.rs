@@ -11,6 +11,8 @@ use crate::books::Books;
 /// An edge, and its owner.
 pub(crate) struct Node {
     pub(crate) edge: Edge,
+    /// The latest time that it was told.
+    now: Instant,
     /// Paths on other cores, each with the changes that it has not applied yet.
     others: Vec<(Path, VecDeque<Change>)>,
     /// Changes handed out to them.
@@ -64,6 +66,7 @@ impl Node {
         let others = (1..paths).map(|number| (edge.replica(number), VecDeque::new()));
         Self {
             others: others.collect(),
+            now: Instant::ZERO,
             told: 0,
             came: 0,
             edge,
@@ -76,7 +79,9 @@ impl Node {
 
     /// The owner's work after every change.
     fn work(&mut self, now: Instant) {
-        if self.edge.is_parting() {
+        self.now = self.now.max(now);
+        self.exchange();
+        if self.edge.is_parting() || self.edge.is_moving() {
             self.tell(true);
         }
         loop {
@@ -121,6 +126,7 @@ impl Node {
 
     /// Hands out changes, to be applied now or later.
     fn tell(&mut self, now: bool) {
+        self.exchange();
         while let Some(change) = self.edge.poll_change() {
             for (_, waiting) in &mut self.others {
                 waiting.push_back(change.clone());
@@ -130,8 +136,38 @@ impl Node {
         if now {
             for (path, waiting) in &mut self.others {
                 waiting.drain(..).for_each(|change| path.apply(change));
+                path.retry_handovers(self.now, &mut self.outside, &mut self.inside);
             }
-            self.edge.applied(self.told);
+            self.exchange();
+            self.edge.applied(self.told, self.now);
+        }
+    }
+
+    /// Gives each path what others have for it.
+    fn exchange(&mut self) {
+        let Self {
+            edge,
+            others,
+            inside,
+            outside,
+            now,
+            ..
+        } = self;
+        loop {
+            let mut batches = Vec::new();
+            edge.poll_handovers(&mut batches);
+            others
+                .iter_mut()
+                .for_each(|(path, _)| path.poll_handovers(&mut batches));
+            if batches.is_empty() {
+                return;
+            }
+            for (to, batch) in &batches {
+                match to.checked_sub(1) {
+                    Some(other) => others[other].0.take_handover(batch, *now, outside, inside),
+                    None => edge.take_handover(batch, *now, outside, inside),
+                }
+            }
         }
     }
 
@@ -185,6 +221,10 @@ impl Machine for Node {
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
         self.work(now);
         while (self.edge).drain(now, &mut self.outside, &mut self.inside) {}
+        for (path, _) in &mut self.others {
+            while path.drain(now, &mut self.outside, &mut self.inside) {}
+        }
+        self.exchange();
         if let Some(route) = self.edge.poll_transmit(now, out) {
             return Some(route);
         }
@@ -201,7 +241,9 @@ impl Machine for Node {
 
     fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let authority = self.authority.poll_timeout().map(|at| (at, "authority"));
-        let drain = self.edge.next_drain().map(|at| (at, "queues"));
+        let others = self.others.iter().map(|(path, _)| path.next_deadline());
+        let drain = others.chain([self.edge.next_drain()]).flatten().min();
+        let drain = drain.map(|at| (at, "queues"));
         [self.edge.poll_timeout(), drain, authority]
             .into_iter()
             .flatten()

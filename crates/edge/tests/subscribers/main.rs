@@ -5,6 +5,7 @@ mod coming;
 mod packets;
 mod paths;
 mod queues;
+mod several;
 mod shaped;
 mod stage;
 mod tapped;

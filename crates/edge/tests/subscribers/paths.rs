@@ -48,7 +48,7 @@ impl Cores {
             self.path.apply(change);
             self.told += 1;
         }
-        self.stage.lns.applied(self.told);
+        self.stage.lns.applied(self.told, self.stage.now);
     }
 
     /// A client's packet that arrives on the second path.
@@ -173,9 +173,9 @@ fn what_a_path_passes_before_it_hears_of_the_end_is_in_the_last_account() {
     while let Some(change) = cores.stage.lns.poll_change() {
         cores.path.apply(change);
         changes += 1;
-        cores.stage.lns.applied(changes + cores.told - 1);
+        cores.stage.lns.applied(changes + cores.told - 1, now);
     }
-    cores.stage.lns.applied(changes + cores.told);
+    cores.stage.lns.applied(changes + cores.told, now);
     cores.stage.settle();
     let stop = cores.stage.accounts.last().unwrap();
     assert!(matches!(stop.entry, Entry::Stop(_)));

@@ -93,8 +93,9 @@ fn packets_below_the_rate_pass_at_once_and_leave_no_timer() {
     assert_eq!((down.counts.passed, down.counts.queued), (100, 0));
 }
 
+/// With an edge of two paths, the first shaped subscriber is on the second one.
 #[test]
-fn a_path_without_queues_leaves_the_packets_of_shaped_subscribers_to_the_edge() {
+fn a_path_hands_packets_to_the_one_with_the_queues() {
     let mut stage = Stage::new(edge::Config {
         paths: 2,
         ..lns_config()
@@ -103,26 +104,40 @@ fn a_path_without_queues_leaves_the_packets_of_shaped_subscribers_to_the_edge() 
     stage.dial("alice", "sesame");
     let key = stage.up[0];
     let address = stage.lns.subscriber(key).unwrap().address.unwrap();
-    let (mut inside, mut outside) = (Packets::default(), Datagrams::default());
-    let up = stage.datagrams_up(&udp(address, FAR, 10, true)).remove(0);
-    let down = from_tun(&udp(FAR, address, 10, true));
-    for (shape, wanted) in [
-        (None, Taken::Done),
-        (Some(shape(1_000, 1_000)), Taken::Left),
-        (None, Taken::Done),
-    ] {
-        assert_eq!(stage.lns.set_shape(key, shape, stage.now), Ok(true));
+    let mut sent = Vec::new();
+    for given in [None, Some(shape(1_000_000, 1_000_000)), None] {
+        assert_eq!(stage.lns.set_shape(key, given, stage.now), Ok(true));
+        assert_eq!(stage.lns.home(key), given.map(|_| 1));
         while let Some(change) = stage.lns.poll_change() {
             path.apply(change);
         }
+        let (mut inside, mut outside) = (Packets::default(), Datagrams::default());
+        stage.up_stream(&udp(address, FAR, 10, true));
+        stage.down_stream(&udp(FAR, address, 10, true));
+        let mut batches = Vec::new();
+        stage.lns.poll_handovers(&mut batches);
+        for (to, batch) in &batches {
+            assert_eq!((*to, batch.len()), (1, 2));
+            path.take_handover(batch, stage.now, &mut outside, &mut inside);
+        }
+        sent.push((batches.len(), inside.0.len(), outside.sent.len()));
+        let up = stage.datagrams_up(&udp(address, FAR, 10, true)).remove(0);
+        let mut down = from_tun(&udp(FAR, address, 10, true));
         let taken = path.receive(&route(LAC), &up, stage.now, &mut inside);
-        assert_eq!(taken, wanted);
+        assert_eq!(taken, Taken::Done);
+        let taken = path.forward(&mut down, stage.now, &mut outside);
+        assert_eq!(taken, Taken::Done);
+        path.poll_handovers(&mut batches);
         assert_eq!(
-            path.forward(&mut down.clone(), stage.now, &mut outside),
-            wanted
+            (inside.0.len(), outside.sent.len()),
+            match given {
+                None => (1, 1),
+                Some(_) => (2, 2),
+            }
         );
     }
-    assert_eq!((inside.0.len(), outside.sent.len()), (2, 2));
+    assert_eq!(sent, [(0, 0, 0), (1, 1, 1), (0, 0, 0)]);
+    assert_eq!(stage.inside.0.len(), 2);
 }
 
 #[test]
