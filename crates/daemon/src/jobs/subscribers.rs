@@ -7,7 +7,7 @@ use edge::{End, SubscriberKey};
 use super::{Context, Work};
 use crate::capture::Wanted;
 use crate::client::Steps;
-use crate::show::{Queues, What};
+use crate::show::{Details, Queues, What};
 use control::reply::{self, Code, Refusal};
 use control::request::{CaptureSubscriber, SessionName, ShowSubscriber, SubscriberSelector};
 use control::rows;
@@ -28,11 +28,7 @@ impl Context<'_> {
                 who.as_bytes().into()
             }
         };
-        Ok(What::Details {
-            keys,
-            name,
-            history: request.history,
-        })
+        Ok(What::Details(Details::new(keys, name, request.history)))
     }
 
     /// The queues of shaped subscribers.

@@ -18,7 +18,6 @@ mod worst;
 
 use base::Duration;
 use bgp::PeerId;
-use edge::SubscriberKey;
 
 use super::client::{Client, Steps};
 use super::core::Core;
@@ -28,7 +27,7 @@ pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
 pub(super) use queues::Queues;
 pub(super) use sorted::Sorted;
-pub(super) use subscribers::queue;
+pub(super) use subscribers::{Details, queue};
 pub(super) use worst::Worst;
 
 /// A `show` command in progress, with its position.
@@ -48,12 +47,8 @@ pub(super) enum What {
     Sorted(Box<Sorted>),
     /// The subscribers with the most of something.
     Worst(Worst),
-    /// The subscribers `keys`, then the last `history` ended sessions of `name`.
-    Details {
-        keys: Vec<SubscriberKey>,
-        name: Box<[u8]>,
-        history: u32,
-    },
+    /// Subscribers in detail, then ended sessions of their name.
+    Details(Details),
     EndedTunnels,
     EndedSessions,
     /// Ended sessions of one name, or of all; at most `left` more rows.
@@ -148,6 +143,9 @@ impl What {
         if let What::Queues(queues) = self {
             return queues.next(core, cursor, out);
         }
+        if let What::Details(details) = self {
+            return details.next(core, cursor, out);
+        }
         let core = &*core;
         let endpoint = core.edge.endpoint();
         match self {
@@ -162,20 +160,6 @@ impl What {
             }),
             What::Subscribers(filter) => subscribers::next(core, filter, cursor, out),
             What::Worst(worst) => worst.step(core, cursor, out),
-            What::Details {
-                keys,
-                name,
-                history,
-            } => match keys.get(cursor as usize) {
-                Some(&key) => {
-                    subscribers::detail(core, key, out);
-                    Step::From(cursor + 1)
-                }
-                None => Step::Then(What::EndedSubscribers {
-                    name: Some(core::mem::take(name)),
-                    left: *history,
-                }),
-            },
             What::EndedTunnels => tables::ended_tunnel(endpoint, cursor, core.now, out),
             What::EndedSessions => tables::ended_session(endpoint, cursor, core.now, out),
             What::EndedSubscribers { left: 0, .. } => Step::End,
@@ -220,7 +204,9 @@ impl What {
                 Step::End
             }
             // Handled above.
-            What::Bgp(_) | What::Now | What::Sorted(_) | What::Queues(_) => Step::End,
+            What::Bgp(_) | What::Now | What::Sorted(_) | What::Queues(_) | What::Details(_) => {
+                Step::End
+            }
         }
     }
 }

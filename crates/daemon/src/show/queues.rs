@@ -13,34 +13,59 @@ use crate::core::Core;
 /// Hosts that are listed in each direction.
 const HOSTS_MAX: usize = 64;
 
-/// The queues of these subscribers, and the question about those of the one at the cursor.
+/// A question about the queues of one subscriber. They may be on another thread, which answers within a turn or two.
+#[derive(Default)]
+pub(super) struct Question(Option<Look>);
+
+/// What is known of a subscriber's queues.
+pub(super) enum Answer {
+    /// It has none, or has ended since it was selected.
+    Nothing,
+    /// Ask again.
+    Later,
+    /// The queues down and up.
+    Views(Box<[View; 2]>),
+}
+
+impl Question {
+    pub(super) fn ask(&mut self, core: &mut Core, key: SubscriberKey, hosts_max: usize) -> Answer {
+        let edge = &mut core.edge;
+        let Some(look) = self.0.take().or_else(|| edge.look(key, hosts_max)) else {
+            return Answer::Nothing;
+        };
+        if let Some(views) = look.take() {
+            return Answer::Views(Box::new(views));
+        }
+        self.0 = (!edge.has_seen(&look)).then_some(look);
+        Answer::Later
+    }
+}
+
+/// The queues of these subscribers.
 pub(crate) struct Queues {
     keys: Vec<SubscriberKey>,
-    look: Option<Look>,
+    question: Question,
 }
 
 impl Queues {
     pub(crate) fn new(keys: Vec<SubscriberKey>) -> Self {
-        Self { keys, look: None }
+        Self {
+            keys,
+            question: Question::default(),
+        }
     }
 
-    /// The queues of the subscriber at the cursor, down and up, then the hosts in them. They may be on another thread,
-    /// which answers within a turn or two.
+    /// The queues of the subscriber at the cursor, down and up, then the hosts in them.
     pub(super) fn next(&mut self, core: &mut Core, cursor: u32, out: &mut Rows) -> Step {
         let Some(&key) = self.keys.get(cursor as usize) else {
             return Step::End;
         };
-        let edge = &mut core.edge;
-        let look = self.look.take().or_else(|| edge.look(key, HOSTS_MAX));
-        // It may have ended since it was selected.
-        let Some(look) = look else {
-            return Step::From(cursor + 1);
+        let views = match self.question.ask(core, key, HOSTS_MAX) {
+            Answer::Later => return Step::From(cursor),
+            Answer::Nothing => return Step::From(cursor + 1),
+            Answer::Views(views) => views,
         };
-        let Some(views) = look.take() else {
-            self.look = (!edge.has_seen(&look)).then_some(look);
-            return Step::From(cursor);
-        };
-        if let Some(view) = edge.subscriber(key) {
+        if let Some(view) = core.edge.subscriber(key) {
             let name = String::from_utf8_lossy(view.name);
             let both = [("down", &views[0]), ("up", &views[1])];
             both.iter()

@@ -5,9 +5,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use aaa::queue::Way;
 use base::{Duration, Instant};
 use edge::{Edge, SubscriberKey, SubscriberView};
+use hqos::View;
 use l2tp::{SessionView, TunnelView};
 
-use super::{Rows, Step, micros, seconds};
+use super::queues::{Answer, Question};
+use super::{Rows, Step, What, micros, seconds};
 use crate::core::Core;
 use control::request::{State, SubscriberFilter};
 use control::rows;
@@ -94,7 +96,7 @@ pub(crate) fn queue(setting: Option<&edge::Setting>) -> rows::SubscriberQueue<'_
 }
 
 /// What a queue holds and has done.
-fn queue_now(view: &hqos::View) -> rows::QueueNow {
+fn queue_now(view: &View) -> rows::QueueNow {
     rows::QueueNow {
         backlog_packets: view.packets,
         backlog_octets: view.octets,
@@ -130,8 +132,43 @@ pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
     });
 }
 
+/// These subscribers in detail, then the last ended sessions of their name.
+pub(crate) struct Details {
+    keys: Vec<SubscriberKey>,
+    name: Box<[u8]>,
+    history: u32,
+    question: Question,
+}
+
+impl Details {
+    pub(crate) fn new(keys: Vec<SubscriberKey>, name: Box<[u8]>, history: u32) -> Self {
+        Self {
+            keys,
+            name,
+            history,
+            question: Question::default(),
+        }
+    }
+
+    pub(super) fn next(&mut self, core: &mut Core, cursor: u32, out: &mut Rows) -> Step {
+        let Some(&key) = self.keys.get(cursor as usize) else {
+            return Step::Then(What::EndedSubscribers {
+                name: Some(core::mem::take(&mut self.name)),
+                left: self.history,
+            });
+        };
+        let queues = match self.question.ask(core, key, 0) {
+            Answer::Later => return Step::From(cursor),
+            Answer::Nothing => None,
+            Answer::Views(views) => Some(views),
+        };
+        detail(core, key, queues.as_deref(), out);
+        Step::From(cursor + 1)
+    }
+}
+
 /// Everything about one subscriber, if it still exists.
-pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
+fn detail(core: &Core, key: SubscriberKey, queues: Option<&[View; 2]>, out: &mut Rows) {
     let Some(view) = core.edge.subscriber(key) else {
         return;
     };
@@ -140,7 +177,6 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
     let profile = view.profile;
     let ending = view.ending;
     let link = view.link.view();
-    let queues = core.edge.queue(key, 0);
     out.push(&rows::Detail {
         schema: rows::Detail::SCHEMA,
         name: &String::from_utf8_lossy(view.name),
@@ -160,8 +196,8 @@ pub(super) fn detail(core: &Core, key: SubscriberKey, out: &mut Rows) {
         routes_missing: texts(&core.edge.missing_routes(key)),
         filter: filter_name(core, &view),
         queue: queue(view.queue),
-        queue_down: queues.as_ref().map(|[down, _]| queue_now(down)),
-        queue_up: queues.as_ref().map(|[_, up]| queue_now(up)),
+        queue_down: queues.map(|[down, _]| queue_now(down)),
+        queue_up: queues.map(|[_, up]| queue_now(up)),
         account: core.authority.account(view.account),
         times: times(core, &view),
         echo_rtt_us: view.link.echo_rtt_us(),
