@@ -46,7 +46,7 @@ impl Chooser<'_> {
         asm.mov(INNERMOST, FP);
         asm.op_value(Op::Add, INNERMOST, Slot::Outer.base().into());
         let exists = Slot::Inner.base() + EXISTS;
-        asm.load(Width::Double, Reg::R0, FP, exists);
+        asm.load_apart(Reg::R0, FP, exists);
         asm.jump_if(Test::Eq, Reg::R0, 0, outer);
         asm.mov(INNERMOST, FP);
         asm.op_value(Op::Add, INNERMOST, Slot::Inner.base().into());

@@ -13,7 +13,7 @@
 //! assert_eq!(asm.finish().unwrap().len(), 4);
 //! ```
 //!
-//! Left out: maps, atomic operations, signed comparisons, and calls between functions of one program.
+//! Left out: maps, atomic operations, most signed comparisons, and calls between functions of one program.
 
 /// A register. R10 is the frame pointer; the kernel's functions overwrite R0 to R5 and keep the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub enum Op {
     Mov,
 }
 
-/// A comparison without sign.
+/// A comparison, without sign unless its name says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
     /// Equal.
@@ -84,6 +84,8 @@ pub enum Test {
     Ge,
     /// Less.
     Lt,
+    /// Less, with sign.
+    SignedLt,
     /// Some bit of both is set.
     Set,
 }
@@ -173,6 +175,7 @@ impl Test {
             Test::Set => 0x40,
             Test::Ne => 0x50,
             Test::Lt => 0xa0,
+            Test::SignedLt => 0xc0,
         }
     }
 }
@@ -277,6 +280,13 @@ impl Assembler {
         if width != Width::Byte {
             self.swap(width, to);
         }
+    }
+
+    /// As [`Assembler::load`] of 8 bytes from the stack. What a comparison shows of the register, the verifier does not
+    /// conclude of the stack.
+    pub fn load_apart(&mut self, to: Reg, from: Reg, offset: i16) {
+        self.load(Width::Double, to, from, offset);
+        self.op_value(Op::Xor, to, 0);
     }
 
     /// `*(to + offset) = from`.

@@ -1,9 +1,14 @@
 //! Where a program keeps what it has read: registers while it walks over headers, and slots on its stack.
 //!
-//! The verifier has to follow every path through the headers. Offsets in the packet differ on each path, and a state
-//! with another offset is a state that it checks again: five levels of tunnels would multiply. So the walk forgets what
-//! the verifier knows of an offset where paths meet ([`Walk::forget`]): it stores 4 bytes where the verifier of Linux 6.1
-//! and that of 6.18 keep no value, and loads them back.
+//! A program reads a packet in one of two passes. The first reads what most packets have, up to one header in a tunnel,
+//! and only in the packet's first piece. Whatever is beyond that starts the whole pass, from the beginning.
+//!
+//! The verifier follows every path through the headers, and each state of registers and stack that differs from those it
+//! has seen at the same instruction. Three things keep these states few, on Linux 6.1 and 6.18. No loop contains another
+//! one, because within a loop the verifier compares few states. [`Walk::forget`] hides what is known of an offset where
+//! paths meet in the whole pass: it stores 4 bytes where the verifiers keep no value, and loads them back. What is stored
+//! for the classifier is unknown to the verifier, zeros too ([`Walk::unknown`]), and so is the end of the headers: it is
+//! only subtracted from, never compared itself.
 
 use crate::asm::{Assembler, Label, Op, Reg, Test, Width};
 use crate::needs::{FlowNeeds, Needs};
@@ -14,19 +19,17 @@ pub(crate) const DATA_END: Reg = Reg::R7;
 /// The offset of the next header, and of the end that the headers so far give.
 pub(crate) const AT: Reg = Reg::R8;
 pub(crate) const END: Reg = Reg::R9;
-/// How many headers within tunnels were read.
-pub(crate) const LEVEL: Reg = Reg::R5;
 /// The frame pointer.
 pub(crate) const FP: Reg = Reg::R10;
 
 /// Slots below the frame pointer.
 pub(crate) const CONTEXT: i16 = -8;
-const PULLED: i16 = -16;
+/// Extension headers of the IP version that is read: bits of protocols from 0 on, and from 128 on.
+pub(crate) const EXTENSIONS_LOW: i16 = -16;
+pub(crate) const EXTENSIONS_HIGH: i16 = -56;
 /// Four bytes each that begin in the middle of a slot: see [`Walk::forget`].
 const FORGOTTEN_AT: i16 = -20;
 pub(crate) const BASE: i16 = -28;
-const FORGOTTEN_END: i16 = -52;
-const FORGOTTEN_PROTOCOL: i16 = -60;
 pub(crate) const TRAFFIC_CLASS: i16 = -40;
 pub(crate) const VLAN: i16 = -48;
 const OUTER: i16 = -112;
@@ -50,7 +53,7 @@ const SKB_DATA_END: i16 = 80;
 
 /// The furthest offset that is read; the verifier follows 16 bits.
 const AT_MAX: i32 = 0xfe00;
-/// How many bytes are put into one piece if a header is not.
+/// How many bytes the whole pass has in one piece.
 const PULL: i32 = 512;
 const PULL_DATA: i32 = 39;
 
@@ -70,77 +73,91 @@ impl Slot {
     }
 }
 
+/// How much of a packet is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    First,
+    Whole,
+}
+
 /// The part of a program that reads headers.
 pub(crate) struct Walk {
     pub(crate) asm: Assembler,
     pub(crate) needs: Needs,
+    pub(crate) pass: Pass,
     /// Headers are read: choose the class.
     pub(crate) classify: Label,
-    /// This program cannot tell.
-    pub(crate) no_answer: Label,
     /// The innermost header is cut: there is none.
     pub(crate) cut: Label,
     /// A tunnel begins: protocol in R4.
     pub(crate) tunnel: Label,
-    /// A UDP datagram to VXLAN's port begins.
-    pub(crate) vxlan: Label,
-    pull: Label,
-    restart: Label,
+    /// This pass does not read more.
+    pub(crate) beyond: Label,
+    no_answer: Label,
 }
 
 impl Walk {
-    /// Begins a program: keeps the context, finds the packet, and clears the slots.
-    pub(crate) fn begin(needs: Needs) -> Walk {
+    /// Begins a program: keeps the context.
+    pub(crate) fn new(needs: Needs) -> Walk {
         let mut asm = Assembler::new();
         asm.store(Width::Double, FP, CONTEXT, Reg::R1);
-        asm.store_value(Width::Double, FP, PULLED, 0);
-        let restart = asm.here();
-        let labels = [(); 6].map(|()| asm.label());
-        let [classify, no_answer, cut, tunnel, vxlan, pull] = labels;
-        let mut walk = Walk {
+        let [classify, no_answer, cut, tunnel, beyond] = [(); 5].map(|()| asm.label());
+        Walk {
             asm,
             needs,
+            pass: Pass::First,
             classify,
-            no_answer,
             cut,
             tunnel,
-            vxlan,
-            pull,
-            restart,
-        };
-        walk.asm.load(Width::Word, END, Reg::R1, SKB_LEN);
-        walk.clear(Slot::Outer);
-        walk.clear(Slot::Inner);
-        walk.unknown(Reg::R0);
-        for (slot, is_needed) in [(TRAFFIC_CLASS, needs.traffic_class), (VLAN, needs.vlan)] {
-            if is_needed {
-                walk.asm.store(Width::Double, FP, slot, Reg::R0);
-            }
+            beyond,
+            no_answer,
         }
-        if needs.ip() || needs.vlan {
-            walk.asm.load(Width::Word, DATA, Reg::R1, SKB_DATA);
-            walk.asm.load(Width::Word, DATA_END, Reg::R1, SKB_DATA_END);
-            walk.asm.set(AT, 0);
-            walk.asm.set(LEVEL, 0);
-        }
-        walk
     }
 
-    /// Ends the walk: what to do where a header is not in one piece, or cannot be read.
+    /// Begins a pass: finds the packet, and clears the slots.
+    pub(crate) fn begin(&mut self, pass: Pass) {
+        if pass == Pass::Whole {
+            self.asm.bind(self.beyond);
+            self.beyond = self.no_answer;
+            [self.cut, self.tunnel] = [(); 2].map(|()| self.asm.label());
+            self.pull();
+        }
+        self.pass = pass;
+        self.asm.load(Width::Word, END, Reg::R1, SKB_LEN);
+        self.clear(Slot::Outer);
+        self.clear(Slot::Inner);
+        self.unknown(Reg::R0);
+        let needs = self.needs;
+        for (slot, is_needed) in [(TRAFFIC_CLASS, needs.traffic_class), (VLAN, needs.vlan)] {
+            if is_needed {
+                self.asm.store(Width::Double, FP, slot, Reg::R0);
+            }
+        }
+        self.asm.load(Width::Word, DATA, Reg::R1, SKB_DATA);
+        self.asm.load(Width::Word, DATA_END, Reg::R1, SKB_DATA_END);
+        self.asm.set(AT, 0);
+    }
+
+    /// Puts the packet's first bytes into one piece. R1 is the context afterwards.
+    fn pull(&mut self) {
+        let asm = &mut self.asm;
+        let (short, whole) = (asm.label(), asm.label());
+        asm.load(Width::Double, Reg::R1, FP, CONTEXT);
+        asm.load(Width::Word, Reg::R2, Reg::R1, SKB_LEN);
+        asm.jump_if(Test::Lt, Reg::R2, PULL, short);
+        asm.set(Reg::R2, PULL as u64);
+        asm.bind(short);
+        asm.load(Width::Word, Reg::R0, Reg::R1, SKB_DATA);
+        asm.op(Op::Add, Reg::R0, Reg::R2);
+        asm.load(Width::Word, Reg::R3, Reg::R1, SKB_DATA_END);
+        asm.jump_if_reg(Test::Ge, Reg::R3, Reg::R0, whole);
+        asm.call(PULL_DATA);
+        asm.bind(whole);
+        asm.load(Width::Double, Reg::R1, FP, CONTEXT);
+    }
+
+    /// Ends the walk: what to do where a packet cannot be read.
     pub(crate) fn end(&mut self, no_answer: u32) {
-        self.asm.bind(self.pull);
-        self.asm.load(Width::Double, Reg::R0, FP, PULLED);
-        self.asm.jump_if(Test::Ne, Reg::R0, 0, self.no_answer);
-        self.asm.store_value(Width::Double, FP, PULLED, 1);
-        self.asm.load(Width::Double, Reg::R1, FP, CONTEXT);
-        self.asm.load(Width::Word, Reg::R2, Reg::R1, SKB_LEN);
-        let pull = self.asm.label();
-        self.asm.jump_if(Test::Lt, Reg::R2, PULL, pull);
-        self.asm.set(Reg::R2, PULL as u64);
-        self.asm.bind(pull);
-        self.asm.call(PULL_DATA);
-        self.asm.load(Width::Double, Reg::R1, FP, CONTEXT);
-        self.asm.jump(self.restart);
         self.asm.bind(self.no_answer);
         self.asm.set(Reg::R0, no_answer.into());
         self.asm.exit();
@@ -179,45 +196,36 @@ impl Walk {
     pub(crate) fn unknown(&mut self, reg: Reg) {
         self.asm.mov(reg, END);
         self.asm.op(Op::Xor, reg, END);
+        self.asm.op(Op::Mul, reg, reg);
     }
 
     /// Points R2 to the next `octets` bytes of the packet, or goes to `cut` if the headers say that there are fewer.
     /// Overwrites R0.
     pub(crate) fn need(&mut self, octets: i32, cut: Label) {
+        self.left(AT);
         let asm = &mut self.asm;
-        asm.mov(Reg::R0, AT);
-        asm.op_value(Op::Add, Reg::R0, octets);
-        asm.jump_if_reg(Test::Gt, Reg::R0, END, cut);
-        asm.jump_if(Test::Gt, AT, AT_MAX, self.no_answer);
+        asm.jump_if(Test::SignedLt, Reg::R0, octets, cut);
+        if self.pass == Pass::Whole {
+            asm.jump_if(Test::Gt, AT, AT_MAX, self.beyond);
+        }
         asm.mov(Reg::R2, DATA);
         asm.op(Op::Add, Reg::R2, AT);
         asm.mov(Reg::R0, Reg::R2);
         asm.op_value(Op::Add, Reg::R0, octets);
-        asm.jump_if_reg(Test::Gt, Reg::R0, DATA_END, self.pull);
+        asm.jump_if_reg(Test::Gt, Reg::R0, DATA_END, self.beyond);
     }
 
-    /// Makes all paths that meet here equal for the verifier.
+    /// Makes the offsets of all paths that meet here equal for the verifier.
     pub(crate) fn forget(&mut self) {
-        for (reg, place) in [(AT, FORGOTTEN_AT), (END, FORGOTTEN_END)] {
-            self.asm.store(Width::Word, FP, place, reg);
-            self.asm.load(Width::Word, reg, FP, place);
+        self.asm.store(Width::Word, FP, FORGOTTEN_AT, AT);
+        self.asm.load(Width::Word, AT, FP, FORGOTTEN_AT);
+        if self.pass == Pass::First {
+            self.asm.jump_if(Test::Gt, AT, AT_MAX / 2, self.beyond);
         }
         // The verifier compares states only where a jump leads to; the kernel then removes this one.
         let next = self.asm.label();
         self.asm.jump(next);
         self.asm.bind(next);
-    }
-
-    /// Copies the protocol in R4, so that the verifier does not know its value.
-    pub(crate) fn forgotten_protocol(&mut self, to: Reg) {
-        self.asm.store(Width::Word, FP, FORGOTTEN_PROTOCOL, Reg::R4);
-        self.asm.load(Width::Word, to, FP, FORGOTTEN_PROTOCOL);
-    }
-
-    /// As [`Walk::forget`], and the protocol in R4 too.
-    pub(crate) fn forget_protocol(&mut self) {
-        self.forgotten_protocol(Reg::R4);
-        self.forget();
     }
 
     /// Goes to `label` if the register equals one of these.
@@ -227,9 +235,38 @@ impl Walk {
         }
     }
 
+    /// As [`Walk::jump_if_any`] for a protocol, of which most are below 64. Overwrites R1.
+    pub(crate) fn jump_if_protocol(&mut self, reg: Reg, values: &[u8], label: Label) {
+        let (high, after) = (self.asm.label(), self.asm.label());
+        let low = values.iter().filter(|&&value| value < 64);
+        let bits: u64 = low.map(|value| 1 << value).sum();
+        self.asm.jump_if(Test::Gt, reg, 63, high);
+        self.asm.set(Reg::R1, bits);
+        self.asm.op(Op::Rsh, Reg::R1, reg);
+        self.asm.jump_if(Test::Set, Reg::R1, 1, label);
+        self.asm.jump(after);
+        self.asm.bind(high);
+        for &value in values.iter().filter(|&&value| value >= 64) {
+            self.asm.jump_if(Test::Eq, reg, value.into(), label);
+        }
+        self.asm.bind(after);
+    }
+
     /// Goes on behind `AT + reg`, or to `cut` if that is after the end.
     pub(crate) fn skip(&mut self, reg: Reg, cut: Label) {
         self.asm.op(Op::Add, AT, reg);
-        self.asm.jump_if_reg(Test::Gt, AT, END, cut);
+        self.within(cut);
+    }
+
+    /// Goes to `cut` if `AT` is after the end.
+    pub(crate) fn within(&mut self, cut: Label) {
+        self.left(AT);
+        self.asm.jump_if(Test::SignedLt, Reg::R0, 0, cut);
+    }
+
+    /// Puts the signed number of bytes from `reg` to the end into R0.
+    pub(crate) fn left(&mut self, reg: Reg) {
+        self.asm.mov(Reg::R0, END);
+        self.asm.op(Op::Sub, Reg::R0, reg);
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::asm::{Label, Op, Reg, Test, Width};
 use crate::frame::{
-    AT, CONTEXT, DESTINATION, END, EXISTS, FP, SKB_VLAN_PRESENT, SKB_VLAN_TCI, SMALL, SOURCE, Slot,
-    TRAFFIC_CLASS, VLAN, Walk,
+    AT, CONTEXT, DESTINATION, END, EXISTS, EXTENSIONS_HIGH, EXTENSIONS_LOW, FP, Pass,
+    SKB_VLAN_PRESENT, SKB_VLAN_TCI, SMALL, SOURCE, Slot, TRAFFIC_CLASS, VLAN, Walk,
 };
-use wire::flow::LEVELS_MAX;
 use wire::ip::EXTENSIONS_MAX;
+
+use crate::Link;
 
 pub(crate) const ETHERTYPE_IPV4: i32 = 0x0800;
 pub(crate) const ETHERTYPE_IPV6: i32 = 0x86dd;
@@ -15,18 +16,20 @@ const ETHERTYPE_PPPOE: i32 = 0x8864;
 const TAGS: [i32; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 const TAGS_MAX: usize = 4;
 
-const TCP: i32 = 6;
-pub(crate) const UDP: i32 = 17;
-const FRAGMENT: i32 = 44;
-const AUTHENTICATION: i32 = 51;
+const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
 /// Protocols whose first 4 bytes are ports: TCP, UDP, SCTP, DCCP, UDP-Lite.
-const WITH_PORTS: [i32; 5] = [TCP, UDP, 132, 33, 136];
+const WITH_PORTS: [u8; 5] = [TCP, UDP, 132, 33, 136];
 /// Extension headers of IPv6, as in `wire::ip`.
-const EXTENSIONS: [i32; 8] = [0, 43, FRAGMENT, AUTHENTICATION, 60, 135, 139, 140];
+const EXTENSIONS: [u8; 8] = [0, 43, FRAGMENT, AUTHENTICATION, 60, 135, 139, 140];
 const L2TP_PORT: i32 = 1701;
 const VXLAN_PORT: i32 = 4789;
+/// Stands for VXLAN where a tunnel's protocol is asked for; no protocol of IP has this number.
+pub(crate) const VXLAN: i32 = 256;
 /// Protocols of tunnels beside UDP: IPv4, IPv6, GRE, L2TPv3.
-const TUNNELS: [i32; 4] = [4, 41, 47, 115];
+const TUNNELS: [u8; 4] = [4, 41, 47, 115];
 
 /// The 8 bytes of an IPv6 address that an IPv4 address ends, without that, as they are in memory.
 const MAPPED: u64 = u64::from_ne_bytes([0, 0, 0xff, 0xff, 0, 0, 0, 0]);
@@ -47,10 +50,29 @@ struct Ends {
     /// It has a flow without ports, and nothing more can be read.
     cut: Label,
     fragment: Label,
+    extensions: Label,
     ports: Label,
 }
 
 impl Walk {
+    /// Reads the packet, as far as the pass does.
+    pub(crate) fn read(&mut self, link: Link) {
+        let ip = self.asm.label();
+        if link == Link::Ethernet {
+            self.frame(ip);
+        }
+        if self.needs.ip() {
+            self.outer(ip);
+            if self.needs.follow() {
+                self.tunnels();
+            }
+        } else {
+            // The frame's tags are all that is read.
+            self.asm.bind(ip);
+            self.asm.jump(self.classify);
+        }
+    }
+
     /// Reads the frame's Ethernet header and tags, then its IP packet.
     pub(crate) fn frame(&mut self, ip: Label) {
         if self.needs.vlan {
@@ -173,11 +195,13 @@ impl Walk {
     /// Reads the outermost IP header, of either version.
     pub(crate) fn outer(&mut self, ip: Label) {
         self.asm.bind(ip);
-        let (ipv4, fragment, ports) = (self.asm.label(), self.asm.label(), self.asm.label());
+        let labels = [(); 4].map(|()| self.asm.label());
+        let [ipv4, fragment, extensions, ports] = labels;
         let ends = Ends {
             bad: self.classify,
             cut: fragment,
             fragment,
+            extensions,
             ports,
         };
         self.need(20, ends.bad);
@@ -189,24 +213,23 @@ impl Walk {
         self.ipv6(Slot::Outer, &ends);
         self.asm.bind(ipv4);
         self.ipv4(Slot::Outer, &ends);
-        self.finish(Slot::Outer, &ends);
+        self.finish(Slot::Outer, &ends, self.tunnel);
     }
 
-    /// Reads headers within tunnels until one is no tunnel's.
-    pub(crate) fn inner(&mut self, ipv4: Label, ipv6: Label) {
-        let (fragment, ports) = (self.asm.label(), self.asm.label());
+    /// Reads the header within a tunnel. If it is a tunnel's too, goes on at `tunnel`.
+    pub(crate) fn inner(&mut self, ipv4: Label, ipv6: Label, tunnel: Label) {
+        let labels = [(); 3].map(|()| self.asm.label());
+        let [fragment, extensions, ports] = labels;
         let ends = Ends {
             bad: self.cut,
             cut: self.cut,
             fragment,
+            extensions,
             ports,
         };
         for (way, octets, version) in [(ipv6, 40, 6), (ipv4, 20, 4)] {
             self.asm.bind(way);
             self.forget();
-            self.asm.op_value(Op::Add, Reg::R5, 1);
-            let levels = LEVELS_MAX as i32;
-            self.asm.jump_if(Test::Gt, Reg::R5, levels, ends.bad);
             self.need(octets, ends.bad);
             self.asm.load(Width::Byte, Reg::R0, Reg::R2, 0);
             self.asm.op_value(Op::Rsh, Reg::R0, 4);
@@ -216,7 +239,7 @@ impl Walk {
                 _ => self.ipv4(Slot::Inner, &ends),
             }
         }
-        self.finish(Slot::Inner, &ends);
+        self.finish(Slot::Inner, &ends, tunnel);
     }
 
     /// An IPv4 header at R2.
@@ -235,7 +258,9 @@ impl Walk {
         asm.bind(total);
         asm.jump_if_reg(Test::Gt, Reg::R3, Reg::R4, ends.bad);
         asm.op(Op::Add, Reg::R4, AT);
-        asm.jump_if_reg(Test::Ge, Reg::R4, END, whole);
+        self.left(Reg::R4);
+        let asm = &mut self.asm;
+        asm.jump_if(Test::SignedLt, Reg::R0, 1, whole);
         asm.mov(END, Reg::R4);
         asm.bind(whole);
         if slot == Slot::Outer && self.needs.traffic_class {
@@ -248,9 +273,9 @@ impl Walk {
         asm.load_swapped(Width::Half, Reg::R0, Reg::R2, 6);
         asm.jump_if(Test::Set, Reg::R0, 0x3fff, ends.fragment);
         self.skip(Reg::R3, ends.cut);
-        self.asm
-            .jump_if(Test::Ne, Reg::R4, AUTHENTICATION, ends.ports);
-        self.extensions(4, ends);
+        let asm = &mut self.asm;
+        asm.jump_if(Test::Ne, Reg::R4, AUTHENTICATION.into(), ends.ports);
+        self.extended(&[AUTHENTICATION], ends);
     }
 
     /// An IPv6 header at R2.
@@ -264,19 +289,21 @@ impl Walk {
         self.addresses6(slot);
         let asm = &mut self.asm;
         asm.load(Width::Byte, Reg::R4, Reg::R2, 6);
-        asm.load_swapped(Width::Half, Reg::R0, Reg::R2, 4);
+        asm.load_swapped(Width::Half, Reg::R1, Reg::R2, 4);
         asm.op_value(Op::Add, AT, 40);
         let whole = asm.label();
-        asm.jump_if(Test::Eq, Reg::R0, 0, whole);
-        asm.op(Op::Add, Reg::R0, AT);
-        asm.jump_if_reg(Test::Ge, Reg::R0, END, whole);
-        asm.mov(END, Reg::R0);
+        asm.jump_if(Test::Eq, Reg::R1, 0, whole);
+        asm.op(Op::Add, Reg::R1, AT);
+        self.left(Reg::R1);
+        let asm = &mut self.asm;
+        asm.jump_if(Test::SignedLt, Reg::R0, 1, whole);
+        asm.mov(END, Reg::R1);
         asm.bind(whole);
         let extended = self.asm.label();
-        self.jump_if_any(Reg::R4, &EXTENSIONS, extended);
+        self.jump_if_protocol(Reg::R4, &EXTENSIONS, extended);
         self.asm.jump(ends.ports);
         self.asm.bind(extended);
-        self.extensions(6, ends);
+        self.extended(&EXTENSIONS, ends);
     }
 
     fn addresses4(&mut self, slot: Slot) {
@@ -339,64 +366,92 @@ impl Walk {
         }
     }
 
-    /// Skips AH, and in IPv6 extension headers, of the kind in R4.
-    fn extensions(&mut self, version: u8, ends: &Ends) {
+    /// Leaves extension headers of these kinds to [`Walk::extensions`].
+    fn extended(&mut self, kinds: &[u8], ends: &Ends) {
+        if self.pass == Pass::First {
+            self.asm.jump(self.beyond);
+            return;
+        }
+        for (slot, from) in [(EXTENSIONS_LOW, 0), (EXTENSIONS_HIGH, 128)] {
+            let near = kinds.iter().filter(|&&kind| kind & 0xc0 == from);
+            let bits: u64 = near.map(|kind| 1 << (kind & 0x3f)).sum();
+            self.asm.set(Reg::R0, bits);
+            self.asm.store(Width::Double, FP, slot, Reg::R0);
+        }
+        self.asm.jump(ends.extensions);
+    }
+
+    /// Skips extension headers, the first of the kind in R4.
+    ///
+    /// One path leads through the loop, without branches but those that leave it, so that the verifier follows as many
+    /// paths as headers, and no more.
+    fn extensions(&mut self, ends: &Ends) {
+        self.asm.bind(ends.extensions);
         self.asm.set(Reg::R3, 0);
         let next = self.asm.here();
-        self.forget_protocol();
+        self.forget();
         self.asm
             .jump_if(Test::Eq, Reg::R3, EXTENSIONS_MAX as i32, ends.cut);
         self.asm.op_value(Op::Add, Reg::R3, 1);
         self.need(4, ends.cut);
-        let skipped = self.asm.label();
-        if version == 6 {
-            let other = self.asm.label();
-            self.asm.jump_if(Test::Ne, Reg::R4, FRAGMENT, other);
-            self.asm.op_value(Op::Add, AT, 8);
-            self.asm.jump_if_reg(Test::Gt, AT, END, ends.cut);
-            self.asm.load(Width::Byte, Reg::R4, Reg::R2, 0);
-            self.asm.load_swapped(Width::Half, Reg::R0, Reg::R2, 2);
-            self.asm.jump_if(Test::Set, Reg::R0, 0xfff9, ends.fragment);
-            self.asm.jump(skipped);
-            self.asm.bind(other);
-        }
-        let (units, octets) = (self.asm.label(), self.asm.label());
         self.asm.load(Width::Byte, Reg::R1, Reg::R2, 1);
-        self.asm.jump_if(Test::Ne, Reg::R4, AUTHENTICATION, units);
-        self.asm.op_value(Op::Lsh, Reg::R1, 2);
-        self.asm.jump(octets);
-        self.asm.bind(units);
+        // A fragment header has 8 bytes, and AH a length in words less two; others count units of 8 bytes less one.
+        self.equal(Reg::R5, Reg::R4, FRAGMENT.into());
+        self.asm.mov(Reg::R0, Reg::R5);
+        self.asm.op_value(Op::Sub, Reg::R0, 1);
+        self.asm.op(Op::And, Reg::R1, Reg::R0);
+        self.equal(Reg::R0, Reg::R4, AUTHENTICATION.into());
         self.asm.op_value(Op::Lsh, Reg::R1, 3);
-        self.asm.bind(octets);
+        self.asm.op(Op::Rsh, Reg::R1, Reg::R0);
         self.asm.op_value(Op::Add, Reg::R1, 8);
         self.skip(Reg::R1, ends.cut);
         self.asm.load(Width::Byte, Reg::R4, Reg::R2, 0);
-        self.asm.bind(skipped);
-        match version {
-            4 => self.jump_if_any(Reg::R4, &[AUTHENTICATION], next),
-            _ => self.jump_if_any(Reg::R4, &EXTENSIONS, next),
+        self.asm.load_swapped(Width::Half, Reg::R0, Reg::R2, 2);
+        self.asm.op_value(Op::And, Reg::R0, 0xfff9);
+        self.asm.op(Op::Mul, Reg::R0, Reg::R5);
+        self.asm.jump_if(Test::Ne, Reg::R0, 0, ends.fragment);
+        // Bit R4 of the kinds of extension headers.
+        self.asm.mov(Reg::R2, Reg::R4);
+        self.asm.op_value(Op::Rsh, Reg::R2, 6);
+        self.asm.set(Reg::R5, 0);
+        for (slot, from) in [(EXTENSIONS_LOW, 0), (EXTENSIONS_HIGH, 128 >> 6)] {
+            self.equal(Reg::R0, Reg::R2, from);
+            self.asm.load(Width::Double, Reg::R1, FP, slot);
+            self.asm.op(Op::Mul, Reg::R1, Reg::R0);
+            self.asm.op(Op::Or, Reg::R5, Reg::R1);
         }
-        self.forget();
-        self.asm.jump(ends.ports);
+        self.asm.mov(Reg::R1, Reg::R4);
+        self.asm.op_value(Op::And, Reg::R1, 0x3f);
+        self.asm.op(Op::Rsh, Reg::R5, Reg::R1);
+        self.asm.jump_if(Test::Set, Reg::R5, 1, next);
     }
 
-    /// Reads the ports, stores them, and decides whether this is a tunnel.
-    fn finish(&mut self, slot: Slot, ends: &Ends) {
+    /// `to` is 1 if the register has this value of at most 32 bits, else 0.
+    fn equal(&mut self, to: Reg, reg: Reg, value: i32) {
+        self.asm.mov(to, reg);
+        self.asm.op_value(Op::Xor, to, value);
+        self.asm.op_value(Op::Sub, to, 1);
+        self.asm.op_value(Op::Rsh, to, 63);
+    }
+
+    /// Skips extension headers, reads the ports, stores them, and decides whether this is a tunnel.
+    fn finish(&mut self, slot: Slot, ends: &Ends, tunnel: Label) {
+        if self.pass == Pass::Whole {
+            self.extensions(ends);
+        }
         let needs = self.flow_needs(slot);
         let (stored, with_ports, follow) =
             (self.asm.label(), self.asm.label(), self.needs.follow());
         self.asm.bind(ends.ports);
-        if slot == Slot::Inner {
-            self.forget();
-        }
+        self.forget();
         if slot == Slot::Outer && !needs.small {
             // Nobody asks for its ports, unless they are a tunnel's.
             if follow {
-                self.jump_if_any(Reg::R4, &[TCP], self.classify);
-                self.jump_if_any(Reg::R4, &[UDP], with_ports);
+                self.jump_if_any(Reg::R4, &[TCP.into()], self.classify);
+                self.jump_if_any(Reg::R4, &[UDP.into()], with_ports);
             }
         } else {
-            self.jump_if_any(Reg::R4, &WITH_PORTS, with_ports);
+            self.jump_if_protocol(Reg::R4, &WITH_PORTS, with_ports);
         }
         self.unknown(Reg::R3);
         self.asm.jump(stored);
@@ -407,18 +462,29 @@ impl Walk {
         self.store_small(slot);
         if follow {
             let ports = self.asm.label();
-            self.jump_if_any(Reg::R4, &[UDP], ports);
-            self.jump_if_any(Reg::R4, &TUNNELS, self.tunnel);
+            self.jump_if_any(Reg::R4, &[UDP.into()], ports);
+            self.jump_if_protocol(Reg::R4, &TUNNELS, tunnel);
             self.asm.jump(self.classify);
             self.asm.bind(ports);
             self.asm.mov(Reg::R0, Reg::R3);
             self.asm.op_value(Op::And, Reg::R0, 0xffff);
-            self.asm.jump_if(Test::Eq, Reg::R0, VXLAN_PORT, self.vxlan);
-            self.asm.jump_if(Test::Eq, Reg::R0, L2TP_PORT, self.tunnel);
+            let vxlan = match self.pass {
+                Pass::First => self.beyond,
+                Pass::Whole => self.asm.label(),
+            };
+            self.asm.jump_if(Test::Eq, Reg::R0, VXLAN_PORT, vxlan);
+            self.asm.jump_if(Test::Eq, Reg::R0, L2TP_PORT, tunnel);
             self.asm.op_value(Op::Rsh, Reg::R3, 16);
-            self.asm.jump_if(Test::Eq, Reg::R3, L2TP_PORT, self.tunnel);
+            self.asm.jump_if(Test::Eq, Reg::R3, L2TP_PORT, tunnel);
+            self.asm.jump(self.classify);
+            if self.pass == Pass::Whole {
+                self.asm.bind(vxlan);
+                self.asm.set(Reg::R4, VXLAN as u64);
+                self.asm.jump(tunnel);
+            }
+        } else {
+            self.asm.jump(self.classify);
         }
-        self.asm.jump(self.classify);
         self.asm.bind(ends.fragment);
         self.unknown(Reg::R3);
         self.store_small(slot);
@@ -428,8 +494,7 @@ impl Walk {
     /// Stores the protocol in R4 and the ports in R3.
     fn store_small(&mut self, slot: Slot) {
         if self.flow_needs(slot).small {
-            // A protocol that the verifier knows would be another state of every rule.
-            self.forgotten_protocol(Reg::R0);
+            self.asm.mov(Reg::R0, Reg::R4);
             self.asm.op_value(Op::Lsh, Reg::R0, 32);
             self.asm.op(Op::Or, Reg::R0, Reg::R3);
             let at = slot.base() + SMALL;

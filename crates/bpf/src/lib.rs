@@ -34,7 +34,7 @@ use qos::classifier::Classifier;
 
 use answer::Chooser;
 use asm::AssembleError;
-use frame::Walk;
+use frame::{Pass, Walk};
 use needs::Needs;
 
 /// What a packet begins with where the program runs.
@@ -112,22 +112,14 @@ impl Program {
 /// See [`AssembleError`]; only a list of thousands of rules can cause one.
 pub fn emit(classifier: &Classifier, options: &Options) -> Result<Program, AssembleError> {
     let needs = Needs::of(classifier);
-    let mut walk = Walk::begin(needs);
-    let ip = walk.asm.label();
-    if options.link == Link::Ethernet && (needs.ip() || needs.vlan) {
-        walk.frame(ip);
-    }
-    if needs.ip() {
-        walk.outer(ip);
-        if needs.follow() {
-            walk.tunnels();
+    let mut walk = Walk::new(needs);
+    if needs.ip() || needs.vlan {
+        for pass in [Pass::First, Pass::Whole] {
+            walk.begin(pass);
+            walk.read(options.link);
         }
-    } else {
-        // The frame's tags are all that is read.
-        walk.asm.bind(ip);
-        walk.asm.jump(walk.classify);
+        walk.end(options.no_answer);
     }
-    walk.end(options.no_answer);
     walk.asm.bind(walk.classify);
     let mut chooser = Chooser {
         asm: &mut walk.asm,

@@ -62,8 +62,7 @@ impl Chooser<'_> {
         let exists = self.asm.label();
         let (small, base) = (header.small, header.base);
         self.asm.load(Width::Double, small, base, header.at + SMALL);
-        self.asm
-            .load(Width::Double, Reg::R0, base, header.at + EXISTS);
+        self.asm.load_apart(Reg::R0, base, header.at + EXISTS);
         self.asm.jump_if(Test::Ne, Reg::R0, 0, exists);
         self.asm.set(small, u64::MAX);
         self.asm.bind(exists);
@@ -87,7 +86,7 @@ impl Chooser<'_> {
             .any(|(prefix, _)| prefix.is_some_and(|prefix| prefix.bits().1 != 0));
         if !asked.is_empty() && !implied && mask & PROTO == 0 {
             self.asm
-                .load(Width::Double, Reg::R0, header.base, header.at + EXISTS);
+                .load_apart(Reg::R0, header.base, header.at + EXISTS);
             self.asm.jump_if(Test::Eq, Reg::R0, 0, next);
         }
         for (ports, shift) in [(asked.proto_src, 16), (asked.proto_dst, 0)] {
@@ -118,8 +117,7 @@ impl Chooser<'_> {
             if mask == 0 {
                 continue;
             }
-            self.asm
-                .load(Width::Double, Reg::R0, header.base, at + half);
+            self.asm.load_apart(Reg::R0, header.base, at + half);
             self.masked(Reg::R0, mask);
             if value == 0 {
                 self.asm.jump_if(Test::Ne, Reg::R0, 0, next);
@@ -131,7 +129,7 @@ impl Chooser<'_> {
         // IPv4 addresses have the bits of mapped ones, which no prefix of IPv6 contains here.
         if prefix.address().is_ipv6() && value >> 64 == 0 {
             let native = self.asm.label();
-            self.asm.load(Width::Double, Reg::R0, header.base, at);
+            self.asm.load_apart(Reg::R0, header.base, at);
             self.asm.jump_if(Test::Ne, Reg::R0, 0, native);
             self.asm.load(Width::Double, Reg::R0, header.base, at + 8);
             self.asm.op_value(Op::Rsh, Reg::R0, 32);

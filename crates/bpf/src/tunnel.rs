@@ -1,51 +1,88 @@
 //! Code that finds the packet behind a tunnel's header, in the order of `wire::flow`.
 
 use crate::asm::{Label, Op, Reg, Test, Width};
-use crate::frame::{AT, BASE, END, FP, Slot, Walk};
-use crate::header::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, UDP, Ways};
+use crate::frame::{AT, BASE, END, FP, Pass, Slot, Walk};
+use wire::flow::LEVELS_MAX;
+
+use crate::header::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, UDP, VXLAN, Ways};
 
 /// Transparent Ethernet bridging, and PPP in GRE.
 const ETHERTYPE_BRIDGING: i32 = 0x6558;
 const ETHERTYPE_PPTP: i32 = 0x880b;
 
 impl Walk {
-    /// Follows the tunnel whose protocol is in R4.
+    /// Follows tunnels, and the headers within.
+    ///
+    /// Each depth has code of its own: the verifier would follow a loop at each depth as if nothing were known of the
+    /// one before, and it compares fewer states within loops.
     pub(crate) fn tunnels(&mut self) {
-        let labels = [(); 6].map(|()| self.asm.label());
-        let [ipv4, ipv6, gre, l2tp, bridged, ppp] = labels;
+        let levels = match self.pass {
+            Pass::First => 1,
+            Pass::Whole => LEVELS_MAX,
+        };
+        let mut tunnel = self.tunnel;
+        for level in 1..=levels {
+            let [ipv4, ipv6] = [(); 2].map(|()| self.asm.label());
+            let deeper = match self.pass {
+                Pass::First if level == levels => self.beyond,
+                _ => self.asm.label(),
+            };
+            self.follow(tunnel, ipv4, ipv6);
+            self.inner(ipv4, ipv6, deeper);
+            tunnel = deeper;
+        }
+        if self.pass == Pass::Whole {
+            // A packet that is nested deeper counts as cut.
+            self.follow(tunnel, self.cut, self.cut);
+        }
+        self.asm.bind(self.cut);
+        self.clear(Slot::Inner);
+        self.asm.jump(self.classify);
+    }
+
+    /// Follows the tunnel whose protocol is in R4, to a packet of IPv4 or IPv6.
+    fn follow(&mut self, tunnel: Label, ipv4: Label, ipv6: Label) {
+        let is_first = self.pass == Pass::First;
+        let [gre, l2tp, vxlan, bridged, ppp] = [(); 5].map(|()| self.asm.label());
+        let [v3, short] = match is_first {
+            true => [self.beyond; 2],
+            false => [l2tp, self.asm.label()],
+        };
         let ways = Ways {
             ipv4,
             ipv6,
             other: self.classify,
             cut: self.cut,
         };
-        self.asm.bind(self.tunnel);
+        self.asm.bind(tunnel);
         self.forget();
         self.asm.jump_if(Test::Eq, Reg::R4, 4, ipv4);
         self.asm.jump_if(Test::Eq, Reg::R4, 41, ipv6);
         self.asm.jump_if(Test::Eq, Reg::R4, 47, gre);
-        self.asm.jump_if(Test::Ne, Reg::R4, UDP, l2tp);
-        self.l2tp_over_udp(ways, l2tp, ppp);
-        self.asm.bind(l2tp);
-        self.l2tp_v3(ways);
+        if !is_first {
+            self.asm.jump_if(Test::Eq, Reg::R4, VXLAN, vxlan);
+        }
+        self.asm.jump_if(Test::Ne, Reg::R4, UDP.into(), v3);
+        self.l2tp_over_udp(ways, v3, ppp);
         self.asm.bind(gre);
         self.gre(ways, bridged, ppp);
-        self.asm.bind(self.vxlan);
-        self.forget();
-        self.vxlan(ways);
-        self.asm.bind(bridged);
-        self.forget();
-        self.ethernet(ways, ppp);
+        if !is_first {
+            self.asm.bind(vxlan);
+            self.forget();
+            self.vxlan(ways);
+            self.asm.bind(bridged);
+            self.forget();
+            self.ethernet(ways, ppp);
+        }
         self.asm.bind(ppp);
         self.forget();
-        let short = self.asm.label();
         self.ppp(ways, short);
-        self.asm.bind(short);
-        self.short_ppp(ways);
-        self.inner(ipv4, ipv6);
-        self.asm.bind(self.cut);
-        self.clear(Slot::Inner);
-        self.asm.jump(self.classify);
+        if !is_first {
+            self.asm.bind(l2tp);
+            self.l2tp_v3(ways);
+            self.asm.bind(short);
+            self.short_ppp(ways);
+        }
     }
 
     /// GRE version 0, or version 1 (PPTP).
@@ -65,8 +102,12 @@ impl Walk {
         let pptp = asm.label();
         asm.mov(Reg::R0, Reg::R4);
         asm.op_value(Op::And, Reg::R0, 7);
-        asm.jump_if(Test::Eq, Reg::R0, 1, pptp);
-        asm.jump_if(Test::Ne, Reg::R0, 0, ways.other);
+        if self.pass == Pass::First {
+            asm.jump_if(Test::Ne, Reg::R0, 0, self.beyond);
+        } else {
+            asm.jump_if(Test::Eq, Reg::R0, 1, pptp);
+            asm.jump_if(Test::Ne, Reg::R0, 0, ways.other);
+        }
         // Routing (RFC 1701).
         asm.jump_if(Test::Set, Reg::R4, 0x4000, ways.other);
         self.skip(Reg::R1, ways.cut);
@@ -74,6 +115,10 @@ impl Walk {
             .jump_if(Test::Eq, Reg::R3, ETHERTYPE_IPV4, ways.ipv4);
         self.asm
             .jump_if(Test::Eq, Reg::R3, ETHERTYPE_IPV6, ways.ipv6);
+        if self.pass == Pass::First {
+            self.asm.jump(self.beyond);
+            return;
+        }
         self.asm
             .jump_if(Test::Eq, Reg::R3, ETHERTYPE_BRIDGING, bridged);
         self.asm.jump(ways.other);
@@ -151,6 +196,12 @@ impl Walk {
             asm.op_value(Op::And, Reg::R0, octets);
             asm.op(Op::Add, AT, Reg::R0);
         }
+        if self.pass == Pass::First {
+            asm.jump_if(Test::Set, Reg::R3, 0x0200, self.beyond);
+            self.within(ways.cut);
+            self.asm.jump(ppp);
+            return;
+        }
         asm.op_value(Op::And, Reg::R3, 0x0200);
         asm.jump_if(Test::Eq, Reg::R3, 0, no_offset);
         self.need(2, ways.cut);
@@ -158,7 +209,7 @@ impl Walk {
         self.asm.op_value(Op::Add, AT, 2);
         self.asm.op(Op::Add, AT, Reg::R0);
         self.asm.bind(no_offset);
-        self.asm.jump_if_reg(Test::Gt, AT, END, ways.cut);
+        self.within(ways.cut);
         self.asm.jump(ppp);
     }
 
@@ -174,7 +225,7 @@ impl Walk {
         let guess = self.asm.here();
         self.asm.jump_if(Test::Gt, Reg::R3, 12, ways.other);
         self.payload();
-        self.asm.jump_if_reg(Test::Gt, AT, END, ways.other);
+        self.within(ways.other);
         let labels = [(); 7].map(|()| self.asm.label());
         let [
             ppp4,
@@ -215,8 +266,7 @@ impl Walk {
             self.asm.bind(way);
             self.forget();
             self.rest(version, next);
-            self.padded(packet);
-            self.asm.jump(next);
+            self.padded(packet, next);
         }
         self.asm.bind(next);
         self.asm.op_value(Op::Add, Reg::R3, 4);
@@ -252,8 +302,8 @@ impl Walk {
         asm.op(Op::Sub, Reg::R1, Reg::R0);
     }
 
-    /// Goes to `packet` if R1 bytes may follow it: a short frame's padding, or a longer one's FCS.
-    fn padded(&mut self, packet: Label) {
+    /// Goes to `packet` if R1 bytes may follow it: a short frame's padding, or a longer one's FCS. Else goes to `next`.
+    fn padded(&mut self, packet: Label, next: Label) {
         let asm = &mut self.asm;
         let long = asm.label();
         asm.mov(Reg::R0, END);
@@ -262,7 +312,9 @@ impl Walk {
         asm.op(Op::Sub, Reg::R0, Reg::R3);
         asm.jump_if(Test::Gt, Reg::R0, 64, long);
         asm.jump_if(Test::Lt, Reg::R1, 46 + 1, packet);
+        asm.jump(next);
         asm.bind(long);
         asm.jump_if(Test::Lt, Reg::R1, 4 + 1, packet);
+        asm.jump(next);
     }
 }

@@ -8,9 +8,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::sys;
+use crate::sys::bpf::Log;
 
 /// How much of the verifier's text is kept.
 const LOG_BYTES: usize = 1 << 20;
+/// As much, if the verifier only counts.
+const STATISTICS_BYTES: usize = 4 << 10;
 /// How often an interrupted verifier is started.
 const TRIES: usize = 10;
 /// How much if that was not enough. Before Linux 6.4 the kernel keeps the beginning of a longer text, and the reason is at
@@ -43,6 +46,15 @@ pub struct LoadError {
     pub log: Vec<String>,
 }
 
+/// The work of the verifier for a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effort {
+    /// Instructions that it followed, over all paths; the kernel's limit is 1,000,000.
+    pub instructions: u32,
+    /// States of registers and stack that it kept at the same time.
+    pub states: u32,
+}
+
 /// What a program finds and leaves beside a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Context {
@@ -69,24 +81,8 @@ impl Program {
     /// # Errors
     /// See [`LoadError`].
     pub fn load(kind: ProgramKind, name: &str, instructions: &[u64]) -> Result<Self, LoadError> {
-        let kind = match kind {
-            ProgramKind::Classifier => 3,
-            ProgramKind::IpOutput => 12,
-        };
         let name = name_of(name);
-        // A signal, or the freezer of a control group, ends the verifier before its time.
-        let load = |log: &mut [u8]| {
-            let mut done = sys::bpf::load(kind, instructions, &name, log);
-            for _ in 1..TRIES {
-                match &done {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        done = sys::bpf::load(kind, instructions, &name, log);
-                    }
-                    _ => break,
-                }
-            }
-            done
-        };
+        let load = |log: &mut [u8]| load(kind, instructions, &name, Log::Steps, log);
         let first = match load(&mut []) {
             Ok(fd) => return Ok(Self { fd }),
             Err(error) => error,
@@ -104,6 +100,27 @@ impl Program {
             Err(_) => Err(LoadError {
                 error: first,
                 log: last_lines(&log),
+            }),
+        }
+    }
+
+    /// The verifier's work for a program, which is unloaded at once. `None` if the kernel does not count it.
+    ///
+    /// # Errors
+    /// As [`Program::load`], with an empty text.
+    pub fn effort(kind: ProgramKind, instructions: &[u64]) -> Result<Option<Effort>, LoadError> {
+        let mut log = vec![0; STATISTICS_BYTES];
+        match load(
+            kind,
+            instructions,
+            &name_of("effort"),
+            Log::Statistics,
+            &mut log,
+        ) {
+            Ok(_) => Ok(Effort::read(&text(&log))),
+            Err(error) => Err(LoadError {
+                error,
+                log: Vec::new(),
             }),
         }
     }
@@ -144,6 +161,45 @@ impl Program {
             value,
             context,
             run_ns,
+        })
+    }
+}
+
+/// Loads a program. A signal, or the freezer of a control group, ends the verifier before its time: then again.
+fn load(
+    kind: ProgramKind,
+    instructions: &[u64],
+    name: &[u8; 16],
+    level: Log,
+    log: &mut [u8],
+) -> io::Result<OwnedFd> {
+    let kind = match kind {
+        ProgramKind::Classifier => 3,
+        ProgramKind::IpOutput => 12,
+    };
+    let mut done = sys::bpf::load(kind, instructions, name, level, log);
+    for _ in 1..TRIES {
+        match &done {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                done = sys::bpf::load(kind, instructions, name, level, log);
+            }
+            _ => break,
+        }
+    }
+    done
+}
+
+impl Effort {
+    /// Reads "processed 88 insns (limit 1000000) max_states_per_insn 0 total_states 5 peak_states 5 mark_read 2".
+    fn read(text: &str) -> Option<Self> {
+        let line = text.lines().find(|line| line.starts_with("processed "))?;
+        let after = |name: &str| {
+            let mut words = line.split_whitespace().skip_while(|word| *word != name);
+            words.nth(1)?.parse().ok()
+        };
+        Some(Self {
+            instructions: after("processed")?,
+            states: after("peak_states")?,
         })
     }
 }
@@ -203,10 +259,14 @@ fn name_of(name: &str) -> [u8; 16] {
     octets
 }
 
-fn last_lines(log: &[u8]) -> Vec<String> {
+/// The text up to its final 0.
+fn text(log: &[u8]) -> String {
     let end = log.iter().position(|&octet| octet == 0);
-    let text = String::from_utf8_lossy(&log[..end.unwrap_or(log.len())]);
-    let mut lines: Vec<String> = text
+    String::from_utf8_lossy(&log[..end.unwrap_or(log.len())]).into_owned()
+}
+
+fn last_lines(log: &[u8]) -> Vec<String> {
+    let mut lines: Vec<String> = text(log)
         .lines()
         .rev()
         .take(LOG_LINES)
@@ -271,6 +331,28 @@ mod tests {
         assert!(!error.is_forbidden());
         assert!(error.log.len() <= LOG_LINES);
         assert!(error.to_string().contains("R0 !read_ok"), "{error}");
+    }
+
+    #[test]
+    fn the_verifiers_work_is_counted() {
+        if load(&SEVEN).is_none() {
+            return;
+        }
+        let effort = Program::effort(ProgramKind::Classifier, &SEVEN).expect("a valid program");
+        assert_eq!(effort.expect("counted").instructions, 2);
+        let refused = Program::effort(ProgramKind::Classifier, &[0x95]);
+        assert!(!refused.expect_err("an invalid program").is_forbidden());
+        let line = "processed 7 insns (limit 1000000) max_states_per_insn 0 total_states 5 peak_states 4 mark_read 2\n";
+        let read = Effort::read(&format!("verification time 9 usec\n{line}"));
+        let (instructions, states) = (7, 4);
+        assert_eq!(
+            read,
+            Some(Effort {
+                instructions,
+                states
+            })
+        );
+        assert_eq!(Effort::read("processed many"), None);
     }
 
     #[test]

@@ -32,6 +32,25 @@ pub(crate) fn fixed() -> Vec<Classifier> {
     all
 }
 
+/// SSH first, then a class for each host, of the innermost headers.
+pub(crate) fn hosts(hosts: u16) -> Classifier {
+    let innermost = |innermost| Match {
+        innermost,
+        ..Match::default()
+    };
+    let ssh = FlowMatch {
+        proto: Some(6),
+        proto_dst: Some(Ports::one(22)),
+        ..FlowMatch::default()
+    };
+    let of_host = |host: u16| FlowMatch {
+        src: Some(prefix(&format!("10.9.{}.{}", host >> 8, host & 255))),
+        ..FlowMatch::default()
+    };
+    let hosts = (0..hosts).map(|host| (innermost(of_host(host)), 2 + u32::from(host)));
+    Classifier::Rules([(innermost(ssh), 1)].into_iter().chain(hosts).collect())
+}
+
 fn prefix(text: &str) -> Prefix {
     text.parse().expect("a prefix")
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use qos::classifier::Classifier;
 use qos::classify::{Key, KeySet, Map, Match};
-use reactor::bpf::{Context, ProgramKind};
+use reactor::bpf::{Context, Program, ProgramKind};
 use wire::flow::Keys;
 
 use crate::build::{ethernet, extension, inner4, ipv6, udp};
@@ -193,4 +193,33 @@ fn a_program_reads_no_more_than_its_classifier_asks_for() {
     assert!(length(Key::Mark) < 30, "{}", length(Key::Mark));
     assert!(length(Key::Vlan) < length(Key::Src));
     assert!(length(Key::Src) * 2 < length(Key::InnermostSrc));
+}
+
+/// Instructions that a verifier may follow: 20,000 on Linux 6.18, and 25,000 on 6.1.
+const EFFORT_MAX: u32 = 32_000;
+
+/// The verifier takes about 2 us for an instruction: loading a program is most of the time of `headend qos apply`.
+#[test]
+fn the_verifier_follows_few_paths() {
+    let effort = |classifier: &Classifier| {
+        let program = emit(classifier, &OPTIONS).expect("a program");
+        match Program::effort(ProgramKind::Classifier, program.instructions()) {
+            Ok(effort) => effort.map(|effort| effort.instructions),
+            Err(error) if error.is_forbidden() => None,
+            Err(error) => panic!("{classifier:?}: {error}"),
+        }
+    };
+    for classifier in policies::fixed() {
+        let found = effort(&classifier);
+        assert!(
+            found.is_none_or(|found| found < 25_000),
+            "{found:?} for {classifier:?}"
+        );
+    }
+    let [few, many] = [16, 256].map(|hosts| effort(&policies::hosts(hosts)));
+    if let (Some(few), Some(many)) = (few, many) {
+        assert!(few < EFFORT_MAX, "{few}");
+        // The rules are followed once, and not once for each kind of tunnel.
+        assert!(many - few < 240 * 40, "{few} and {many}");
+    }
 }

@@ -42,11 +42,20 @@ struct TestRun {
     ctx_out: u64,
 }
 
+/// What the verifier writes: each step, or only how many steps it took (since Linux 5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Log {
+    Steps = 1,
+    Statistics = 4,
+}
+
 /// Loads a program; the kernel writes its verifier's text to `log` unless that is empty.
 pub(crate) fn load(
     kind: u32,
     instructions: &[u64],
     name: &[u8; 16],
+    level: Log,
     log: &mut [u8],
 ) -> io::Result<OwnedFd> {
     const LICENSE: &core::ffi::CStr = c"Dual MIT/GPL";
@@ -59,7 +68,7 @@ pub(crate) fn load(
         ..Load::default()
     };
     if !log.is_empty() {
-        attr.log_level = 1;
+        attr.log_level = level as u32;
         attr.log_size = log.len() as u32;
         attr.log_buf = log.as_mut_ptr() as u64;
     }
