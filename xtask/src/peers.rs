@@ -104,6 +104,14 @@ const NEEDS: &[Need] = &[
         package: "ethtool",
     },
     Need {
+        program: "sshd",
+        package: "openssh-server",
+    },
+    Need {
+        program: "scp",
+        package: "openssh-client",
+    },
+    Need {
         program: "nft",
         package: "nftables",
     },

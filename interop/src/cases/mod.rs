@@ -39,6 +39,7 @@ mod rate_changes;
 mod secrets;
 mod top;
 mod trace;
+mod tunnel_keys;
 mod version_3;
 mod web;
 mod xl2tpd_lac;
@@ -93,6 +94,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "kernel_apply_shares_by_host_behind_nat",
         nat_router::shares_by_host,
+    ),
+    case(
+        "kernel_keys_part_a_ping_from_scp_in_a_tunnel",
+        tunnel_keys::parts_a_ping_from_a_copy,
     ),
     case(
         "kernel_bufferbloat_falls_behind_a_nat_router",

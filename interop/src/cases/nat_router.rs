@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// 10 ms of delay downstream, because the kernel's TCP queues large packets where round trips are short.
-const ROUTER: &str = r#"set -e
+pub(super) const ROUTER: &str = r#"set -e
 cp headend *.toml /tmp; work=$PWD; cd /tmp
 sysctl -qw net.ipv6.conf.default.disable_ipv6=1 net.ipv4.ip_forward=1
 for n in a b provider far; do ip netns add $n; ip -n $n link set lo up; done
@@ -32,12 +32,15 @@ ip -n provider link add name core0 type veth peer name far0 netns far
 ip -n provider addr add 198.51.100.1/24 dev core0; ip -n provider link set core0 up
 on provider sysctl -qw net.ipv4.ip_forward=1
 ip -n far addr add 198.51.100.7/24 dev far0; ip -n far link set far0 up; ip -n far route add default via 198.51.100.1
-echo 'table ip nat { chain leaving { type nat hook postrouting priority 100; oifname "wan0" masquerade; }; }' | nft -f -
 for place in a:eth0 b:eth0 provider:line0 provider:core0 far:far0; do
 on ${place%:*} ethtool -K ${place#*:} gso off tso off gro off > /dev/null
 done
 for name in wan0 port-a port-b lan0; do ethtool -K $name gso off tso off gro off > /dev/null; done
 on far tc qdisc add dev far0 root netem delay 10ms limit 1000
+"#;
+
+const MASQUERADE: &str = r#"
+echo 'table ip nat { chain leaving { type nat hook postrouting priority 100; oifname "wan0" masquerade; }; }' | nft -f -
 "#;
 
 /// Nine connections of `a` and one of `b`, up and then down, under each policy.
@@ -102,7 +105,7 @@ pub(crate) fn shares_by_host(bench: &Bench<'_>) -> Result<()> {
     write("cake.toml", &format!("{LINK}{NAT}queue = \"cake\"\n"))?;
     let runs = RUNS.map(|(name, policy, flags)| format!("{name} {policy} {flags}\n"));
     write("runs", &runs.concat())?;
-    let said = kernel::boot(bench, &[ROUTER, NINE_TO_ONE].concat())?;
+    let said = kernel::boot(bench, &[ROUTER, MASQUERADE, NINE_TO_ONE].concat())?;
     let mut notes = String::new();
     let mut indices = Vec::new();
     for (name, _, _) in RUNS {
@@ -137,7 +140,7 @@ pub(crate) fn lowers_the_delay(bench: &Bench<'_>) -> Result<()> {
     kernel::bring_headend(bench)?;
     let policy = format!("[link]\nup = \"11mbit\"\ndown = \"22mbit\"\n{NAT}");
     std::fs::write(bench.directory.join("home.toml"), policy)?;
-    kernel::boot(bench, &[ROUTER, LOADED].concat())?;
+    kernel::boot(bench, &[ROUTER, MASQUERADE, LOADED].concat())?;
     let document: Value =
         serde_json::from_slice(&std::fs::read(bench.directory.join("run.json"))?)?;
     let verdicts = [0, 1].map(|run| &document["runs"][run]["verdict"]);
