@@ -405,6 +405,13 @@ impl Pair<'_> {
             (80.0, FULL),
             "/proc/sys/fs/file-nr",
         );
+        const OWN_FILES: Kind = kind(
+            "descriptors",
+            Aspect::Utilisation,
+            "% of the process's own limit",
+            (80.0, FULL),
+            "ls /proc/PID/fd | wc -l; /proc/PID/limits",
+        );
         const TRACKED: Kind = kind(
             "conntrack",
             Aspect::Utilisation,
@@ -422,6 +429,9 @@ impl Pair<'_> {
         let files = read::files(self.after.file("/proc/sys/fs/file-nr"));
         let share =
             |[part, whole]: [u64; 2]| (whole > 0).then(|| 100.0 * part as f64 / whole as f64);
+        let processes = self.after.processes.iter();
+        let own =
+            processes.filter_map(|one| Some((one.name.clone(), share([one.open, one.limit])?)));
         let number = |name: &str| self.after.file(name).trim().parse::<u64>().ok();
         let tracked = number("/proc/sys/net/netfilter/nf_conntrack_count")
             .zip(number("/proc/sys/net/netfilter/nf_conntrack_max"));
@@ -430,6 +440,7 @@ impl Pair<'_> {
             .map(read::conntrack_drops);
         vec![
             FILES.row(files.and_then(share)),
+            OWN_FILES.worst(own),
             TRACKED.row(tracked.and_then(|(count, most)| share([count, most]))),
             REFUSED.row(
                 before

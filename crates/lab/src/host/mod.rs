@@ -50,6 +50,8 @@ pub struct Reading {
     pub speeds: BTreeMap<String, u64>,
     /// Frames that each interface missed because its receive ring was full.
     pub missed: BTreeMap<String, u64>,
+    /// What each process has open, as far as this user may see it.
+    pub processes: Vec<Process>,
     /// The time that the daemon's loop was busy since its start, in seconds, if a daemon runs.
     pub loop_busy_s: Option<f64>,
 }
@@ -58,6 +60,17 @@ impl Reading {
     fn file(&self, name: &str) -> &str {
         self.files.get(name).map_or("", String::as_str)
     }
+}
+
+/// The open files of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its command and its number, as "headend (417)".
+    pub name: String,
+    /// How many it has.
+    pub open: u64,
+    /// How many it may have.
+    pub limit: u64,
 }
 
 /// What a row is about.

@@ -187,6 +187,13 @@ pub fn files(text: &str) -> Option<[u64; 2]> {
     }
 }
 
+/// `/proc/PID/limits`: how many files the process may open; `None` if there is no limit.
+pub fn open_files_limit(text: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    let rest = lines.find_map(|line| line.strip_prefix("Max open files"))?;
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// `/proc/net/stat/nf_conntrack`: connections that were not made because the table was full, of all CPUs.
 pub fn conntrack_drops(text: &str) -> Option<u64> {
     let mut lines = text.lines();

@@ -231,3 +231,22 @@ fn what_a_host_does_not_have_is_unknown() {
         assert!(!row.shown_by.is_empty() && !row.source.is_empty());
     }
 }
+
+#[test]
+fn the_process_that_is_nearest_to_its_limit_is_named() {
+    let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                  Max file size             unlimited            unlimited            bytes     \n\
+                  Max open files            1024                 524288               files     \n";
+    assert_eq!(read::open_files_limit(limits), Some(1_024));
+    assert_eq!(read::open_files_limit("Max open files unlimited 5"), None);
+    let process = |name: &str, open, limit| Process {
+        name: name.to_owned(),
+        open,
+        limit,
+    };
+    let mut after = Reading::default();
+    after.processes = vec![process("big (3)", 900, 10_000), process("near (7)", 41, 50)];
+    let row = found(&rows(&Reading::default(), &after, 1.0), "own limit");
+    assert_eq!((&*row.item, row.value), ("near (7)", Some(82.0)));
+    assert_eq!(row.verdict, Verdict::High);
+}

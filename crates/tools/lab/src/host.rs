@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use cli::Socket;
 use control::request::{Do, Nothing};
-use lab::host::{self, Reading, Row, Verdict};
+use lab::host::{self, Process, Reading, Row, Verdict};
 use reactor::Signals;
 use serde_json::{Value, json};
 
@@ -18,6 +18,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Bytes of a file that are read: tables of sockets may be long.
 const BYTES_MAX: u64 = 16 << 20;
+
+/// Processes whose open files are counted.
+const PROCESSES_MAX: usize = 4_096;
 
 /// Utilisation, saturation and errors of each resource of this host, each with a verdict.
 #[derive(Debug, clap::Args)]
@@ -114,8 +117,31 @@ fn reading(socket: &Socket) -> Reading {
             reading.missed.insert(name, missed);
         }
     }
+    reading.processes = processes();
     reading.loop_busy_s = loop_busy_s(socket);
     reading
+}
+
+/// The processes whose open files this user may list.
+fn processes() -> Vec<Process> {
+    let entries = |path: &str| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let numbers = entries("/proc").filter_map(|entry| {
+        let name = entry.file_name();
+        name.to_str()?.parse::<u32>().ok()
+    });
+    let process = |number: u32| {
+        let open = std::fs::read_dir(format!("/proc/{number}/fd"))
+            .ok()?
+            .count();
+        let name = text(&format!("/proc/{number}/comm"))?;
+        let limit = host::read::open_files_limit(&text(&format!("/proc/{number}/limits"))?)?;
+        Some(Process {
+            name: format!("{} ({number})", name.trim_end()),
+            open: open as u64,
+            limit,
+        })
+    };
+    numbers.take(PROCESSES_MAX).filter_map(process).collect()
 }
 
 /// The text of a file, up to a limit.
@@ -166,16 +192,14 @@ fn print(rows: &[Row], seconds: f64, json: bool, is_watched: bool) -> Result<()>
         return writeln!(out, "{document}").context(failed);
     }
     let terminal = std::io::stdout().is_terminal().then(size);
-    let Some((columns, height)) = terminal else {
-        let text = table::lines(rows, None).join("\n");
-        return writeln!(out, "{text}\n{}", summary(rows)).context(failed);
+    let columns = terminal.map(|(columns, _)| columns);
+    let Some((_, height)) = terminal.filter(|_| is_watched) else {
+        let mut lines = table::lines(rows, columns);
+        lines.extend(table::hanging(&summary(rows), columns));
+        return writeln!(out, "{}", lines.join("\n")).context(failed);
     };
-    if !is_watched {
-        let text = table::lines(rows, Some(columns)).join("\n");
-        return writeln!(out, "{text}\n{}", summary(rows)).context(failed);
-    }
     // The screen is drawn again: what matters most is at its top.
-    let mut lines = table::lines(&table::worst_first(rows), Some(columns));
+    let mut lines = table::lines(&table::worst_first(rows), columns);
     let room = height.saturating_sub(1).max(2);
     if lines.len() > room {
         let more = lines.len() - room + 1;
@@ -196,7 +220,7 @@ fn size() -> (usize, usize) {
 }
 
 /// The resources that are not ok, with the threshold and its source.
-fn summary(rows: &[Row]) -> String {
+fn summary(rows: &[Row]) -> Vec<String> {
     let is_named = |row: &&Row| !matches!(row.verdict, Verdict::Ok | Verdict::Unknown);
     let named: Vec<String> = rows
         .iter()
@@ -219,8 +243,8 @@ fn summary(rows: &[Row]) -> String {
         })
         .collect();
     match named.is_empty() {
-        true => "nothing is saturated".to_owned(),
-        false => named.join("\n"),
+        true => vec!["nothing is saturated".to_owned()],
+        false => named,
     }
 }
 

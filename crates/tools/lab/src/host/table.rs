@@ -5,6 +5,9 @@ use lab::host::{Row, Verdict};
 /// A terminal narrower than this gets lines of this width.
 const COLUMNS_MIN: usize = 70;
 
+/// Columns that the second line of a sentence is further in.
+const INDENT: usize = 4;
+
 /// The head and the rows. On a terminal, text that is wider than `columns` goes on below itself.
 pub(super) fn lines(rows: &[Row], columns: Option<usize>) -> Vec<String> {
     let mut lines = vec![line(
@@ -38,6 +41,19 @@ pub(super) fn lines(rows: &[Row], columns: Option<usize>) -> Vec<String> {
     }
     for line in &mut lines {
         line.truncate(line.trim_end().len());
+    }
+    lines
+}
+
+/// Sentences. On a terminal, one that is wider than `columns` goes on below itself, by four columns further in.
+pub(super) fn hanging(sentences: &[String], columns: Option<usize>) -> Vec<String> {
+    let room = columns.map_or(usize::MAX, |columns| columns.max(COLUMNS_MIN) - INDENT);
+    let mut lines = Vec::new();
+    for sentence in sentences {
+        for (at, part) in wrapped(sentence, room).into_iter().enumerate() {
+            let indent = if at == 0 { 0 } else { INDENT };
+            lines.push(format!("{:indent$}{part}", ""));
+        }
     }
     lines
 }
@@ -102,6 +118,23 @@ mod tests {
             let letters = |lines: &[String]| lines.concat().replace(' ', "");
             assert_eq!(letters(&narrow), letters(&whole));
         }
+    }
+
+    #[test]
+    fn sentences_fit_the_terminal_and_break_between_words() {
+        let sentence = "saturated cpu: 9.0 threads ready beyond the CPUs, at both readings; the threshold is 1 (Gregg, \
+                        USE method: Linux checklist)";
+        let sentences = [sentence.to_owned(), "nothing is saturated".to_owned()];
+        assert_eq!(hanging(&sentences, None), sentences);
+        let lines = hanging(&sentences, Some(80));
+        assert_eq!(lines.len(), 3, "{lines:#?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+        assert!(lines[1].starts_with("    ") && lines[2] == sentences[1]);
+        let words: Vec<&str> = lines[..2]
+            .iter()
+            .flat_map(|line| line.split_whitespace())
+            .collect();
+        assert_eq!(words.join(" "), sentence);
     }
 
     #[test]
