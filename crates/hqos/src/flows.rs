@@ -1,19 +1,23 @@
 //! Hosts and flows with queued packets, of all subscribers together.
 //!
-//! Each host and each flow has an entry only while packets of it are queued, or until its next turn. Hosts take turns by
-//! deficit round robin, and so do the flows of each host: new ones before old ones (RFC 8290), with CoDel on each flow
-//! (RFC 8289).
+//! Most queues have packets of one flow, and these are in the queue itself: a packet then reads no other table. When a
+//! packet of a second flow arrives, or the first packet is late, hosts and flows get entries, until the queue is empty.
+//! Hosts take turns by deficit round robin, and so do the flows of each host: new ones before old ones (RFC 8290), with
+//! CoDel on each flow (RFC 8289).
 
-use base::Instant;
+mod views;
+
 use hashbrown::HashTable;
 use qos::classify::{Hash, KeySet};
-use qos::codel::control::{Control, Law, Pace, Tally, Turn, Waiting};
+use qos::codel::control::{Control, Pace, Store, Turn, Waiting};
 use qos::fair::turns::{Linked, NONE, Turns};
-use qos::packet::Chain;
-use qos::{Id, Pool, Reason};
+use qos::{Id, Packet, Reason};
 
+use crate::packets::{Chain, New, Packets};
 use crate::spec::Fairness;
 use crate::{Direction, MTU};
+
+pub use views::HostView;
 
 /// Flows of a queue that are found by a walk. A queue with more flows has its hosts and flows in the tables, until it is
 /// empty. Most queues have few flows, and a walk over few costs less than entries in a table of all.
@@ -21,11 +25,10 @@ const WALK_MAX: u16 = 8;
 /// Hosts and flows that a search for the longest one visits.
 const SEARCH_MAX: usize = 64;
 
-/// A subscriber's queue.
-#[derive(Debug, Clone, Copy)]
+/// A subscriber's queue: one cache line.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Queue {
-    /// Its hosts.
-    turns: Turns,
+    members: Members,
     /// Distinguishes its hosts and flows from those of other subscribers.
     salt: u32,
     /// The caller's name for the subscriber.
@@ -33,6 +36,43 @@ pub(crate) struct Queue {
     pub(crate) packets: u32,
     /// Bytes on the line.
     pub(crate) octets: u32,
+    /// The number of its template.
+    pub(crate) template: u16,
+    /// That of its first packet, so that no packet overtakes another of its flow when the template changes.
+    fairness: Fairness,
+}
+
+const _: () = assert!(size_of::<Queue>() == 64);
+
+#[derive(Debug, Clone, Copy)]
+enum Members {
+    /// No packets, or packets of one flow that have not been late.
+    Solo(Solo),
+    Many(Many),
+}
+
+impl Default for Members {
+    fn default() -> Self {
+        Self::Solo(Solo::default())
+    }
+}
+
+/// The only flow of a queue. What happens to it is what would happen to it as the only flow of the only host.
+#[derive(Debug, Clone, Copy, Default)]
+struct Solo {
+    hash: u64,
+    chain: Chain,
+    deficit: i32,
+    /// Whether it has used its first turn.
+    is_old: bool,
+    has_sent: bool,
+}
+
+/// Hosts and flows with entries.
+#[derive(Debug, Clone, Copy)]
+struct Many {
+    /// The hosts.
+    turns: Turns,
     /// A host that had the most bytes when it last grew.
     heaviest: u32,
     /// The flow for all flows that found the table full. While it exists, new flows use it, so that no packet
@@ -42,26 +82,15 @@ pub(crate) struct Queue {
     flows: u16,
     /// Whether its hosts and flows are in the tables.
     is_indexed: bool,
-    /// The number of its template.
-    pub(crate) template: u16,
-    /// That of its first packet, so that no packet overtakes another of its flow when the template changes.
-    fairness: Fairness,
 }
 
 impl Queue {
     pub(crate) fn new(salt: u32, owner: u32, template: u16) -> Self {
         Self {
-            turns: Turns::default(),
             salt,
             owner,
-            packets: 0,
-            octets: 0,
-            heaviest: NONE,
-            shared: NONE,
-            flows: 0,
-            is_indexed: false,
             template,
-            fairness: Fairness::Hosts,
+            ..Self::default()
         }
     }
 
@@ -70,6 +99,7 @@ impl Queue {
         u64::from(self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
+    #[inline]
     fn remove(&mut self, packets: u32, octets: u32) {
         self.packets -= packets;
         self.octets -= octets;
@@ -97,9 +127,9 @@ struct Line {
     octets: u32,
 }
 
-impl Waiting for Line {
+impl Waiting<Packets> for Line {
     #[inline]
-    fn pop(&mut self, pool: &Pool) -> Option<Id> {
+    fn pop(&mut self, pool: &Packets) -> Option<Id> {
         let id = self.chain.pop(pool)?;
         self.octets -= pool.length(id);
         Some(id)
@@ -112,6 +142,7 @@ impl Waiting for Line {
 }
 
 #[derive(Debug)]
+#[repr(align(64))]
 struct Host {
     hash: u64,
     turns: Turns,
@@ -135,13 +166,6 @@ impl Linked for Host {
     }
 }
 
-/// A packet's flow and host before they are looked up.
-#[derive(Debug, Clone, Copy)]
-struct Names {
-    host: u64,
-    flow: u64,
-}
-
 /// The hosts and flows of all queues.
 #[derive(Debug)]
 pub(crate) struct Flows {
@@ -156,21 +180,8 @@ pub(crate) struct Flows {
     flow_index: HashTable<u32>,
 }
 
-/// A host in a queue, for views.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostView {
-    /// Its address, IPv4 as `::ffff:a.b.c.d`.
-    pub address: [u8; 16],
-    /// Queued packets.
-    pub packets: u32,
-    /// Their bytes on the line.
-    pub octets: u32,
-    /// Its flows.
-    pub flows: u32,
-}
-
 impl Flows {
-    /// Tables for at most `flows_max` flows, and one more for each subscriber.
+    /// Tables for at most `flows_max` flows, and two more for each subscriber.
     pub(crate) fn new(direction: Direction, flows_max: u32, seed: u64) -> Self {
         let host = match direction {
             Direction::Down => KeySet::HOST_DST,
@@ -189,38 +200,72 @@ impl Flows {
         }
     }
 
-    /// Adds a packet to a queue.
+    /// Adds a packet to a queue. `None` if there is no place for it.
     #[inline]
-    pub(crate) fn push(&mut self, queue: &mut Queue, fairness: Fairness, pool: &mut Pool, id: Id) {
+    pub(crate) fn push(
+        &mut self,
+        queue: &mut Queue,
+        fairness: Fairness,
+        packets: &mut Packets,
+        packet: &Packet,
+    ) -> Option<()> {
         if queue.packets == 0 {
             queue.fairness = fairness;
         }
-        let fairness = queue.fairness;
-        let keys = pool.keys(id);
-        let host = match fairness {
+        let keys = &packet.keys;
+        let host = match queue.fairness {
             Fairness::Hosts => self.host_hash.value(keys),
             Fairness::Flows | Fairness::None => 0,
         };
-        let flow = match fairness {
+        let flow = match queue.fairness {
             Fairness::Hosts | Fairness::Flows => self.flow_hash.value(keys),
             Fairness::None => 0,
         };
-        let names = Names {
+        let flow = flow ^ queue.salt().rotate_left(17);
+        let new = New {
+            handle: packet.handle,
+            length: packet.length,
+            arrived: packet.arrived,
             host: host ^ queue.salt(),
-            flow: flow ^ queue.salt().rotate_left(17),
+            is_capable: keys.traffic_class & 0b11 != 0,
+            is_marked: packet.marked,
         };
-        let index = match self.find_flow(queue, names.flow) {
+        let id = packets.insert(new)?;
+        match &mut queue.members {
+            Members::Solo(solo) if queue.packets == 0 => {
+                *solo = Solo {
+                    hash: flow,
+                    deficit: MTU as i32,
+                    ..Solo::default()
+                };
+                solo.chain.push(packets, id);
+            }
+            Members::Solo(solo) if solo.hash == flow => solo.chain.push(packets, id),
+            Members::Solo(_) | Members::Many(_) => {
+                self.push_many(queue, packets, (id, flow, &new));
+            }
+        }
+        queue.packets += 1;
+        queue.octets += packet.length;
+        Some(())
+    }
+
+    /// Adds a packet to the flow with this hash, if the queue has several.
+    fn push_many(&mut self, queue: &mut Queue, packets: &mut Packets, one: (Id, u64, &New)) {
+        let (id, hash, new) = one;
+        let salt = queue.salt();
+        let many = self.many(queue, packets);
+        let index = match self.find_flow(many, hash) {
             Some(index) => index,
-            None => self.open(queue, names),
+            None => self.open(many, salt, new.host, hash),
         };
-        let length = pool.length(id);
         let flow = &mut self.flows[index as usize];
-        flow.line.chain.push(pool, id);
-        flow.line.octets += length;
+        flow.line.chain.push(packets, id);
+        flow.line.octets += new.length;
         let octets = flow.line.octets;
         let host_index = flow.host;
         let host = &mut self.hosts[host_index as usize];
-        host.octets += length;
+        host.octets += new.length;
         host.packets += 1;
         let size = host.octets;
         let longest = host.longest;
@@ -229,20 +274,64 @@ impl Flows {
         {
             self.hosts[host_index as usize].longest = index;
         }
-        if queue.heaviest != host_index
-            && (queue.heaviest == NONE || self.hosts[queue.heaviest as usize].octets < size)
+        if many.heaviest != host_index
+            && (many.heaviest == NONE || self.hosts[many.heaviest as usize].octets < size)
         {
-            queue.heaviest = host_index;
+            many.heaviest = host_index;
         }
-        queue.packets += 1;
-        queue.octets += length;
+    }
+
+    /// The entries of a queue. If it had one flow without an entry, the flow gets one that goes on where it was.
+    #[inline]
+    fn many<'a>(&mut self, queue: &'a mut Queue, packets: &Packets) -> &'a mut Many {
+        if let Members::Solo(solo) = queue.members {
+            queue.members = Members::Many(self.spread(queue, solo, packets));
+        }
+        match &mut queue.members {
+            Members::Many(many) => many,
+            Members::Solo(_) => unreachable!("it was spread"),
+        }
+    }
+
+    fn spread(&mut self, queue: &Queue, solo: Solo, packets: &Packets) -> Many {
+        let mut many = Many {
+            turns: Turns::default(),
+            heaviest: NONE,
+            shared: NONE,
+            flows: 0,
+            is_indexed: false,
+        };
+        let Some(first) = solo.chain.first() else {
+            return many;
+        };
+        let host = self.open_host(&mut many, packets.host(first));
+        let flow = self.open_flow(&mut many, host, solo.hash);
+        let line = Line {
+            chain: solo.chain,
+            octets: queue.octets,
+        };
+        let entry = &mut self.flows[flow as usize];
+        (entry.line, entry.deficit) = (line, solo.deficit);
+        let entry = &mut self.hosts[host as usize];
+        (entry.octets, entry.packets) = (queue.octets, queue.packets);
+        (entry.deficit, entry.longest) = (solo.deficit, flow);
+        many.heaviest = host;
+        if solo.has_sent {
+            many.turns.sent(true, 0, MTU.into());
+            entry.turns.sent(true, 0, MTU.into());
+        }
+        if solo.is_old {
+            entry.turns.rotate(&mut self.flows, true);
+            many.turns.rotate(&mut self.hosts, true);
+        }
+        many
     }
 
     #[inline]
-    fn find_flow(&self, queue: &Queue, hash: u64) -> Option<u32> {
-        if !queue.is_indexed {
+    fn find_flow(&self, many: &Many, hash: u64) -> Option<u32> {
+        if !many.is_indexed {
             let mut flows = self
-                .hosts_of(queue)
+                .hosts_of(many)
                 .flat_map(|host| self.flows_of(&self.hosts[host as usize]));
             return flows.find(|&flow| self.flows[flow as usize].hash == hash);
         }
@@ -252,25 +341,30 @@ impl Flows {
         found.copied()
     }
 
-    fn open(&mut self, queue: &mut Queue, names: Names) -> u32 {
-        if queue.shared != NONE {
-            return queue.shared;
+    fn open(&mut self, many: &mut Many, salt: u64, host: u64, flow: u64) -> u32 {
+        if many.shared != NONE {
+            return many.shared;
         }
         let is_full = self.flows.len() - self.free_flows.len() >= self.flows_max;
-        if queue.flows == WALK_MAX && !queue.is_indexed {
-            self.index(queue);
+        if many.flows == WALK_MAX && !many.is_indexed {
+            self.index(many);
         }
-        let names = if is_full {
-            Names {
-                host: !queue.salt(),
-                flow: !queue.salt(),
-            }
+        let (host, flow) = if is_full {
+            (!salt, !salt)
         } else {
-            names
+            (host, flow)
         };
-        let host = self.open_host(queue, names.host);
+        let host = self.open_host(many, host);
+        let index = self.open_flow(many, host, flow);
+        if is_full {
+            many.shared = index;
+        }
+        index
+    }
+
+    fn open_flow(&mut self, many: &mut Many, host: u32, hash: u64) -> u32 {
         let flow = Flow {
-            hash: names.flow,
+            hash,
             line: Line::default(),
             deficit: MTU as i32,
             host,
@@ -288,23 +382,20 @@ impl Flows {
                 self.flows.len() as u32 - 1
             }
         };
-        queue.flows = queue.flows.saturating_add(1);
-        if queue.is_indexed {
+        many.flows = many.flows.saturating_add(1);
+        if many.is_indexed {
             self.index_flow(index);
         }
         let turns = &mut self.hosts[host as usize].turns;
         turns.new.push(&mut self.flows, index);
-        if is_full {
-            queue.shared = index;
-        }
         index
     }
 
-    fn open_host(&mut self, queue: &mut Queue, hash: u64) -> u32 {
+    fn open_host(&mut self, many: &mut Many, hash: u64) -> u32 {
         let is_it = |host: u32| self.hosts[host as usize].hash == hash;
-        let found = match queue.is_indexed {
+        let found = match many.is_indexed {
             true => self.host_index.find(hash, |&host| is_it(host)).copied(),
-            false => self.hosts_of(queue).find(|&host| is_it(host)),
+            false => self.hosts_of(many).find(|&host| is_it(host)),
         };
         if let Some(host) = found {
             return host;
@@ -328,17 +419,17 @@ impl Flows {
                 self.hosts.len() as u32 - 1
             }
         };
-        if queue.is_indexed {
+        if many.is_indexed {
             self.index_host(index);
         }
-        queue.turns.new.push(&mut self.hosts, index);
+        many.turns.new.push(&mut self.hosts, index);
         index
     }
 
     /// Enters the hosts and flows of a queue into the tables.
-    fn index(&mut self, queue: &mut Queue) {
-        queue.is_indexed = true;
-        let hosts: Vec<u32> = self.hosts_of(queue).collect();
+    fn index(&mut self, many: &mut Many) {
+        many.is_indexed = true;
+        let hosts: Vec<u32> = self.hosts_of(many).collect();
         for host in hosts {
             self.index_host(host);
             let flows: Vec<u32> = self.flows_of(&self.hosts[host as usize]).collect();
@@ -360,8 +451,8 @@ impl Flows {
 
     /// The hosts of a queue.
     #[inline]
-    fn hosts_of(&self, queue: &Queue) -> impl Iterator<Item = u32> {
-        chains(&queue.turns, |index| self.hosts[index as usize].next)
+    fn hosts_of(&self, many: &Many) -> impl Iterator<Item = u32> {
+        chains(&many.turns, |index| self.hosts[index as usize].next)
     }
 
     /// The flows of a host.
@@ -370,17 +461,17 @@ impl Flows {
         chains(&host.turns, |index| self.flows[index as usize].next)
     }
 
-    fn close_flow(&mut self, queue: &mut Queue, index: u32) {
+    fn close_flow(&mut self, many: &mut Many, index: u32) {
         let flow = &self.flows[index as usize];
         let host = &mut self.hosts[flow.host as usize];
         if host.longest == index {
             host.longest = NONE;
         }
-        if queue.shared == index {
-            queue.shared = NONE;
+        if many.shared == index {
+            many.shared = NONE;
         }
-        queue.flows = queue.flows.saturating_sub(1);
-        if queue.is_indexed
+        many.flows = many.flows.saturating_sub(1);
+        if many.is_indexed
             && let Ok(entry) = self.flow_index.find_entry(flow.hash, |&at| at == index)
         {
             entry.remove();
@@ -388,12 +479,12 @@ impl Flows {
         self.free_flows.push(index);
     }
 
-    fn close_host(&mut self, queue: &mut Queue, index: u32) {
-        if queue.heaviest == index {
-            queue.heaviest = NONE;
+    fn close_host(&mut self, many: &mut Many, index: u32) {
+        if many.heaviest == index {
+            many.heaviest = NONE;
         }
         let hash = self.hosts[index as usize].hash;
-        if queue.is_indexed
+        if many.is_indexed
             && let Ok(entry) = self.host_index.find_entry(hash, |&at| at == index)
         {
             entry.remove();
@@ -402,51 +493,73 @@ impl Flows {
     }
 
     /// Takes the packet of a queue that leaves next. Late packets before it are discarded or marked.
-    pub(crate) fn take(
-        &mut self,
-        queue: &mut Queue,
-        law: &Law,
-        tally: &mut Tally,
-        pool: &mut Pool,
-        now: Instant,
-    ) -> Option<Id> {
-        let mut turn = Turn {
-            law,
-            tally,
-            pool,
-            now,
-        };
+    #[inline]
+    pub(crate) fn take(&mut self, queue: &mut Queue, turn: &mut Turn<'_, Packets>) -> Option<Id> {
+        if let Members::Solo(solo) = &mut queue.members {
+            let id = solo.chain.first()?;
+            let length = turn.pool.length(id);
+            let delay = turn.now.since(turn.pool.arrived(id));
+            if turn
+                .law
+                .is_calm(delay.as_nanos(), (queue.octets - length).into())
+            {
+                solo.chain.pop(turn.pool);
+                while solo.deficit <= 0 {
+                    solo.deficit += MTU as i32;
+                    solo.is_old = true;
+                }
+                solo.deficit -= length as i32;
+                solo.has_sent = true;
+                queue.remove(1, length);
+                return Some(id);
+            }
+        }
+        self.take_many(queue, turn)
+    }
+
+    fn take_many(&mut self, queue: &mut Queue, turn: &mut Turn<'_, Packets>) -> Option<Id> {
+        let before = (queue.packets, queue.octets);
+        let many = self.many(queue, turn.pool);
+        let mut gone = (0, 0);
         let id = loop {
-            let (index, is_new) = queue.turns.first();
+            let (index, is_new) = many.turns.first();
             if index == NONE {
                 break None;
             }
             let host = &mut self.hosts[index as usize];
             if host.deficit <= 0 {
                 host.deficit += MTU as i32;
-                queue.turns.rotate(&mut self.hosts, is_new);
+                many.turns.rotate(&mut self.hosts, is_new);
                 continue;
             }
-            if let Some(id) = self.take_from(queue, index, &mut turn) {
+            if let Some(id) = self.take_from(many, index, turn, &mut gone) {
                 let length = turn.pool.length(id);
                 self.hosts[index as usize].deficit -= length as i32;
-                queue.turns.sent(is_new, length, MTU.into());
+                many.turns.sent(is_new, length, MTU.into());
                 break Some(id);
             }
-            if is_new && queue.turns.old.first != NONE {
-                queue.turns.rotate(&mut self.hosts, is_new);
+            if is_new && many.turns.old.first != NONE {
+                many.turns.rotate(&mut self.hosts, is_new);
             } else {
-                queue.turns.remove(&mut self.hosts, is_new);
-                self.close_host(queue, index);
+                many.turns.remove(&mut self.hosts, is_new);
+                self.close_host(many, index);
             }
         };
+        (queue.packets, queue.octets) = (before.0 - gone.0, before.1 - gone.1);
         if queue.packets == 0 {
             self.close_all(queue);
         }
         id
     }
 
-    fn take_from(&mut self, queue: &mut Queue, host: u32, turn: &mut Turn<'_>) -> Option<Id> {
+    /// The next packet of a host. `gone` counts the packets and bytes that left.
+    fn take_from(
+        &mut self,
+        many: &mut Many,
+        host: u32,
+        turn: &mut Turn<'_, Packets>,
+        gone: &mut (u32, u32),
+    ) -> Option<Id> {
         loop {
             let turns = &mut self.hosts[host as usize].turns;
             let (index, is_new) = turns.first();
@@ -477,12 +590,12 @@ impl Flows {
                 turns.rotate(&mut self.flows, is_new);
             } else {
                 turns.remove(&mut self.flows, is_new);
-                self.close_flow(queue, index);
+                self.close_flow(many, index);
             }
             let host = &mut self.hosts[host as usize];
             host.octets -= octets;
             host.packets -= packets;
-            queue.remove(packets, octets);
+            *gone = (gone.0 + packets, gone.1 + octets);
             if id.is_some() {
                 return id;
             }
@@ -491,10 +604,14 @@ impl Flows {
 
     /// Frees the hosts and flows of an empty queue.
     fn close_all(&mut self, queue: &mut Queue) {
+        let members = core::mem::take(&mut queue.members);
+        let Members::Many(mut many) = members else {
+            return;
+        };
         loop {
-            let (host, is_new) = queue.turns.first();
+            let (host, is_new) = many.turns.first();
             if host == NONE {
-                break;
+                return;
             }
             loop {
                 let turns = &mut self.hosts[host as usize].turns;
@@ -503,25 +620,30 @@ impl Flows {
                     break;
                 }
                 turns.remove(&mut self.flows, is_new);
-                self.close_flow(queue, flow);
+                self.close_flow(&mut many, flow);
             }
-            queue.turns.remove(&mut self.hosts, is_new);
-            self.close_host(queue, host);
+            many.turns.remove(&mut self.hosts, is_new);
+            self.close_host(&mut many, host);
         }
-        *queue = Queue::new(queue.salt, queue.owner, queue.template);
     }
 
     /// Discards the first packet of the longest flow of the host with the most bytes, approximately: the host and the
     /// flow that were the largest when they last grew. Returns its length.
-    pub(crate) fn discard_one(&mut self, queue: &mut Queue, pool: &mut Pool) -> Option<u32> {
-        let host_index = self.heaviest(queue)?;
-        let index = self.longest(host_index)?;
-        let flow = &mut self.flows[index as usize];
-        let id = flow.line.pop(pool)?;
+    pub(crate) fn discard_one(&mut self, queue: &mut Queue, pool: &mut Packets) -> Option<u32> {
+        let id = match &mut queue.members {
+            Members::Solo(solo) => solo.chain.pop(pool)?,
+            Members::Many(many) => {
+                let host_index = self.heaviest(many)?;
+                let index = self.longest(host_index)?;
+                let flow = &mut self.flows[index as usize];
+                let id = flow.line.pop(pool)?;
+                let host = &mut self.hosts[host_index as usize];
+                host.octets -= pool.length(id);
+                host.packets -= 1;
+                id
+            }
+        };
         let length = pool.length(id);
-        let host = &mut self.hosts[host_index as usize];
-        host.octets -= length;
-        host.packets -= 1;
         queue.remove(1, length);
         pool.discard(id, Reason::Overlimit);
         if queue.packets == 0 {
@@ -531,7 +653,7 @@ impl Flows {
     }
 
     /// Discards all packets of a queue; returns how many.
-    pub(crate) fn clear(&mut self, queue: &mut Queue, pool: &mut Pool) -> u32 {
+    pub(crate) fn clear(&mut self, queue: &mut Queue, pool: &mut Packets) -> u32 {
         let mut count = 0;
         while self.discard_one(queue, pool).is_some() {
             count += 1;
@@ -539,12 +661,12 @@ impl Flows {
         count
     }
 
-    fn heaviest(&self, queue: &Queue) -> Option<u32> {
-        let hint = queue.heaviest;
+    fn heaviest(&self, many: &Many) -> Option<u32> {
+        let hint = many.heaviest;
         if hint != NONE && self.hosts[hint as usize].packets > 0 {
             return Some(hint);
         }
-        largest(&queue.turns, |index| {
+        largest(&many.turns, |index| {
             let host = &self.hosts[index as usize];
             (host.octets, host.next)
         })
@@ -562,42 +684,44 @@ impl Flows {
         })
     }
 
-    /// Up to `max` hosts of a queue.
-    pub(crate) fn hosts(
-        &self,
-        queue: &Queue,
-        pool: &Pool,
-        direction: Direction,
-        max: usize,
-    ) -> Vec<HostView> {
-        let hosts = self
-            .hosts_of(queue)
-            .map(|index| &self.hosts[index as usize]);
-        let hosts = hosts.filter(|host| host.packets > 0).take(max);
-        hosts
-            .filter_map(|host| self.host_view(host, pool, direction))
-            .collect()
-    }
-
-    fn host_view(&self, host: &Host, pool: &Pool, direction: Direction) -> Option<HostView> {
-        let mut flows = 0;
-        let mut first = None;
-        for index in self.flows_of(host) {
-            let packet = self.flows[index as usize].line.chain.first();
-            flows += u32::from(packet.is_some());
-            first = first.or(packet);
+    /// Reads what the next packet of a queue needs, so that it is in the cache then. Each of a few steps reads what the
+    /// step before it has brought: a batch of queues makes each step together, so that the processor loads for all.
+    #[inline]
+    pub(crate) fn touch(&self, queue: &Queue, packets: &Packets, step: Step) -> u32 {
+        let many = match &queue.members {
+            Members::Solo(solo) => {
+                let first = solo.chain.first().filter(|_| step == Step::First);
+                return first.map_or(0, |id| packets.touch(id));
+            }
+            Members::Many(many) => many,
+        };
+        let host = match many.turns.first() {
+            (NONE, _) => return 0,
+            (host, _) => &self.hosts[host as usize],
+        };
+        if step == Step::First {
+            return host.octets;
         }
-        let flow = pool.keys(first?).innermost();
-        Some(HostView {
-            address: match direction {
-                Direction::Down => flow.destination,
-                Direction::Up => flow.source,
-            },
-            packets: host.packets,
-            octets: host.octets,
-            flows,
-        })
+        let flow = match host.turns.first() {
+            (NONE, _) => return 0,
+            (flow, _) => &self.flows[flow as usize],
+        };
+        match flow.line.chain.first() {
+            Some(id) if step == Step::Third => packets.touch(id),
+            _ => flow.line.octets,
+        }
     }
+}
+
+/// Steps of [`Flows::touch`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The first host, or the packet of the only flow.
+    First,
+    /// The host's first flow.
+    Second,
+    /// The flow's first packet.
+    Third,
 }
 
 /// The members of both rings, new ones first.
@@ -623,3 +747,6 @@ fn largest(turns: &Turns, member: impl Fn(u32) -> (u32, u32)) -> Option<u32> {
     let sized = sized.filter(|&(size, _)| size > 0).take(SEARCH_MAX);
     sized.max_by_key(|&(size, _)| size).map(|(_, index)| index)
 }
+
+#[cfg(test)]
+mod tests;

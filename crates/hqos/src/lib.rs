@@ -22,6 +22,8 @@
 //! | `links` | shared links and subscribers: tokens, and turns among siblings |
 //! | `flows` | hosts and flows of queued packets |
 //! | `leaf` | a subscriber's counters and delays |
+//! | `packets` | the queued packets |
+//! | `ticks` | timers of links that wait for tokens |
 //! | `pages` | a list that grows without moving |
 //! | `change` | changes of shapes and plans |
 //!
@@ -34,8 +36,10 @@ mod change;
 mod flows;
 mod leaf;
 mod links;
+mod packets;
 mod pages;
 pub mod spec;
+mod ticks;
 mod tree;
 
 pub use flows::HostView;

@@ -7,13 +7,13 @@
 //! Siblings take turns by deficit round robin. A link that runs out of tokens within its turn goes on with the rest of
 //! the turn when it has tokens again.
 
-use base::timer::{TimerId, TimerStore, Wheel};
 use base::{Duration, Instant};
 use qos::bucket::{BURST_MAX, Bucket, Tokens};
 
 use crate::MTU;
 use crate::flows::Queue;
 use crate::pages::Pages;
+use crate::ticks::{Ticks, Timer};
 
 pub(crate) const NONE: u32 = u32::MAX;
 /// The link above all others. It has no rate.
@@ -27,13 +27,20 @@ const IS_NODE: u8 = 1;
 const IS_LIMITED: u8 = 2;
 const IS_READY: u8 = 4;
 const IS_SUBSCRIBER: u8 = 8;
+const IS_ARMED: u8 = 16;
+
+/// Cancelled timers that may remain in the wheel beside as many as count.
+const STALE_MAX: usize = 1_024;
 
 /// A shared link, or a subscriber with its queue: two cache lines, which the processor fetches together.
 #[derive(Debug, Clone)]
 #[repr(C, align(128))]
 pub(crate) struct Link {
     bucket: Bucket,
-    timer: Option<TimerId>,
+    /// The tick of its timer, if it is armed.
+    tick: u32,
+    /// The most bytes that its queue has had since others were last compared with it.
+    pub(crate) bound: u32,
     deficit: i32,
     /// The link above.
     pub(crate) parent: u32,
@@ -50,11 +57,32 @@ pub(crate) struct Link {
 
 const _: () = assert!(size_of::<Link>() == 128);
 
+impl Default for Link {
+    /// No link.
+    fn default() -> Self {
+        Self {
+            bucket: Bucket::new(0, 0, 0, Instant::ZERO),
+            tick: 0,
+            bound: 0,
+            deficit: 0,
+            parent: NONE,
+            previous: NONE,
+            next: NONE,
+            inner: NONE,
+            weight: 0,
+            flags: 0,
+            queue: Queue::default(),
+        }
+    }
+}
+
 /// All links, in one slab, and the timers of those that wait for tokens.
 pub(crate) struct Links {
     all: Pages<Link>,
     free: Vec<u32>,
-    timers: Wheel,
+    timers: Ticks,
+    /// Links that wait for tokens.
+    waiting: usize,
 }
 
 /// The rate, burst and weight of a link.
@@ -81,7 +109,8 @@ impl Links {
         let mut links = Self {
             all: Pages::new(),
             free: Vec::new(),
-            timers: Wheel::new(TICK),
+            timers: Ticks::new(TICK),
+            waiting: 0,
         };
         let terms = Terms {
             bps: 0,
@@ -106,15 +135,11 @@ impl Links {
         };
         let link = Link {
             bucket: Bucket::new(terms.bps, terms.size(), i64::from(BURST_MAX), now),
-            timer: None,
-            deficit: 0,
             parent,
-            previous: NONE,
-            next: NONE,
-            inner: NONE,
             weight: terms.weight as u16,
             flags: limited(terms.bps) | kind,
-            queue: queue.unwrap_or_else(|| Queue::new(0, 0, 0)),
+            queue: queue.unwrap_or_default(),
+            ..Link::default()
         };
         match self.free.pop() {
             Some(index) => {
@@ -312,26 +337,48 @@ impl Links {
         }
     }
 
+    #[inline]
     fn arm(&mut self, index: u32) {
         let link = &mut self.all[index as usize];
-        if link.timer.is_none() {
-            link.timer = Some(self.timers.insert(link.bucket.holds_at(0), index));
+        if link.flags & IS_ARMED == 0 {
+            link.flags |= IS_ARMED;
+            link.tick = self.timers.insert(link.bucket.holds_at(0), index);
+            self.waiting += 1;
         }
     }
 
+    /// Cancels a link's timer, which stays in the wheel.
     #[inline]
     fn disarm(&mut self, index: u32) {
-        if let Some(timer) = self.all[index as usize].timer.take() {
-            self.timers.cancel(timer);
+        let link = &mut self.all[index as usize];
+        if link.flags & IS_ARMED == 0 {
+            return;
+        }
+        link.flags &= !IS_ARMED;
+        self.waiting -= 1;
+        if self.timers.len() > 2 * self.waiting + STALE_MAX {
+            let all = &self.all;
+            self.timers
+                .sweep(|timer| all[timer.link as usize].is_of(timer));
         }
     }
 
-    /// Takes a link whose timer fired. [`Links::refresh`] must follow.
+    /// Moves some timers that fire into `due`. `false` if there is none.
     #[inline]
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<u32> {
-        let index = self.timers.pop_due(now)?.token;
-        self.all[index as usize].timer = None;
-        Some(index)
+    pub(crate) fn take_due(&mut self, now: Instant, due: &mut Vec<Timer>) -> bool {
+        self.timers.take(now, due)
+    }
+
+    /// Ends a timer that fired. `false` if it was cancelled before. Otherwise [`Links::refresh`] must follow.
+    #[inline]
+    pub(crate) fn fired(&mut self, timer: Timer) -> bool {
+        let link = &mut self.all[timer.link as usize];
+        let counts = link.is_of(timer);
+        if counts {
+            link.flags &= !IS_ARMED;
+            self.waiting -= 1;
+        }
+        counts
     }
 
     /// Whether a subscriber is ready.
@@ -341,12 +388,15 @@ impl Links {
 
     /// When the first waiting link has tokens.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.timers.next_deadline()
+        match self.waiting {
+            0 => None,
+            _ => self.timers.next_deadline(),
+        }
     }
 
     /// Links that wait for tokens.
     pub(crate) fn waiting(&self) -> usize {
-        self.timers.len()
+        self.waiting
     }
 
     /// Adds a link to its parent's ring: at the front if it has the rest of a turn, else at the end.
@@ -401,6 +451,12 @@ fn limited(bps: u64) -> u8 {
 }
 
 impl Link {
+    /// Whether a timer is the one that counts.
+    #[inline]
+    fn is_of(&self, timer: Timer) -> bool {
+        self.flags & IS_ARMED != 0 && self.tick == timer.tick
+    }
+
     #[inline]
     fn has_tokens(&mut self, now: Instant) -> bool {
         if self.flags & IS_LIMITED == 0 {

@@ -6,14 +6,14 @@ const SHIFT: usize = 10;
 /// Values in a page.
 const PAGE: usize = 1 << SHIFT;
 
-/// A list that only grows.
+/// A list that only grows. A page has values from its start, so that an index is checked once.
 #[derive(Debug)]
 pub(crate) struct Pages<T> {
-    pages: Vec<Vec<T>>,
+    pages: Vec<Box<[T; PAGE]>>,
     len: usize,
 }
 
-impl<T> Pages<T> {
+impl<T: Clone + Default> Pages<T> {
     pub(crate) fn new() -> Self {
         Self {
             pages: Vec::new(),
@@ -26,23 +26,26 @@ impl<T> Pages<T> {
     }
 
     pub(crate) fn push(&mut self, value: T) {
-        if self.len.is_multiple_of(PAGE) {
-            self.pages.push(Vec::with_capacity(PAGE));
+        let at = self.len % PAGE;
+        if at == 0 {
+            let page = vec![T::default(); PAGE].into_boxed_slice();
+            self.pages.extend(page.try_into().ok());
         }
         if let Some(page) = self.pages.last_mut() {
-            page.push(value);
+            page[at] = value;
             self.len += 1;
         }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        self.pages.get_mut(index >> SHIFT)?.get_mut(index % PAGE)
+        Some(&mut self.pages.get_mut(index >> SHIFT)?[index % PAGE])
     }
 
+    /// A value; from the end of the list to that of its page, the default.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
-        self.pages.get(index >> SHIFT)?.get(index % PAGE)
+        Some(&self.pages.get(index >> SHIFT)?[index % PAGE])
     }
 }
 
@@ -76,7 +79,8 @@ mod tests {
             (all[PAGE - 1], all[PAGE], all[3 * PAGE]),
             (PAGE - 1, 7, 3 * PAGE)
         );
-        assert_eq!(all.get(3 * PAGE + 1), None);
+        assert_eq!(all.get(3 * PAGE + 1), Some(&0));
+        assert_eq!(all.get(4 * PAGE), None);
         assert_eq!(all.get_mut(1 << 40), None);
     }
 }

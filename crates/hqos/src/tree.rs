@@ -5,20 +5,22 @@ use core::num::NonZeroU32;
 
 use base::{Duration, Instant};
 use qos::codel::Parameters;
-use qos::codel::control::{Law, Tally};
+use qos::codel::control::{Law, Store, Tally, Turn};
 use qos::fattest::Fattest;
 use qos::tree::Overhead;
-use qos::{Packet, Pool, Reason};
+use qos::{Packet, Reason};
 
 use crate::Direction;
-use crate::flows::{Flows, HostView, Queue};
+use crate::flows::{Flows, HostView, Queue, Step};
 use crate::leaf::{Counts, Leaf};
 use crate::links::{Links, NONE, ROOT, Terms};
+use crate::packets::Packets;
 use crate::pages::Pages;
 use crate::spec::{Depth, Fairness, Fault, NodeId, Plan, Shape, Template, TemplateId};
+use crate::ticks::{CHUNK, Timer};
 
-/// Links that one packet puts back into the schedule.
-const WAKE_MAX: u32 = 64;
+/// Packets that leave before the next links are put back into the schedule.
+const WAKE_EVERY: u32 = 8;
 
 /// Names a subscriber in a tree, from [`Tree::add`] to [`Tree::remove`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,13 +102,17 @@ pub struct Tree {
     leaves: Pages<Leaf>,
     subscribers: u32,
     flows: Flows,
-    pool: Pool,
+    pool: Packets,
     fattest: Fattest,
     /// Places in `fattest`.
     places: usize,
     octets: u64,
     /// Subscribers added so far, modulo 2^32.
     added: u32,
+    /// Packets that left since links were last put back into the schedule.
+    since_wake: u32,
+    /// Timers that fired.
+    due: Vec<Timer>,
 }
 
 /// A subscriber's queue, for views.
@@ -174,11 +180,13 @@ impl Tree {
             leaves: Pages::new(),
             subscribers: 0,
             flows: Flows::new(options.direction, options.packets_max, options.seed),
-            pool: Pool::new(options.packets_max.max(1)),
+            pool: Packets::new(),
             fattest: Fattest::new(0),
             places: 0,
             octets: 0,
             added: 0,
+            since_wake: 0,
+            due: Vec::with_capacity(CHUNK),
         };
         tree.set_plan(plan, now)?;
         Ok(tree)
@@ -214,8 +222,10 @@ impl Tree {
         self.places = self.leaves.len() * 2;
         self.fattest = Fattest::new(self.places);
         for index in 0..self.leaves.len() {
-            let queue = &self.links.get(index as u32).queue;
-            self.fattest.raise(index, queue.octets);
+            if let Some(link) = self.links.subscriber(index as u32) {
+                link.bound = link.queue.octets;
+                self.fattest.raise(index, link.bound);
+            }
         }
     }
 
@@ -264,29 +274,34 @@ impl Tree {
 
     /// Queues a packet that [`Tree::admit`] decided to queue. Its length is that of its IP bytes. At a limit, packets
     /// are discarded, perhaps this one: see [`Tree::discarded`].
+    #[inline]
     pub fn push(&mut self, id: SubId, packet: Packet, now: Instant) {
-        let index = id.link();
+        let packet = Packet {
+            arrived: now,
+            ..packet
+        };
+        self.enqueue(id.link(), packet, now);
+    }
+
+    fn enqueue(&mut self, index: u32, mut packet: Packet, now: Instant) {
         if self.pool.len() >= self.options.packets_max {
             self.discard_fattest(index, now);
+        }
+        if self.pool.len() >= self.options.packets_max {
+            return;
         }
         let Some(link) = self.links.subscriber(index) else {
             return;
         };
         let queue = &mut link.queue;
         let style = &self.styles[usize::from(queue.template)];
-        let length = style.overhead.on_line(packet.length);
-        let packet = Packet {
-            length,
-            arrived: now,
-            ..packet
-        };
-        let Some(place) = self.pool.insert(packet) else {
-            return;
-        };
+        packet.length = style.overhead.on_line(packet.length);
         let was_empty = queue.packets == 0;
-        self.flows
-            .push(queue, style.fairness, &mut self.pool, place);
-        self.octets += u64::from(length);
+        let (fairness, pool) = (style.fairness, &mut self.pool);
+        if self.flows.push(queue, fairness, pool, &packet).is_none() {
+            return;
+        }
+        self.octets += u64::from(packet.length);
         while queue.packets > style.depth.packets || queue.octets > style.depth.octets {
             let Some(lost) = self.flows.discard_one(queue, &mut self.pool) else {
                 break;
@@ -294,7 +309,8 @@ impl Tree {
             self.leaves[index as usize].counts.dropped += 1;
             self.octets -= u64::from(lost);
         }
-        if queue.packets > 1 {
+        if queue.packets > 1 && queue.octets > link.bound {
+            link.bound = queue.octets;
             self.fattest.raise(index as usize, queue.octets);
         }
         let has_packets = queue.packets > 0;
@@ -307,10 +323,13 @@ impl Tree {
     /// Discards a packet of the subscriber with the most bytes. If no queue has had two packets, the packet is any
     /// subscriber's whose turn it is, or of `other`.
     fn discard_fattest(&mut self, other: u32, now: Instant) -> bool {
-        let links = &self.links;
-        let octets = |index: usize| match index < links.places() {
-            true => links.get(index as u32).queue.octets,
-            false => 0,
+        let links = &mut self.links;
+        let octets = |index: usize| match links.subscriber(index as u32) {
+            Some(link) => {
+                link.bound = link.bound.min(link.queue.octets);
+                link.queue.octets
+            }
+            None => 0,
         };
         let found = self.fattest.find(octets).map(|index| index as u32);
         self.discard_of(found.unwrap_or(other), now)
@@ -338,13 +357,16 @@ impl Tree {
 
     /// The next packet that may leave. It leaves its queue.
     pub fn pop(&mut self, now: Instant) -> Option<Sent> {
-        let mut is_more_due = self.wake(now);
+        if self.since_wake == 0 {
+            self.wake(now);
+        }
+        self.since_wake = (self.since_wake + 1) % WAKE_EVERY;
         loop {
             let Some(index) = self.links.first() else {
-                if !is_more_due {
+                if !self.wake(now) {
+                    self.since_wake = 0;
                     return None;
                 }
-                is_more_due = self.wake(now);
                 continue;
             };
             let Some(link) = self.links.subscriber(index) else {
@@ -359,7 +381,13 @@ impl Tree {
             let law = &self.styles[usize::from(queue.template)].law;
             let mut tally = Tally::default();
             let before = queue.octets;
-            let taken = self.flows.take(queue, law, &mut tally, &mut self.pool, now);
+            let mut turn = Turn {
+                law,
+                tally: &mut tally,
+                pool: &mut self.pool,
+                now,
+            };
+            let taken = self.flows.take(queue, &mut turn);
             self.octets -= u64::from(before - queue.octets);
             let has_more = queue.packets > 0;
             let owner = queue.owner;
@@ -386,16 +414,45 @@ impl Tree {
     }
 
     /// Puts links whose timers are due back into the schedule, a few at a time, so that no packet waits for thousands.
-    /// Returns whether more may be due.
+    /// `false` if none is due.
     fn wake(&mut self, now: Instant) -> bool {
-        for _ in 0..WAKE_MAX {
-            let Some(link) = self.links.pop_due(now) else {
-                return false;
-            };
-            // Only a link with packets has a timer.
-            self.links.refresh(link, true, now);
+        let mut due = core::mem::take(&mut self.due);
+        due.clear();
+        let is_any = self.links.take_due(now, &mut due);
+        self.touch_all(due.iter().map(|timer| timer.link));
+        for &timer in &due {
+            if self.links.fired(timer) {
+                // Only a link with packets has a timer.
+                self.links.refresh(timer.link, true, now);
+            }
         }
-        true
+        self.due = due;
+        is_any
+    }
+
+    /// Reads what the next packets of these subscribers need, so that it is in the cache when they are queued and when
+    /// they leave. Call it with some tens of subscribers ahead of [`Tree::admit`]: the processor then loads for all of
+    /// them at once, while a packet alone waits for memory several times.
+    #[inline]
+    pub fn touch(&self, ids: impl Iterator<Item = SubId> + Clone) {
+        self.touch_all(ids.map(SubId::link));
+    }
+
+    #[inline]
+    fn touch_all(&self, links: impl Iterator<Item = u32> + Clone) {
+        let mut sum = 0;
+        for index in links.clone() {
+            let link = self.links.get(index);
+            sum ^= link.parent ^ link.queue.packets ^ self.leaves[index as usize].touch();
+        }
+        black_box(sum);
+        for step in [Step::First, Step::Second, Step::Third] {
+            for index in links.clone() {
+                let queue = &self.links.get(index).queue;
+                sum ^= self.flows.touch(queue, &self.pool, step);
+            }
+            black_box(sum);
+        }
     }
 
     /// Reads what the next packet needs, so that it is in the cache then. The processor goes on meanwhile.
@@ -447,13 +504,18 @@ impl Tree {
         self.subscribers as usize
     }
 
-    /// A subscriber's queue, with up to `hosts_max` of its hosts.
+    /// A subscriber's queue, with up to `hosts_max` of its hosts. `address` returns the address of the host of a queued
+    /// packet by its handle.
     #[must_use]
-    pub fn view(&self, id: SubId, hosts_max: usize) -> Option<View> {
+    pub fn view(
+        &self,
+        id: SubId,
+        hosts_max: usize,
+        address: impl Fn(u32) -> [u8; 16],
+    ) -> Option<View> {
         let link = self.links.get(id.link());
         let leaf = self.leaves.get(id.link() as usize)?;
         let queue = &link.queue;
-        let direction = self.options.direction;
         let mut nodes = Vec::new();
         let mut at = link.parent;
         while at != ROOT && at != NONE {
@@ -470,7 +532,7 @@ impl Tree {
             counts: leaf.counts,
             p50: leaf.delays.percentile(0.5),
             p99: leaf.delays.percentile(0.99),
-            hosts: self.flows.hosts(queue, &self.pool, direction, hosts_max),
+            hosts: self.flows.hosts(queue, &self.pool, address, hosts_max),
         })
     }
 

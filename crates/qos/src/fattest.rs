@@ -44,7 +44,7 @@ impl Fattest {
     }
 
     /// The longest queue, the first of several; `size` returns a queue's present length. `None` if all are empty.
-    pub fn find(&mut self, size: impl Fn(usize) -> u32) -> Option<usize> {
+    pub fn find(&mut self, mut size: impl FnMut(usize) -> u32) -> Option<usize> {
         loop {
             let mut queue = 0;
             let mut bound = 0;

@@ -41,6 +41,10 @@ const ROUND: u32 = 1 << 15;
 /// Lengths of packets in bytes: a third each.
 const LENGTHS: [u32; 3] = [64, 576, 1_500];
 
+/// Flows of a subscriber that has several, behind two hosts, and packets of it that arrive together.
+const FLOWS: usize = 8;
+const GROUP: u32 = 4;
+
 /// How packets pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
@@ -54,11 +58,38 @@ enum How {
     Tokens,
 }
 
-const ROWS: [(How, &str); 4] = [
-    (How::Floor, "floor: a ring of packet ids"),
-    (How::Pass, "pass at once"),
-    (How::Queue, "enqueue and dequeue"),
-    (How::Tokens, "enqueue, wait for tokens, dequeue"),
+/// Whose packets they are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Each subscriber has one flow.
+    One,
+    /// Each subscriber has several flows of two hosts.
+    Several,
+}
+
+const ROWS: [(How, Whose, &str); 6] = [
+    (How::Floor, Whose::One, "floor: a ring of packet ids"),
+    (How::Pass, Whose::One, "pass at once"),
+    (
+        How::Queue,
+        Whose::One,
+        "enqueue and dequeue, a flow per subscriber",
+    ),
+    (
+        How::Queue,
+        Whose::Several,
+        "enqueue and dequeue, flows of two hosts per subscriber",
+    ),
+    (
+        How::Tokens,
+        Whose::One,
+        "the same, waiting for tokens, a flow per subscriber",
+    ),
+    (
+        How::Tokens,
+        Whose::Several,
+        "the same, waiting for tokens, flows of two hosts",
+    ),
 ];
 
 /// A rate that no subscriber reaches, and one that each reaches.
@@ -96,13 +127,17 @@ struct Load {
     random: Random,
     now: Instant,
     lost: u64,
+    whose: Whose,
+    /// The subscribers of a batch.
+    batch: Vec<u32>,
 }
 
 impl Load {
-    fn new(subscribers: u32, bps: u64) -> Result<Self> {
+    fn new(subscribers: u32, bps: u64, whose: Whose) -> Result<Self> {
         let now = Instant::from_nanos(1);
         let options = Options {
-            direction: Direction::Down,
+            // The benchmark's flows have different sources.
+            direction: Direction::Up,
             packets_max: 1 << 20,
             octets_max: 1 << 40,
             subscribers_max: subscribers,
@@ -125,6 +160,8 @@ impl Load {
             random: Random::new(1),
             now,
             lost: 0,
+            whose,
+            batch: Vec::new(),
         })
     }
 
@@ -133,10 +170,16 @@ impl Load {
     }
 
     fn packet(&mut self, owner: u32) -> Packet {
+        let flow = match self.whose {
+            Whose::One => 0,
+            Whose::Several => self.random.below(FLOWS),
+        };
+        // Of two neighbouring hosts.
+        let flow = owner as usize + flow % 2 + flow / 2 * packets::HOSTS as usize;
         Packet {
             handle: owner,
             length: LENGTHS[self.random.below(LENGTHS.len())],
-            keys: self.keys[self.random.below(self.keys.len())],
+            keys: self.keys[flow % self.keys.len()],
             arrived: self.now,
             marked: false,
         }
@@ -148,14 +191,45 @@ impl Load {
         self.tree.push(self.ids[owner as usize], packet, self.now);
     }
 
+    /// Loads what the subscribers of a batch need, as a batch of received datagrams does.
+    fn touch(&self) {
+        let ids = self.batch.iter().map(|&owner| self.ids[owner as usize]);
+        self.tree.touch(ids);
+    }
+
+    fn push_batch(&mut self) {
+        self.touch();
+        let batch = core::mem::take(&mut self.batch);
+        batch.iter().for_each(|&owner| self.push(owner));
+        self.batch = batch;
+        self.batch.clear();
+    }
+
+    /// The subscribers of the next batch.
+    fn choose(&mut self) {
+        let group = match self.whose {
+            Whose::One => 1,
+            Whose::Several => GROUP,
+        };
+        for _ in 0..BATCH / group {
+            let owner = self.any();
+            self.batch.extend((0..group).map(|_| owner));
+        }
+    }
+
     /// Packets that pass at once.
     fn pass(&mut self) {
-        for _ in 0..ROUND {
-            self.now += Duration::from_nanos(GAP_NS);
-            let owner = self.any();
-            let octets = LENGTHS[self.random.below(LENGTHS.len())];
-            let admission = self.tree.admit(self.ids[owner as usize], octets, self.now);
-            self.lost += u64::from(admission != Admission::Pass);
+        for _ in 0..ROUND / BATCH {
+            self.choose();
+            self.touch();
+            for at in 0..self.batch.len() {
+                self.now += Duration::from_nanos(GAP_NS);
+                let id = self.ids[self.batch[at] as usize];
+                let octets = LENGTHS[self.random.below(LENGTHS.len())];
+                let admission = self.tree.admit(id, octets, self.now);
+                self.lost += u64::from(admission != Admission::Pass);
+            }
+            self.batch.clear();
         }
     }
 
@@ -163,10 +237,8 @@ impl Load {
     fn queue(&mut self) {
         for _ in 0..ROUND / BATCH {
             self.now += Duration::from_nanos(u64::from(BATCH) * GAP_NS);
-            for _ in 0..BATCH {
-                let owner = self.any();
-                self.push(owner);
-            }
+            self.choose();
+            self.push_batch();
             for _ in 0..BATCH {
                 self.lost += u64::from(self.tree.pop(self.now).is_none());
             }
@@ -178,26 +250,30 @@ impl Load {
     fn tokens(&mut self) {
         let mut left = ROUND;
         while left > 0 {
-            let Some(sent) = self.tree.pop(self.now) else {
+            let sent = self.tree.pop(self.now);
+            self.batch.extend(sent.map(|sent| sent.owner));
+            left -= u32::from(sent.is_some());
+            let is_full = self.batch.len() == BATCH as usize;
+            if is_full || sent.is_none() || left == 0 {
+                self.push_batch();
+            }
+            if sent.is_none() {
                 let wake = self.tree.next_deadline();
                 self.now = self.now.max(wake.unwrap_or(self.now));
-                continue;
-            };
-            left -= 1;
-            self.push(sent.owner);
+            }
         }
         self.lost += self.tree.discarded().count() as u64;
     }
 }
 
 /// Nanoseconds of a packet.
-fn measure(config: &Config, how: How, subscribers: u32) -> Result<f64> {
+fn measure(config: &Config, how: How, whose: Whose, subscribers: u32) -> Result<f64> {
     let bps = if how == How::Tokens {
         LOW_BPS
     } else {
         HIGH_BPS
     };
-    let mut load = Load::new(subscribers, bps)?;
+    let mut load = Load::new(subscribers, bps, whose)?;
     let ns = match how {
         How::Floor => floor(config, &mut load),
         How::Pass => least(config, ROUND.into(), || load.pass()),
@@ -247,8 +323,8 @@ fn floor(config: &Config, load: &mut Load) -> f64 {
 fn idle_octets(subscribers: u32) -> Result<f64> {
     let before = usage::resident_bytes().unwrap_or(0);
     let loads = [
-        Load::new(subscribers, HIGH_BPS)?,
-        Load::new(subscribers, HIGH_BPS)?,
+        Load::new(subscribers, HIGH_BPS, Whose::One)?,
+        Load::new(subscribers, HIGH_BPS, Whose::One)?,
     ];
     let after = usage::resident_bytes().unwrap_or(0);
     // The bench's own list of ids.
@@ -275,11 +351,11 @@ pub(super) fn table(config: &Config, told: &mut dyn FnMut(String)) -> Result<Tab
     told("memory of idle subscribers".to_owned());
     // First, while the process has no freed memory that they could use.
     let idle = idle_octets(SUBSCRIBERS[2])?;
-    for (how, what) in ROWS {
+    for (how, whose, what) in ROWS {
         let mut cells: Vec<Cell> = vec![what.into()];
         for n in SUBSCRIBERS {
             told(format!("{what}, {n} subscribers"));
-            cells.push(Cell::num(1e3 / measure(config, how, n)?, 2));
+            cells.push(Cell::num(1e3 / measure(config, how, whose, n)?, 2));
         }
         cells.push("M/s".into());
         match how {
@@ -304,7 +380,7 @@ pub(super) fn table(config: &Config, told: &mut dyn FnMut(String)) -> Result<Tab
 /// How the table was measured.
 pub(super) fn method() -> String {
     format!(
-        "Subscribers: packets of 64, 576 and 1,500 bytes, a third each, of random subscribers and of 1,024 flows. Access nodes of {PER_NODE} subscribers share an uplink; no shared link is full. Enqueue and dequeue: {} packets wait at all times; in each step, {BATCH} are enqueued, then {BATCH} are dequeued. Waiting for tokens: every subscriber has {BACKLOG} packets queued at all times, in virtual time; each packet waits for its subscriber's tokens. The floor does the same with a ring of packet ids. Memory: resident memory of the process before and after the subscribers are added, per subscriber.",
+        "Subscribers: packets of 64, 576 and 1,500 bytes, a third each, of random subscribers. A subscriber has one flow, or {FLOWS} flows of two hosts, of which {GROUP} packets arrive together. Access nodes of {PER_NODE} subscribers share an uplink; no shared link is full. Enqueue and dequeue: {} packets wait at all times; in each step, {BATCH} are enqueued, then {BATCH} are dequeued. What a batch needs is loaded before its first packet. Waiting for tokens: every subscriber has {BACKLOG} packets queued at all times, in virtual time; each packet waits for its subscriber's tokens. The floor does the same with a ring of packet ids. Memory: resident memory of the process before and after the subscribers are added, per subscriber.",
         grouped(f64::from(WAITING), 0)
     )
 }

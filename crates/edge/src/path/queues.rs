@@ -172,7 +172,12 @@ impl Queues {
     /// A subscriber's queues down and up.
     pub(crate) fn view(&self, place: u32, hosts_max: usize) -> Option<[View; 2]> {
         let id = self.seat(place)?.id;
-        let mut views = [self.down.view(id, hosts_max)?, self.up.view(id, hosts_max)?];
+        let flow = |handle: u32| *Keys::read(&self.buffers[handle as usize].octets).innermost();
+        let mut views = [
+            self.down
+                .view(id, hosts_max, |handle| flow(handle).destination)?,
+            self.up.view(id, hosts_max, |handle| flow(handle).source)?,
+        ];
         for (view, before) in views
             .iter_mut()
             .zip(self.before.get(&place).into_iter().flatten())

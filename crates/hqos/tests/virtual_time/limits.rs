@@ -23,7 +23,7 @@ fn the_subscriber_with_the_most_bytes_loses_first_when_the_tree_is_full() {
     for _ in 0..20 {
         world.offer(ids[1], 1, 1_500, (0, 0));
     }
-    let [flood, calm] = ids.map(|id| world.tree.view(id, 1).unwrap());
+    let [flood, calm] = ids.map(|id| world.view(id, 1).unwrap());
     assert_eq!(
         (calm.counts.dropped, flood.packets + calm.packets),
         (0, 100)
@@ -55,7 +55,7 @@ fn the_longest_flow_of_the_heaviest_host_loses_first_when_a_queue_is_full() {
             world.offer(id, 0, 200, (1, n));
         }
     }
-    let view = world.tree.view(id, 8).unwrap();
+    let view = world.view(id, 8).unwrap();
     let calm = view
         .hosts
         .iter()
@@ -115,12 +115,7 @@ fn a_plan_that_loses_a_link_and_a_template_keeps_the_packets() {
     for _ in 0..50 {
         world.offer(id, 0, 1_000, (0, 0));
     }
-    let names = |world: &World| {
-        world
-            .tree
-            .view(id, 0)
-            .map(|view| (view.template, view.nodes))
-    };
+    let names = |world: &World| world.view(id, 0).map(|view| (view.template, view.nodes));
     let links = vec!["low".to_owned(), "top".to_owned()];
     assert_eq!(names(&world), Some(("b".to_owned(), links)));
     // The two links change places.

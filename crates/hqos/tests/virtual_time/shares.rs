@@ -7,7 +7,7 @@ use hqos::spec::{Depth, Template};
 /// Offers packets until the subscriber has a backlog of `packets`.
 fn fill(world: &mut World, id: hqos::SubId, owner: u32, packets: u32, random: &mut Random) {
     for _ in 0..10_000 {
-        if world.tree.view(id, 0).unwrap().packets >= packets {
+        if world.view(id, 0).unwrap().packets >= packets {
             return;
         }
         world.offer(id, owner, random.length(), (1, owner as u16));
@@ -165,7 +165,7 @@ fn what_a_limited_subscriber_leaves_is_shared_by_its_siblings() {
             fill(world, id, owner as u32, 300, &mut random);
         }
     });
-    let counted = ids.map(|id| world.tree.view(id, 0).unwrap().counts.octets);
+    let counted = ids.map(|id| world.view(id, 0).unwrap().counts.octets);
     for (octets, mbit) in counted.into_iter().zip([10.0, 40.0, 40.0]) {
         let ratio = octets as f64 * 8.0 / 2.0 / (mbit * 1e6);
         assert!((0.98..1.02).contains(&ratio), "{mbit}: {ratio}");
@@ -192,7 +192,7 @@ fn a_host_with_one_flow_gets_as_much_as_a_host_with_nine() {
         hosts[usize::from(host)] += u64::from(octets);
     }
     assert!(jain(&hosts) >= 0.99, "{hosts:?}");
-    let view = world.tree.view(id, 8).unwrap();
+    let view = world.view(id, 8).unwrap();
     assert_eq!(view.hosts.len(), 2);
     assert!(view.counts.dropped > 0 && view.p99 >= view.p50);
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use base::{Duration, Instant};
 use hqos::spec::{Node, NodeId, Plan, Rates, Shape, Template, TemplateId};
-use hqos::{Admission, Direction, Options, SubId, Tree};
+use hqos::{Admission, Direction, Options, SubId, Tree, View};
 use qos::Packet;
 use wire::flow::Keys;
 
@@ -135,6 +135,13 @@ impl World {
             self.sent.push((self.now, sent.owner, octets, flow));
         }
         self.clean();
+    }
+
+    pub(crate) fn view(&self, id: SubId, hosts_max: usize) -> Option<View> {
+        self.tree.view(id, hosts_max, |handle| {
+            let (_, (host, flow)) = self.queued[&handle];
+            keys(host, flow).outer.destination
+        })
     }
 
     pub(crate) fn queued(&self) -> usize {

@@ -8,10 +8,45 @@ use base::{Duration, Instant};
 use super::Parameters;
 use crate::packet::{Id, Pool, Reason};
 
+/// What the control law does with waiting packets. [`Pool`] is one such store.
+pub trait Store {
+    /// The arrival time of a packet.
+    fn arrived(&self, id: Id) -> Instant;
+
+    /// The bytes on the line of a packet.
+    fn length(&self, id: Id) -> u32;
+
+    /// Marks a packet "congestion experienced" if its sender is ECN-capable; returns whether it is.
+    fn mark(&mut self, id: Id) -> bool;
+
+    /// Removes a packet that is lost.
+    fn discard(&mut self, id: Id, reason: Reason);
+}
+
+impl Store for Pool {
+    #[inline]
+    fn arrived(&self, id: Id) -> Instant {
+        Pool::arrived(self, id)
+    }
+
+    #[inline]
+    fn length(&self, id: Id) -> u32 {
+        Pool::length(self, id)
+    }
+
+    fn mark(&mut self, id: Id) -> bool {
+        Pool::mark(self, id)
+    }
+
+    fn discard(&mut self, id: Id, reason: Reason) {
+        Pool::discard(self, id, reason);
+    }
+}
+
 /// A queue whose delay is controlled.
-pub trait Waiting {
+pub trait Waiting<P = Pool> {
     /// Removes the first packet.
-    fn pop(&mut self, pool: &Pool) -> Option<Id>;
+    fn pop(&mut self, pool: &P) -> Option<Id>;
 
     /// Bytes that wait behind the removed packet: "bytes()" of the RFC.
     fn bytes_behind(&self) -> u64;
@@ -42,6 +77,14 @@ impl Law {
         }
     }
 
+    /// Whether a packet that leaves after this delay, in nanoseconds, with so many bytes behind it, is not late: it
+    /// resets [`Control`], so a queue of such packets alone needs none.
+    #[inline]
+    #[must_use]
+    pub fn is_calm(&self, delay_ns: u64, bytes_behind: u64) -> bool {
+        (delay_ns < self.target || bytes_behind <= self.mtu) && delay_ns <= self.ce_threshold
+    }
+
     /// "control_law": `t + interval / sqrt(count)`, rounded down. In integers this is exact: the root of the square
     /// over the count.
     fn next(&self, t: u64, count: u32) -> u64 {
@@ -64,18 +107,18 @@ pub struct Tally {
 }
 
 /// The context of one call.
-pub struct Turn<'a> {
+pub struct Turn<'a, P = Pool> {
     /// The parameters.
     pub law: &'a Law,
     /// Where drops and marks are counted.
     pub tally: &'a mut Tally,
     /// The packets.
-    pub pool: &'a mut Pool,
+    pub pool: &'a mut P,
     /// The time of the call.
     pub now: Instant,
 }
 
-impl Turn<'_> {
+impl<P: Store> Turn<'_, P> {
     #[inline]
     fn time(&self) -> u64 {
         self.now.as_nanos()
@@ -148,11 +191,11 @@ impl Control {
 
     /// Removes the packet that leaves next; drops or marks the late ones before it.
     #[inline]
-    pub fn dequeue(
+    pub fn dequeue<P: Store>(
         &mut self,
         pace: &mut Pace,
-        turn: &mut Turn<'_>,
-        queue: &mut impl Waiting,
+        turn: &mut Turn<'_, P>,
+        queue: &mut impl Waiting<P>,
     ) -> Option<Id> {
         let first = queue.pop(turn.pool);
         let late = self.is_late(turn, queue, first);
@@ -174,7 +217,12 @@ impl Control {
 
     /// "ok_to_drop" of "dodequeue", for the packet just removed.
     #[inline]
-    fn is_late(&mut self, turn: &mut Turn<'_>, queue: &impl Waiting, id: Option<Id>) -> bool {
+    fn is_late<P: Store>(
+        &mut self,
+        turn: &mut Turn<'_, P>,
+        queue: &impl Waiting<P>,
+        id: Option<Id>,
+    ) -> bool {
         let Some(id) = id else {
             self.first_above_time = 0;
             return false;
@@ -193,11 +241,11 @@ impl Control {
     }
 
     /// Drops the first late packet. The count of the last dropping state sets how soon the next drop is due.
-    fn begin_to_drop(
+    fn begin_to_drop<P: Store>(
         &mut self,
         pace: &mut Pace,
-        turn: &mut Turn<'_>,
-        queue: &mut impl Waiting,
+        turn: &mut Turn<'_, P>,
+        queue: &mut impl Waiting<P>,
         first: Option<Id>,
     ) -> Option<Id> {
         let mut at_head = first;
@@ -220,11 +268,11 @@ impl Control {
     }
 
     /// Makes the drops that are due: several if drops are due more often than packets leave.
-    fn go_on_dropping(
+    fn go_on_dropping<P: Store>(
         &mut self,
         pace: &mut Pace,
-        turn: &mut Turn<'_>,
-        queue: &mut impl Waiting,
+        turn: &mut Turn<'_, P>,
+        queue: &mut impl Waiting<P>,
         first: Option<Id>,
         late: bool,
     ) -> Option<Id> {
