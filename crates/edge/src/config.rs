@@ -50,6 +50,9 @@ pub struct Config {
     pub queue_octets_max: u64,
     /// Number of paths, one for each core that forwards packets; at least one.
     pub paths: u16,
+    /// Whether a data message arrives on the path that the remainder of its session id by [`Config::paths`] names. Then
+    /// the queues of a subscriber without a shared link are on that path.
+    pub by_session: bool,
     /// Whether added and removed routes are reported: [`crate::Event::Network`].
     pub tells_networks: bool,
     /// Whether accounting entries are queued for [`crate::Edge::poll_account`].
@@ -82,6 +85,7 @@ impl Default for Config {
             queue_packets_max: 1 << 16,
             queue_octets_max: 64 << 20,
             paths: 1,
+            by_session: false,
             tells_networks: false,
             accounting: false,
             history_max: 4_096,

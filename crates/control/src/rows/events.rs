@@ -150,6 +150,10 @@ row! {
         left: u64 = [counter "TO MAIN"],
         /// Of these, frames that the first shard dropped because its queue was full.
         left_dropped: u64 = [counter "DROPPED THERE"],
+        /// Subscribers with their queues on this shard.
+        queues: u32 = [gauge "QUEUES"],
+        /// Packets handed to the shard with their subscriber's queues.
+        handed_over: u64 = [counter "HANDED OVER"],
         /// ICMP errors sent.
         icmp_errors: u64 = [counter],
         /// Log lines dropped.

@@ -18,6 +18,8 @@ row! {
         template: &'a str = [text "TEMPLATE"],
         /// The shared links, from the nearest to the topmost, separated by commas; empty: none.
         links: &'a str = [text "LINKS"],
+        /// The shard that has it.
+        shard: usize = [gauge "SHARD"],
         /// Queued packets.
         backlog_packets: u32 = [gauge "QUEUED"],
         /// Their bytes on the line.

@@ -38,6 +38,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     let bgp = bgp::read(root, path, notes);
     let mut subscribers = subscribers::read(root, path, notes, &config.host_name);
     subscribers.edge.paths = event.shards;
+    subscribers.edge.by_session = event.steer == Steer::Session;
     subscribers.edge.tells_networks = bgp.as_ref().is_some_and(|bgp| bgp.announce.subscribers);
     if notes.is_empty()
         && let Err(fault) = config.validate()

@@ -66,10 +66,11 @@ impl Queues {
             Answer::Views(views) => views,
         };
         if let Some(view) = core.edge.subscriber(key) {
+            let shard = core.edge.home(key).unwrap_or(0);
             let name = String::from_utf8_lossy(view.name);
             let both = [("down", &views[0]), ("up", &views[1])];
             both.iter()
-                .for_each(|(way, view)| queue(&name, way, view, out));
+                .for_each(|(way, view)| queue((&name, way), view, shard, out));
             both.iter()
                 .for_each(|(way, view)| hosts(&name, way, view, out));
         }
@@ -77,7 +78,7 @@ impl Queues {
     }
 }
 
-fn queue(subscriber: &str, direction: &str, view: &View, out: &mut Rows) {
+fn queue((subscriber, direction): (&str, &str), view: &View, shard: usize, out: &mut Rows) {
     let micros = |delay: Option<Duration>| delay.map(micros);
     out.push(&rows::Queue {
         schema: rows::Queue::SCHEMA,
@@ -86,6 +87,7 @@ fn queue(subscriber: &str, direction: &str, view: &View, out: &mut Rows) {
         rate_bps: (view.bps > 0).then_some(view.bps),
         template: &view.template,
         links: &view.nodes.join(","),
+        shard,
         backlog_packets: view.packets,
         backlog_octets: view.octets,
         passed: view.counts.passed,

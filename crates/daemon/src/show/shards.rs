@@ -24,6 +24,8 @@ pub(super) fn rows(core: &Core, out: &mut Rows) {
             discarded: counts.discarded,
             left: counts.left,
             left_dropped: stats.dropped,
+            queues: core.edge.queues_on(shard),
+            handed_over: counts.handed,
             icmp_errors: counts.errors,
             not_logged: counts.not_logged,
             udp_received: stats.udp.received,

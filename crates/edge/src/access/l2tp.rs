@@ -215,6 +215,13 @@ impl Encapsulation for Way {
         self.ids
     }
 
+    fn spread(ids: DataIds) -> Option<u32> {
+        Some(match ids {
+            DataIds::V2(_, session) => session.into(),
+            DataIds::V3(session) => session,
+        })
+    }
+
     /// We draw ids at random, so they need little mixing.
     #[inline]
     fn hash(ids: DataIds) -> u64 {

@@ -148,6 +148,12 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
     /// The key of an id in a hash table. Equal ids have equal keys.
     fn hash(id: Self::Id) -> u64;
 
+    /// A number by which the data messages of sessions can be spread over cores, if this protocol has one.
+    fn spread(id: Self::Id) -> Option<u32> {
+        let _ = id;
+        None
+    }
+
     /// The destination of its datagrams.
     fn route(&self) -> &Self::Route;
 

@@ -1,9 +1,10 @@
 //! Which path has the queues of which subscribers.
 //!
 //! A topmost shared link with everything under it is a tree, and a tree is on one path, because only one core can know
-//! what a link has sent. A shaped subscriber without a shared link is a tree of its own. A tree gets the path with the
-//! fewest shaped subscribers when its first subscriber is shaped, and keeps that path as long as it has subscribers. Only
-//! a change that joins trees, or that moves a subscriber to another tree, moves queues (`path::moves`).
+//! what a link has sent. A shaped subscriber without a shared link is a tree of its own: it gets the path on
+//! which its packets arrive, if that is known and has few more subscribers than others. Any other tree gets the path with
+//! the fewest shaped subscribers when its first subscriber is shaped, and keeps it as long as it has subscribers. Only a
+//! change that joins trees, or that moves a subscriber to another tree, moves queues (`path::moves`).
 
 use hashbrown::HashMap;
 use hqos::spec::NodeId;
@@ -11,6 +12,9 @@ use hqos::{Plan, Shape};
 
 /// Paths that have queues: the first ones.
 const HOMES_MAX: u16 = 255;
+
+/// Subscribers that a path may have more than another so that packets need not change cores.
+const UNEVEN_MAX: u32 = 8;
 
 /// The paths of all trees.
 #[derive(Debug)]
@@ -60,12 +64,41 @@ impl Homes {
             .map_or(0, |(path, _)| path as u8)
     }
 
-    /// Chooses the path of a subscriber, which is on `current` now if it is shaped, and counts it there.
-    pub(super) fn take(&mut self, plan: &Plan, shape: &Shape, current: Option<u8>) -> u8 {
+    fn least(&self) -> u32 {
+        self.loads.iter().min().copied().unwrap_or(0)
+    }
+
+    /// The path on which a subscriber's packets arrive, unless it has far more subscribers than another.
+    fn near(&self, near: Option<u8>) -> Option<u8> {
+        let load = *self.loads.get(usize::from(near?))?;
+        let least = self.least();
+        near.filter(|_| load <= least + least / 4 + UNEVEN_MAX)
+    }
+
+    /// Chooses the path of a subscriber and counts it there. `before` is its shape and path until now, if it is shaped. Its
+    /// packets arrive on the path `near`, if that is known.
+    pub(super) fn take(
+        &mut self,
+        plan: &Plan,
+        shape: &Shape,
+        before: Option<(&Shape, u8)>,
+        near: Option<u8>,
+    ) -> u8 {
         let root = Self::root(plan, shape);
         let tree = root.and_then(|root| self.trees.get(&root));
-        let home = tree.map(|tree| tree.home);
-        let home = home.or(current).unwrap_or_else(|| self.idlest());
+        let home = match (tree, before) {
+            (Some(tree), _) => tree.home,
+            (None, Some((before, home)))
+                if root.is_none()
+                    || root == Self::root(plan, before)
+                    || self.loads[usize::from(home)] <= self.least() =>
+            {
+                home
+            }
+            // The subscribers of a link arrive everywhere.
+            (None, None) if root.is_none() => self.near(near).unwrap_or_else(|| self.idlest()),
+            (None, _) => self.idlest(),
+        };
         self.loads[usize::from(home)] += 1;
         if let Some(root) = root {
             let tree = self.trees.entry(root).or_insert(Tree {
@@ -120,6 +153,11 @@ impl Homes {
     pub(super) fn stays_behind(&mut self, tree: u8, on: u8) {
         self.loads[usize::from(tree)] -= 1;
         self.loads[usize::from(on)] += 1;
+    }
+
+    /// Shaped subscribers on a path.
+    pub(super) fn load(&self, path: usize) -> u32 {
+        self.loads.get(path).copied().unwrap_or(0)
     }
 
     /// The path of a shape whose tree is known.

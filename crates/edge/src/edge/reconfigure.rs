@@ -48,6 +48,7 @@ impl<A: Access> Edge<A> {
             subscribers_max: old.subscribers_max,
             routes_max: old.routes_max,
             paths: old.paths,
+            by_session: old.by_session,
             history_max: old.history_max,
             tick: old.tick,
             ..config

@@ -6,7 +6,7 @@ use base::Instant;
 use hqos::{Fault, Plan, Shape, View};
 
 use super::homes::Move;
-use crate::access::Access;
+use crate::access::{Access, Encapsulation};
 use crate::edge::Edge;
 use crate::key::SubscriberKey;
 use crate::path::change::{Release, Shaping, Step};
@@ -108,6 +108,12 @@ impl<A: Access> Edge<A> {
         Some(shaped.home.into())
     }
 
+    /// How many subscribers have their queues on a path.
+    #[must_use]
+    pub fn queues_on(&self, path: usize) -> u32 {
+        self.homes.load(path)
+    }
+
     /// Sets or changes a subscriber's shape: no packet is lost. Without a shape, its packets pass without queues; those
     /// that are queued are discarded. Returns `false` if there is no such subscriber.
     ///
@@ -139,7 +145,7 @@ impl<A: Access> Edge<A> {
                     return Err(Fault::Full);
                 }
                 let plan = Arc::clone(&self.path.plan);
-                let home = self.homes.take(&plan, &shape, None);
+                let home = self.homes.take(&plan, &shape, None, self.near(index));
                 let shaped = Shaped {
                     shape,
                     home,
@@ -161,7 +167,8 @@ impl<A: Access> Edge<A> {
     fn reshape(&mut self, index: u32, shaped: Shaped, shape: Shape, now: Instant) {
         let plan = Arc::clone(&self.path.plan);
         self.homes.give_back(&plan, &shaped.shape, shaped.home);
-        let home = self.homes.take(&plan, &shape, Some(shaped.home));
+        let before = (&shaped.shape, shaped.home);
+        let home = self.homes.take(&plan, &shape, Some(before), None);
         if home != shaped.home && !shaped.moves {
             let stays = self.begin_move(index, shape, home, now);
             self.push_move(shaped.home, home, vec![(index, stays)]);
@@ -172,7 +179,7 @@ impl<A: Access> Edge<A> {
             false => {
                 // Until the queues have moved, they keep their shape.
                 self.homes.give_back(&plan, &shape, home);
-                self.homes.take(&plan, &shaped.shape, Some(shaped.home));
+                self.homes.take(&plan, &shaped.shape, Some(before), None);
                 (shaped.shape, Some(shape))
             }
         };
@@ -185,6 +192,21 @@ impl<A: Access> Edge<A> {
             },
         );
         self.shape_path(index, now);
+    }
+
+    /// The path on which the data messages of a subscriber arrive, if that is known.
+    fn near(&self, index: u32) -> Option<u8> {
+        let paths = u32::from(self.config.paths);
+        if paths <= 1 || !self.config.by_session {
+            return None;
+        }
+        let session = self.subscribers.at(index)?.session;
+        let (way, _) = self.endpoint.encapsulation(session)?;
+        // Numbered frames are the edge's own path's.
+        match way.is_fixed() {
+            true => u8::try_from(A::Encapsulation::spread(way.id())? % paths).ok(),
+            false => Some(0),
+        }
     }
 
     fn next_stay(&mut self) -> u32 {

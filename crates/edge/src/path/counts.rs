@@ -17,6 +17,7 @@ pub(crate) struct Counts {
     octets_in: AtomicU64,
     octets_out: AtomicU64,
     left: AtomicU64,
+    handed: AtomicU64,
     errors: AtomicU64,
     not_logged: AtomicU64,
 }
@@ -30,6 +31,7 @@ impl Default for Counts {
             octets_in: AtomicU64::new(0),
             octets_out: AtomicU64::new(0),
             left: AtomicU64::new(0),
+            handed: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             not_logged: AtomicU64::new(0),
         }
@@ -61,6 +63,10 @@ impl Counts {
         add(&self.left, 1);
     }
 
+    pub(super) fn hand(&self) {
+        add(&self.handed, 1);
+    }
+
     pub(super) fn tell(&self) {
         add(&self.errors, 1);
     }
@@ -77,6 +83,7 @@ impl Counts {
             octets_out: self.octets_out.load(Relaxed),
             discarded: self.discards.iter().map(|count| count.load(Relaxed)).sum(),
             left: self.left.load(Relaxed),
+            handed: self.handed.load(Relaxed),
             errors: self.errors(),
             not_logged: self.not_logged.load(Relaxed),
         }
@@ -102,6 +109,8 @@ pub struct PathCounts {
     pub discarded: u64,
     /// Datagrams and packets left to the edge: control messages, frames of links, packets of numbered sessions.
     pub left: u64,
+    /// Packets handed to the path with their subscriber's queues.
+    pub handed: u64,
     /// ICMP errors sent.
     pub errors: u64,
     /// Packets not logged because the queue was full.

@@ -367,6 +367,7 @@ impl<E: Encapsulation> Path<E> {
         let open = self.handovers.open(path, false);
         let open = open.ok_or(Discard::Handover)?;
         open.push(of, kind, version, packet);
+        self.counts().hand();
         Ok(())
     }
 }

@@ -50,12 +50,17 @@ fn private(directory: &Directory, name: &str, text: &str) {
 
 /// An edge with queues, and two clients of it.
 fn pair(directory: &Directory) -> (Daemon, Daemon) {
+    pair_with(directory, "")
+}
+
+/// The same, with more sections in the file of the edge.
+fn pair_with(directory: &Directory, more: &str) -> (Daemon, Daemon) {
     private(directory, "users.toml", USERS);
     let (edge, peer) = Daemon::lns(
         directory,
         &format!(
             "[ppp]\naddress = \"10.64.255.1\"\n[users]\nfile = \"users.toml\"\n\
-             [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n{QUEUES}"
+             [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\n{QUEUES}{more}"
         ),
     );
     private(directory, "lac.toml", "");
@@ -277,6 +282,67 @@ fn a_reload_changes_connected_subscribers() {
         .unwrap();
     // The template of the second, and the rate of the first over its link.
     assert_eq!(faults["value"], 2);
+}
+
+/// What `show queue` says of a subscriber: the thread and the links of its queue down.
+fn place(edge: &Daemon, name: &str) -> (u64, String) {
+    let shown = edge.cli(&format!("show queue {name} --json"));
+    assert!(shown.status.success(), "{}", stderr(&shown));
+    let said = stdout(&shown);
+    let row: Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&row["subscriber"], &row["direction"]),
+        (&json!(name), &json!("down"))
+    );
+    let links = row["links"].as_str().unwrap().to_owned();
+    (row["shard"].as_u64().unwrap(), links)
+}
+
+#[test]
+fn each_thread_has_queues_and_every_door_reaches_them() {
+    let directory = Directory::new();
+    let other = "[[queue.link]]\nname = \"access-8\"\ndown = \"50mbit\"\n";
+    let (edge, _clients) = pair_with(&directory, &format!("{other}[event]\nshards = 3\n"));
+    let (first, links) = place(&edge, "user1");
+    assert_eq!(links, "access-7,uplink");
+    // One tree is on one thread, and another tree on another.
+    assert_eq!(place(&edge, "user2").0, first);
+    assert!(
+        edge.cli("session set user2 --link access-8")
+            .status
+            .success()
+    );
+    let (second, links) = place(&edge, "user2");
+    assert!(second != first && links == "access-8", "{second} {links}");
+    let queues = |edge: &Daemon| -> Vec<u64> {
+        let rows = edge.client().rows("show.event.shards");
+        rows.iter()
+            .map(|row| row["queues"].as_u64().unwrap())
+            .collect()
+    };
+    let all = queues(&edge);
+    assert_eq!(
+        (all[first as usize], all[second as usize], all.len()),
+        (1, 1, 3)
+    );
+    // A plan that joins both trees brings them to one thread.
+    let path = directory.path("lns.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let joined = text.replace(
+        "name = \"access-8\"\n",
+        "name = \"access-8\"\nparent = \"uplink\"\n",
+    );
+    fs::write(&path, joined).unwrap();
+    assert!(edge.cli("reload").status.success());
+    let (one, links) = place(&edge, "user2");
+    assert_eq!(
+        (one, links.as_str()),
+        (place(&edge, "user1").0, "access-8,uplink")
+    );
+    assert_eq!(queues(&edge).into_iter().max(), Some(2));
+    let set = edge.cli("session set user1 --rate-down none --link access-8");
+    assert!(set.status.success(), "{}", stderr(&set));
+    assert_eq!(place(&edge, "user1"), (one, "access-8,uplink".to_owned()));
 }
 
 #[test]
