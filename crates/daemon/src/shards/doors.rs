@@ -3,6 +3,7 @@
 //! A door never waits. If too many batches are in an inbox, the edge's path takes the batch back and counts its packets as
 //! dropped (`handover`). Each turn wakes a thread that got batches once.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 
@@ -31,19 +32,23 @@ pub(crate) struct Inbox {
     waker: Arc<Waker>,
 }
 
-/// A door and an inbox for each thread, by the wakers of the threads.
-pub(super) fn open(wakers: &[Arc<Waker>]) -> (Doors, Vec<Inbox>) {
-    let pair = |waker: &Arc<Waker>| {
-        let (sender, batches) = mpsc::sync_channel(INBOX_MAX);
-        let door = Door {
-            batches: sender,
-            waker: Arc::clone(waker),
+/// A door and an inbox for the first thread, which has this waker, and for so many others.
+pub(super) fn open(first: &Arc<Waker>, others: usize) -> io::Result<(Doors, Vec<Inbox>)> {
+    let mut doors = Vec::new();
+    let mut inboxes = Vec::new();
+    for number in 0..=others {
+        let waker = match number {
+            0 => Arc::clone(first),
+            _ => Arc::new(Waker::new()?),
         };
-        let waker = Arc::clone(waker);
-        (door, Inbox { batches, waker })
-    };
-    let (doors, inboxes) = wakers.iter().map(pair).unzip();
-    (Doors(doors), inboxes)
+        let (sender, batches) = mpsc::sync_channel(INBOX_MAX);
+        doors.push(Door {
+            batches: sender,
+            waker: Arc::clone(&waker),
+        });
+        inboxes.push(Inbox { batches, waker });
+    }
+    Ok((Doors(doors), inboxes))
 }
 
 impl Doors {
@@ -73,6 +78,11 @@ impl Doors {
 }
 
 impl Inbox {
+    /// Wakes the thread.
+    pub(super) fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
+    }
+
     /// The batches of a turn: those that are in it now, or with `all` also those that further turns would take. Wakes the
     /// thread again if more may be in it.
     pub(crate) fn take(&self, all: bool, mut work: impl FnMut(&Handover)) {
@@ -94,19 +104,20 @@ mod tests {
 
     #[test]
     fn a_full_inbox_refuses_and_wakes_once_for_many_batches() {
-        let wakers = [(); 2].map(|()| Arc::new(Waker::new().unwrap()));
-        let (doors, inboxes) = open(&wakers);
+        let first = Arc::new(Waker::new().unwrap());
+        let (doors, inboxes) = open(&first, 1).unwrap();
+        let second = inboxes[1].waker();
         let mut refused = Vec::new();
         let mut batches = (0..INBOX_MAX + 3)
             .map(|_| (1, Handover::default()))
             .collect();
         doors.pass(&mut batches, |to, _| refused.push(to));
         assert_eq!((refused, batches.len()), (vec![1; 3], 0));
-        assert!(!wakers[0].clear() && wakers[1].clear());
+        assert!(!first.clear() && second.clear());
         let mut taken = 0;
         inboxes[1].take(false, |_| taken += 1);
-        assert!(taken == PART && wakers[1].clear());
+        assert!(taken == PART && second.clear());
         inboxes[1].take(true, |_| taken += 1);
-        assert!(taken == INBOX_MAX && !wakers[1].clear());
+        assert!(taken == INBOX_MAX && !second.clear());
     }
 }

@@ -24,12 +24,12 @@ mod worker;
 use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
-use edge::{Change, Edge, Handover};
+use edge::{Change, Edge, Handover, Path};
 use reactor::{Interest, Reactor, SocketStats, Waker, faults};
 
 use super::inside::{Inside, Queue, Written};
@@ -96,6 +96,62 @@ pub(super) struct Shards {
     ended: Arc<AtomicBool>,
     /// The kernel's thread id of the first thread.
     first: i32,
+}
+
+/// What all further threads share.
+struct Common {
+    batches: SyncSender<Batch>,
+    doors: Doors,
+    /// Wakes the first thread.
+    first: Arc<Waker>,
+    lost: Arc<AtomicU64>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Common {
+    /// Starts a thread.
+    fn shard(&self, event: &Event, path: Path, seat: Seat, inbox: Inbox) -> Result<Shard> {
+        let Seat {
+            mut reactor,
+            sockets,
+            inside,
+        } = seat;
+        let number = path.number();
+        let (orders, its_orders) = mpsc::channel();
+        let waker = inbox.waker();
+        let source = Source::Shards.to_bits();
+        reactor.add(&*waker, "changes", source, Interest::READ)?;
+        let stats = Arc::new(Mutex::default());
+        let applied = Arc::new(AtomicU64::new(0));
+        let worker = Worker::new(worker::Parts {
+            path,
+            sockets,
+            inside,
+            reactor,
+            batch: event.batch,
+            orders: its_orders,
+            waker: Arc::clone(&waker),
+            batches: self.batches.clone(),
+            doors: self.doors.clone(),
+            inbox,
+            first: Arc::clone(&self.first),
+            stats: Arc::clone(&stats),
+            applied: Arc::clone(&applied),
+            lost: Arc::clone(&self.lost),
+            ended: Arc::clone(&self.ended),
+        });
+        let heir = faults::heir();
+        let thread = std::thread::Builder::new()
+            .name(format!("packets {number}"))
+            .spawn(move || worker.run(heir))?;
+        Ok(Shard {
+            orders,
+            applied,
+            waker,
+            stats,
+            thread,
+        })
+    }
 }
 
 /// A thread's descriptors, opened while the daemon still has privileges.
@@ -173,60 +229,28 @@ impl Shards {
         reactor: &mut Reactor,
     ) -> Result<Self> {
         let waker = Arc::new(Waker::new()?);
-        let ended = Arc::new(AtomicBool::new(false));
-        let lost = Arc::new(AtomicU64::new(0));
         let (sender, batches) = mpsc::sync_channel(BATCHES_MAX);
-        let mut shards = Vec::new();
-        let wakers = (0..seats.len()).map(|_| Waker::new().map(Arc::new));
-        let wakers: io::Result<Vec<Arc<Waker>>> = core::iter::once(Ok(Arc::clone(&waker)))
-            .chain(wakers)
-            .collect();
-        let wakers = wakers?;
-        let (doors, inboxes) = doors::open(&wakers);
+        let (doors, inboxes) = doors::open(&waker, seats.len())?;
         let mut inboxes = inboxes.into_iter();
         let inbox = inboxes.next();
-        let others = seats.into_iter().zip(inboxes).zip(&wakers[1..]);
-        for (((seat, its_inbox), own_waker), number) in others.zip(1..) {
-            let Seat {
-                reactor: mut own,
-                sockets,
-                inside,
-            } = seat;
-            let (orders, its_orders) = mpsc::channel();
-            let own_waker = Arc::clone(own_waker);
-            let source = Source::Shards.to_bits();
-            own.add(&*own_waker, "changes", source, Interest::READ)?;
-            let stats = Arc::new(Mutex::default());
-            let applied = Arc::new(AtomicU64::new(0));
-            let worker = Worker::new(worker::Parts {
-                path: edge.replica(number),
-                sockets,
-                inside,
-                reactor: own,
-                batch: event.batch,
-                orders: its_orders,
-                waker: Arc::clone(&own_waker),
-                batches: sender.clone(),
-                doors: doors.clone(),
-                inbox: its_inbox,
-                first: Arc::clone(&waker),
-                stats: Arc::clone(&stats),
-                applied: Arc::clone(&applied),
-                lost: Arc::clone(&lost),
-                ended: Arc::clone(&ended),
-            });
-            let heir = faults::heir();
-            let thread = std::thread::Builder::new()
-                .name(format!("packets {number}"))
-                .spawn(move || worker.run(heir))?;
-            shards.push(Shard {
-                orders,
-                applied,
-                waker: own_waker,
-                stats,
-                thread,
-            });
+        let common = Common {
+            batches: sender,
+            doors,
+            first: waker,
+            lost: Arc::default(),
+            ended: Arc::default(),
+        };
+        let mut shards = Vec::new();
+        for ((seat, inbox), number) in seats.into_iter().zip(inboxes).zip(1..) {
+            shards.push(common.shard(event, edge.replica(number), seat, inbox)?);
         }
+        let Common {
+            doors,
+            first: waker,
+            lost,
+            ended,
+            ..
+        } = common;
         if event.shards > 1 {
             let program = steer::program(event.steer, event.shards.into(), cookie);
             if let Err(error) = sockets.steer(&program) {

@@ -11,7 +11,7 @@ use crate::books::Books;
 /// An edge, and its owner.
 pub(crate) struct Node {
     pub(crate) edge: Edge,
-    /// The latest time that it was told.
+    /// The latest time so far.
     now: Instant,
     /// Paths on other cores, each with the changes that it has not applied yet.
     others: Vec<(Path, VecDeque<Change>)>,

@@ -284,7 +284,7 @@ fn a_reload_changes_connected_subscribers() {
     assert_eq!(faults["value"], 2);
 }
 
-/// What `show queue` says of a subscriber: the thread and the links of its queue down.
+/// What `show queue` prints for a subscriber: the thread and the links of its queue down.
 fn place(edge: &Daemon, name: &str) -> (u64, String) {
     let shown = edge.cli(&format!("show queue {name} --json"));
     assert!(shown.status.success(), "{}", stderr(&shown));
