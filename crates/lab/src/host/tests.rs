@@ -244,8 +244,10 @@ fn the_process_that_is_nearest_to_its_limit_is_named() {
         open,
         limit,
     };
-    let mut after = Reading::default();
-    after.processes = vec![process("big (3)", 900, 10_000), process("near (7)", 41, 50)];
+    let after = Reading {
+        processes: vec![process("big (3)", 900, 10_000), process("near (7)", 41, 50)],
+        ..Reading::default()
+    };
     let row = found(&rows(&Reading::default(), &after, 1.0), "own limit");
     assert_eq!((&*row.item, row.value), ("near (7)", Some(82.0)));
     assert_eq!(row.verdict, Verdict::High);
