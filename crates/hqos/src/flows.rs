@@ -5,6 +5,9 @@
 //! Hosts take turns by deficit round robin, and so do the flows of each host: new ones before old ones (RFC 8290), with
 //! CoDel on each flow (RFC 8289).
 
+mod queue;
+#[cfg(test)]
+mod tests;
 mod views;
 
 use hashbrown::HashTable;
@@ -17,94 +20,19 @@ use crate::packets::{Chain, New, Packets};
 use crate::spec::Fairness;
 use crate::{Direction, MTU};
 
+pub(crate) use queue::Queue;
+use queue::{Many, Members, Solo};
 pub use views::HostView;
 
 /// Flows of a queue that are found by a walk. A queue with more flows has its hosts and flows in the tables, until it is
 /// empty. Most queues have few flows, and a walk over few costs less than entries in a table of all.
 const WALK_MAX: u16 = 8;
+/// Hosts and flows of a queue that are side by side: the processor loads all of them at once, while it would find one
+/// after the other in lists.
+const GROUP_HOSTS: u32 = 2;
+const GROUP_FLOWS: u32 = 4;
 /// Hosts and flows that a search for the longest one visits.
 const SEARCH_MAX: usize = 64;
-
-/// A subscriber's queue: one cache line.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Queue {
-    members: Members,
-    /// Distinguishes its hosts and flows from those of other subscribers.
-    salt: u32,
-    /// The caller's name for the subscriber.
-    pub(crate) owner: u32,
-    pub(crate) packets: u32,
-    /// Bytes on the line.
-    pub(crate) octets: u32,
-    /// The number of its template.
-    pub(crate) template: u16,
-    /// That of its first packet, so that no packet overtakes another of its flow when the template changes.
-    fairness: Fairness,
-}
-
-const _: () = assert!(size_of::<Queue>() == 64);
-
-#[derive(Debug, Clone, Copy)]
-enum Members {
-    /// No packets, or packets of one flow that have not been late.
-    Solo(Solo),
-    Many(Many),
-}
-
-impl Default for Members {
-    fn default() -> Self {
-        Self::Solo(Solo::default())
-    }
-}
-
-/// The only flow of a queue. What happens to it is what would happen to it as the only flow of the only host.
-#[derive(Debug, Clone, Copy, Default)]
-struct Solo {
-    hash: u64,
-    chain: Chain,
-    deficit: i32,
-    /// Whether it has used its first turn.
-    is_old: bool,
-    has_sent: bool,
-}
-
-/// Hosts and flows with entries.
-#[derive(Debug, Clone, Copy)]
-struct Many {
-    /// The hosts.
-    turns: Turns,
-    /// A host that had the most bytes when it last grew.
-    heaviest: u32,
-    /// The flow for all flows that found the table full. While it exists, new flows use it, so that no packet
-    /// overtakes another of its flow.
-    shared: u32,
-    /// Flows with an entry.
-    flows: u16,
-    /// Whether its hosts and flows are in the tables.
-    is_indexed: bool,
-}
-
-impl Queue {
-    pub(crate) fn new(salt: u32, owner: u32, template: u16) -> Self {
-        Self {
-            salt,
-            owner,
-            template,
-            ..Self::default()
-        }
-    }
-
-    #[inline]
-    fn salt(&self) -> u64 {
-        u64::from(self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-
-    #[inline]
-    fn remove(&mut self, packets: u32, octets: u32) {
-        self.packets -= packets;
-        self.octets -= octets;
-    }
-}
 
 /// A flow with queued packets: one cache line.
 #[derive(Debug)]
@@ -154,6 +82,34 @@ struct Host {
     longest: u32,
 }
 
+impl Flow {
+    fn new(hash: u64, host: u32) -> Self {
+        Self {
+            hash,
+            line: Line::default(),
+            deficit: MTU as i32,
+            host,
+            next: NONE,
+            control: Control::default(),
+            pace: Pace::default(),
+        }
+    }
+}
+
+impl Host {
+    fn new(hash: u64) -> Self {
+        Self {
+            hash,
+            turns: Turns::default(),
+            deficit: MTU as i32,
+            octets: 0,
+            packets: 0,
+            next: NONE,
+            longest: NONE,
+        }
+    }
+}
+
 impl Linked for Flow {
     fn next(&mut self) -> &mut u32 {
         &mut self.next
@@ -172,10 +128,15 @@ pub(crate) struct Flows {
     host_hash: Hash,
     flow_hash: Hash,
     flows_max: usize,
+    /// In groups, as `flows`.
     hosts: Vec<Host>,
     flows: Vec<Flow>,
+    free_groups: Vec<u32>,
+    /// Places of groups that are given out one by one, to queues with more than a group.
     free_hosts: Vec<u32>,
     free_flows: Vec<u32>,
+    /// Flows with an entry.
+    open: usize,
     host_index: HashTable<u32>,
     flow_index: HashTable<u32>,
 }
@@ -193,8 +154,10 @@ impl Flows {
             flows_max: flows_max as usize,
             hosts: Vec::new(),
             flows: Vec::new(),
+            free_groups: Vec::new(),
             free_hosts: Vec::new(),
             free_flows: Vec::new(),
+            open: 0,
             host_index: HashTable::new(),
             flow_index: HashTable::new(),
         }
@@ -298,7 +261,9 @@ impl Flows {
             turns: Turns::default(),
             heaviest: NONE,
             shared: NONE,
+            group: self.open_group(),
             flows: 0,
+            used: 0,
             is_indexed: false,
         };
         let Some(first) = solo.chain.first() else {
@@ -345,7 +310,7 @@ impl Flows {
         if many.shared != NONE {
             return many.shared;
         }
-        let is_full = self.flows.len() - self.free_flows.len() >= self.flows_max;
+        let is_full = self.open >= self.flows_max;
         if many.flows == WALK_MAX && !many.is_indexed {
             self.index(many);
         }
@@ -362,26 +327,41 @@ impl Flows {
         index
     }
 
+    /// Places for the first hosts and flows of a queue.
+    fn open_group(&mut self) -> u32 {
+        if let Some(group) = self.free_groups.pop() {
+            return group;
+        }
+        let group = self.flows.len() as u32 / GROUP_FLOWS;
+        let flows = self.flows.len() + GROUP_FLOWS as usize;
+        let hosts = self.hosts.len() + GROUP_HOSTS as usize;
+        self.flows.resize_with(flows, || Flow::new(0, NONE));
+        self.hosts.resize_with(hosts, || Host::new(0));
+        group
+    }
+
+    /// Makes sure that single places for a host and a flow are free.
+    fn split_group(&mut self) {
+        if self.free_hosts.is_empty() || self.free_flows.is_empty() {
+            let group = self.open_group();
+            let flows = group * GROUP_FLOWS..(group + 1) * GROUP_FLOWS;
+            let hosts = group * GROUP_HOSTS..(group + 1) * GROUP_HOSTS;
+            self.free_flows.extend(flows);
+            self.free_hosts.extend(hosts);
+        }
+    }
+
     fn open_flow(&mut self, many: &mut Many, host: u32, hash: u64) -> u32 {
-        let flow = Flow {
-            hash,
-            line: Line::default(),
-            deficit: MTU as i32,
-            host,
-            next: NONE,
-            control: Control::default(),
-            pace: Pace::default(),
-        };
-        let index = match self.free_flows.pop() {
-            Some(index) => {
-                self.flows[index as usize] = flow;
-                index
-            }
+        let flow = Flow::new(hash, host);
+        let index = match many.take(0, GROUP_FLOWS) {
+            Some(at) => many.group * GROUP_FLOWS + at,
             None => {
-                self.flows.push(flow);
-                self.flows.len() as u32 - 1
+                self.split_group();
+                self.free_flows.pop().expect("a group has flows")
             }
         };
+        self.flows[index as usize] = flow;
+        self.open += 1;
         many.flows = many.flows.saturating_add(1);
         if many.is_indexed {
             self.index_flow(index);
@@ -400,25 +380,15 @@ impl Flows {
         if let Some(host) = found {
             return host;
         }
-        let host = Host {
-            hash,
-            turns: Turns::default(),
-            deficit: MTU as i32,
-            octets: 0,
-            packets: 0,
-            next: NONE,
-            longest: NONE,
-        };
-        let index = match self.free_hosts.pop() {
-            Some(index) => {
-                self.hosts[index as usize] = host;
-                index
-            }
+        let host = Host::new(hash);
+        let index = match many.take(GROUP_FLOWS, GROUP_HOSTS) {
+            Some(at) => many.group * GROUP_HOSTS + at,
             None => {
-                self.hosts.push(host);
-                self.hosts.len() as u32 - 1
+                self.split_group();
+                self.free_hosts.pop().expect("a group has hosts")
             }
         };
+        self.hosts[index as usize] = host;
         if many.is_indexed {
             self.index_host(index);
         }
@@ -476,7 +446,11 @@ impl Flows {
         {
             entry.remove();
         }
-        self.free_flows.push(index);
+        self.open -= 1;
+        match index.checked_sub(many.group * GROUP_FLOWS) {
+            Some(at) if at < GROUP_FLOWS => many.used &= !(1 << at),
+            _ => self.free_flows.push(index),
+        }
     }
 
     fn close_host(&mut self, many: &mut Many, index: u32) {
@@ -489,7 +463,10 @@ impl Flows {
         {
             entry.remove();
         }
-        self.free_hosts.push(index);
+        match index.checked_sub(many.group * GROUP_HOSTS) {
+            Some(at) if at < GROUP_HOSTS => many.used &= !(1 << (GROUP_FLOWS + at)),
+            _ => self.free_hosts.push(index),
+        }
     }
 
     /// Takes the packet of a queue that leaves next. Late packets before it are discarded or marked.
@@ -611,6 +588,7 @@ impl Flows {
         loop {
             let (host, is_new) = many.turns.first();
             if host == NONE {
+                self.free_groups.push(many.group);
                 return;
             }
             loop {
@@ -684,44 +662,37 @@ impl Flows {
         })
     }
 
-    /// Reads what the next packet of a queue needs, so that it is in the cache then. Each of a few steps reads what the
-    /// step before it has brought: a batch of queues makes each step together, so that the processor loads for all.
+    /// Reads the hosts and flows of a queue, or the packet of its only flow, so that they are in the cache. The caller
+    /// does this for a batch of queues, so that the processor loads for all of them at once.
     #[inline]
-    pub(crate) fn touch(&self, queue: &Queue, packets: &Packets, step: Step) -> u32 {
+    pub(crate) fn touch(&self, queue: &Queue, packets: &Packets) -> u32 {
         let many = match &queue.members {
             Members::Solo(solo) => {
-                let first = solo.chain.first().filter(|_| step == Step::First);
-                return first.map_or(0, |id| packets.touch(id));
+                return solo.chain.first().map_or(0, |id| packets.touch(id));
             }
             Members::Many(many) => many,
         };
-        let host = match many.turns.first() {
-            (NONE, _) => return 0,
-            (host, _) => &self.hosts[host as usize],
-        };
-        if step == Step::First {
-            return host.octets;
+        let mut sum = 0;
+        for at in 0..GROUP_FLOWS {
+            sum ^= self.flows[(many.group * GROUP_FLOWS + at) as usize].deficit;
         }
-        let flow = match host.turns.first() {
-            (NONE, _) => return 0,
-            (flow, _) => &self.flows[flow as usize],
-        };
-        match flow.line.chain.first() {
-            Some(id) if step == Step::Third => packets.touch(id),
-            _ => flow.line.octets,
+        for at in 0..GROUP_HOSTS {
+            sum ^= self.hosts[(many.group * GROUP_HOSTS + at) as usize].deficit;
         }
+        sum as u32
     }
-}
 
-/// Steps of [`Flows::touch`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// The first host, or the packet of the only flow.
-    First,
-    /// The host's first flow.
-    Second,
-    /// The flow's first packet.
-    Third,
+    /// Reads the packet of a queue that is probably the next one. [`Flows::touch`] comes before.
+    #[inline]
+    pub(crate) fn touch_packet(&self, queue: &Queue, packets: &Packets) -> u32 {
+        let Members::Many(many) = &queue.members else {
+            return 0;
+        };
+        let host = self.hosts.get(many.turns.first().0 as usize);
+        let flow = host.and_then(|host| self.flows.get(host.turns.first().0 as usize));
+        let first = flow.and_then(|flow| flow.line.chain.first());
+        first.map_or(0, |id| packets.touch(id))
+    }
 }
 
 /// The members of both rings, new ones first.
@@ -747,6 +718,3 @@ fn largest(turns: &Turns, member: impl Fn(u32) -> (u32, u32)) -> Option<u32> {
     let sized = sized.filter(|&(size, _)| size > 0).take(SEARCH_MAX);
     sized.max_by_key(|&(size, _)| size).map(|(_, index)| index)
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,7 +11,7 @@ use qos::tree::Overhead;
 use qos::{Packet, Reason};
 
 use crate::Direction;
-use crate::flows::{Flows, HostView, Queue, Step};
+use crate::flows::{Flows, HostView, Queue};
 use crate::leaf::{Counts, Leaf};
 use crate::links::{Links, NONE, ROOT, Terms};
 use crate::packets::Packets;
@@ -446,13 +446,16 @@ impl Tree {
             sum ^= link.parent ^ link.queue.packets ^ self.leaves[index as usize].touch();
         }
         black_box(sum);
-        for step in [Step::First, Step::Second, Step::Third] {
-            for index in links.clone() {
-                let queue = &self.links.get(index).queue;
-                sum ^= self.flows.touch(queue, &self.pool, step);
-            }
-            black_box(sum);
+        for index in links.clone() {
+            let queue = &self.links.get(index).queue;
+            sum ^= self.flows.touch(queue, &self.pool);
         }
+        black_box(sum);
+        for index in links {
+            let queue = &self.links.get(index).queue;
+            sum ^= self.flows.touch_packet(queue, &self.pool);
+        }
+        black_box(sum);
     }
 
     /// Reads what the next packet needs, so that it is in the cache then. The processor goes on meanwhile.
