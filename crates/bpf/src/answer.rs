@@ -60,7 +60,10 @@ impl Chooser<'_> {
             _ => class,
         };
         self.asm.set(Reg::R0, class.into());
-        self.leave();
+        match self.answer {
+            Answer::Nested { major } if class >> 16 == u32::from(major) => self.asm.exit(),
+            _ => self.leave(),
+        }
     }
 
     /// Ends the program with the class in R0.
@@ -91,13 +94,18 @@ impl Chooser<'_> {
                 self.asm.op_word(Op::And, Reg::R0, !MAJOR);
                 Some(SKB_CLASS)
             }
-            Answer::Priority => Some(SKB_PRIORITY),
+            Answer::Priority | Answer::Nested { .. } => Some(SKB_PRIORITY),
             Answer::Mark => Some(SKB_MARK),
         };
         if let Some(field) = field {
             self.asm.load(Width::Double, Reg::R1, FP, CONTEXT);
             self.asm.store(Width::Word, Reg::R1, field, Reg::R0);
-            self.asm.set(Reg::R0, 0);
+            if let Answer::Nested { major } = self.answer {
+                self.asm.op_word(Op::Rsh, Reg::R0, 16);
+                self.asm.op_word(Op::Or, Reg::R0, u32::from(major) << 16);
+            } else {
+                self.asm.set(Reg::R0, 0);
+            }
         }
         self.asm.exit();
     }

@@ -124,9 +124,9 @@ impl Walk {
         }
         self.pass = pass;
         self.asm.load(Width::Word, END, Reg::R1, SKB_LEN);
-        self.clear(Slot::Outer);
-        self.clear(Slot::Inner);
         self.unknown(Reg::R0);
+        self.clear_to(Slot::Outer, Reg::R0);
+        self.clear_to(Slot::Inner, Reg::R0);
         let needs = self.needs;
         for (slot, is_needed) in [(TRAFFIC_CLASS, needs.traffic_class), (VLAN, needs.vlan)] {
             if is_needed {
@@ -175,8 +175,12 @@ impl Walk {
     /// The verifiers must not know that these are zeros: a slot with a known value is another state than one without,
     /// and each would be checked on its own. So [`Walk::unknown`] zeros are stored, here and in `header`.
     pub(crate) fn clear(&mut self, slot: Slot) {
-        let needs = self.flow_needs(slot);
         self.unknown(Reg::R0);
+        self.clear_to(slot, Reg::R0);
+    }
+
+    fn clear_to(&mut self, slot: Slot, zero: Reg) {
+        let needs = self.flow_needs(slot);
         for (at, is_needed) in [
             (SOURCE, needs.source),
             (SOURCE + 8, needs.source),
@@ -187,7 +191,7 @@ impl Walk {
         ] {
             if is_needed {
                 let place = slot.base() + at;
-                self.asm.store(Width::Double, FP, place, Reg::R0);
+                self.asm.store(Width::Double, FP, place, zero);
             }
         }
     }
@@ -213,6 +217,13 @@ impl Walk {
         asm.mov(Reg::R0, Reg::R2);
         asm.op_value(Op::Add, Reg::R0, octets);
         asm.jump_if_reg(Test::Gt, Reg::R0, DATA_END, self.beyond);
+    }
+
+    /// As [`Walk::forget`] in the whole pass. In the first one so few paths meet that the bytes are not worth their time.
+    pub(crate) fn forget_whole(&mut self) {
+        if self.pass == Pass::Whole {
+            self.forget();
+        }
     }
 
     /// Makes the offsets of all paths that meet here equal for the verifier.

@@ -172,6 +172,15 @@ impl Walk {
         let bare = self.asm.label();
         self.need(4, short);
         self.asm.load_swapped(Width::Word, Reg::R4, Reg::R2, 0);
+        if self.pass == Pass::First {
+            // Most frames have address and control fields, and IPv4.
+            let other = self.asm.label();
+            self.asm.set(Reg::R0, 0xff03_0021);
+            self.asm.jump_if_reg(Test::Ne, Reg::R4, Reg::R0, other);
+            self.asm.op_value(Op::Add, AT, 4);
+            self.asm.jump(ways.ipv4);
+            self.asm.bind(other);
+        }
         self.asm.mov(Reg::R0, Reg::R4);
         self.asm.op_value(Op::Rsh, Reg::R0, 16);
         self.asm.jump_if(Test::Ne, Reg::R0, 0xff03, bare);
@@ -229,7 +238,7 @@ impl Walk {
         };
         for (way, octets, version) in [(ipv6, 40, 6), (ipv4, 20, 4)] {
             self.asm.bind(way);
-            self.forget();
+            self.forget_whole();
             self.need(octets, ends.bad);
             self.asm.load(Width::Byte, Reg::R0, Reg::R2, 0);
             self.asm.op_value(Op::Rsh, Reg::R0, 4);
@@ -443,7 +452,7 @@ impl Walk {
         let (stored, with_ports, follow) =
             (self.asm.label(), self.asm.label(), self.needs.follow());
         self.asm.bind(ends.ports);
-        self.forget();
+        self.forget_whole();
         if slot == Slot::Outer && !needs.small {
             // Nobody asks for its ports, unless they are a tunnel's.
             if follow {

@@ -56,6 +56,14 @@ pub enum Answer {
         /// The major number in place of the class's own; 0 keeps that.
         major: u16,
     },
+    /// Returns the class of an outer discipline, whose minor number is the major number of the rule's class, and sets the
+    /// packet's priority to the class: the inner discipline of `htb`, with this major number, finds it by the priority.
+    /// Classes of the outer discipline are returned as they are, and leave the priority. For rules; maps and hashes have
+    /// only classes of inner disciplines.
+    Nested {
+        /// The major number of the outer discipline.
+        major: u16,
+    },
     /// For a filter with `direct-action` that names the major number (`classid 20:0`): sets the packet's minor number and
     /// returns 0 (`TC_ACT_OK`). Without a class it returns [`Answer::NEXT`]. So one program serves several disciplines.
     Minor,

@@ -55,7 +55,7 @@ impl Walk {
             cut: self.cut,
         };
         self.asm.bind(tunnel);
-        self.forget();
+        self.forget_whole();
         self.asm.jump_if(Test::Eq, Reg::R4, 4, ipv4);
         self.asm.jump_if(Test::Eq, Reg::R4, 41, ipv6);
         self.asm.jump_if(Test::Eq, Reg::R4, 47, gre);
@@ -75,7 +75,7 @@ impl Walk {
             self.ethernet(ways, ppp);
         }
         self.asm.bind(ppp);
-        self.forget();
+        self.forget_whole();
         self.ppp(ways, short);
         if !is_first {
             self.asm.bind(l2tp);

@@ -171,6 +171,26 @@ fn the_answer_is_a_full_class_a_priority_or_a_mark() {
     }
 }
 
+#[test]
+fn a_nested_class_is_in_the_priority_and_its_outer_class_is_returned() {
+    let frame = ethernet(&[], 0x0800, &inner4());
+    let before = Context {
+        mark: 9,
+        priority: 8,
+    };
+    let answer = Answer::Nested { major: 1 };
+    for (class, value, priority) in [(0x30_0045, 0x1_0030, 0x30_0045), (0x1_0020, 0x1_0020, 8)] {
+        let classifier = Classifier::Rules(vec![(Match::default(), class)]);
+        let program = emit(&classifier, &Options { answer, ..OPTIONS }).unwrap();
+        let Some(loaded) = load(ProgramKind::Classifier, program.instructions(), "") else {
+            return;
+        };
+        let outcome = loaded.run(&frame, before, 1).unwrap();
+        let context = Context { priority, ..before };
+        assert_eq!((outcome.value, outcome.context), (value, context));
+    }
+}
+
 /// Extension headers of 2,048 bytes each, up to the largest frame that the kernel runs programs on.
 #[test]
 fn headers_far_from_the_start_are_read() {
