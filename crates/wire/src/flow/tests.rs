@@ -260,7 +260,6 @@ fn a_fragmented_tunnel_packet_has_no_inner_flow() {
 #[test]
 fn what_is_no_tunnel_has_no_inner_flow() {
     let arp = [0, 1, 8, 0, 6, 4, 0, 1];
-    let bridged = ethernet(&[], 0x0800, &inner4());
     let packets = [
         ("GRE with ARP", ipv4(A, B, 47, &gre(&[], 0, 0x0806, &arp))),
         (
@@ -303,6 +302,25 @@ fn what_is_no_tunnel_has_no_inner_flow() {
                 ),
             ),
         ),
+        ("another port", ipv4(A, B, 17, &udp(1700, 1702, &inner4()))),
+    ];
+    for (name, packet) in packets {
+        has_no_inner_flow(name, &packet);
+    }
+}
+
+fn has_no_inner_flow(name: &str, packet: &[u8]) {
+    let keys = Keys::read(packet);
+    assert_eq!(keys.inner, Flow::default(), "{name}");
+    assert_eq!(keys.outer.protocol, u32::from(packet[9]), "{name}");
+    assert_eq!(keys.as_kernel(), keys, "{name}");
+}
+
+#[test]
+fn what_is_no_vxlan_has_no_inner_flow() {
+    let arp = [0, 1, 8, 0, 6, 4, 0, 1];
+    let bridged = ethernet(&[], 0x0800, &inner4());
+    let packets = [
         (
             "VXLAN without a network",
             ipv4(A, B, 17, &udp(1, 4789, &vxlan(0xf7, &bridged))),
@@ -328,13 +346,9 @@ fn what_is_no_tunnel_has_no_inner_flow() {
             "IEEE 802.3 in VXLAN",
             ipv4(A, B, 17, &udp(1, 4789, &vxlan(8, &ethernet(&[], 38, &arp)))),
         ),
-        ("another port", ipv4(A, B, 17, &udp(1700, 1702, &inner4()))),
     ];
     for (name, packet) in packets {
-        let keys = Keys::read(&packet);
-        assert_eq!(keys.inner, Flow::default(), "{name}");
-        assert_eq!(keys.outer.protocol, u32::from(packet[9]), "{name}");
-        assert_eq!(keys.as_kernel(), keys, "{name}");
+        has_no_inner_flow(name, &packet);
     }
 }
 

@@ -163,11 +163,7 @@ pub(super) type Tunnel = (&'static str, Vec<u8>, (u8, u16, u16));
 
 /// `packet`, of that version, in every kind of tunnel.
 pub(super) fn tunnels(packet: &[u8], version: u8) -> Vec<Tunnel> {
-    let (kind, ip_in_ip) = if version == 4 {
-        (0x0800, 4)
-    } else {
-        (0x86dd, 41)
-    };
+    let (kind, ip_in_ip) = [(0x86dd, 41), (0x0800, 4)][usize::from(version == 4)];
     let ppp = ppp_protocol(packet);
     let join = |head: &[u8]| [head, packet].concat();
     let bridged = ethernet(&[(0x8100, 3)], kind, packet);
@@ -176,7 +172,7 @@ pub(super) fn tunnels(packet: &[u8], version: u8) -> Vec<Tunnel> {
     let behind = |protocol, payload: &[u8]| ipv4(TUNNEL.0, TUNNEL.1, protocol, payload);
     let datagram = |payload: &[u8]| behind(17, &udp(1701, 40000, payload));
     let l2tp = (17, 1701, 40000);
-    vec![
+    [
         ("in IPv4", behind(ip_in_ip, packet), (ip_in_ip, 0, 0)),
         ("in IPv6", ipv6(ip_in_ip, packet), (ip_in_ip, 0, 0)),
         ("GRE", behind(47, &gre(&[], 0, kind, packet)), (47, 0, 0)),
@@ -229,17 +225,23 @@ pub(super) fn tunnels(packet: &[u8], version: u8) -> Vec<Tunnel> {
             behind(115, &v3(&[3; 8], &join(&[0, ppp]))[4..]),
             (115, 0, 0),
         ),
+    ]
+    .into_iter()
+    .chain(vxlans(packet, kind, &bridged))
+    .collect()
+}
+
+fn vxlans(packet: &[u8], kind: u16, tagged: &[u8]) -> [Tunnel; 2] {
+    let bare = vxlan(8, &ethernet(&[], kind, packet));
+    [
         (
             "VXLAN",
-            behind(
-                17,
-                &udp(50001, 4789, &vxlan(8, &ethernet(&[], kind, packet))),
-            ),
+            ipv4(TUNNEL.0, TUNNEL.1, 17, &udp(50001, 4789, &bare)),
             (17, 50001, 4789),
         ),
         (
             "VXLAN in IPv6, tagged",
-            ipv6(17, &udp(1701, 4789, &vxlan(0x88, &bridged))),
+            ipv6(17, &udp(1701, 4789, &vxlan(0x88, tagged))),
             (17, 1701, 4789),
         ),
     ]
