@@ -223,24 +223,25 @@ impl Chooser<'_> {
         self.class(1 + u32::from(usual));
     }
 
+    /// As [`Hash::class`]; the slots have the addresses as the hash reads them.
     fn hash(&mut self, keys: KeySet, divisor: u32, seed: u64, baseclass: u32) {
         let hash = Hash::new(keys, divisor, seed, baseclass);
-        let secret = hash.secrets();
-        let (outer, inner) = ((FP, Slot::Outer.base()), (FP, Slot::Inner.base()));
-        self.asm.set(SUM, 0);
-        let lanes = [
-            (outer, 0, &OF_OUTER),
-            (inner, 6, &OF_TUNNEL),
-            ((INNERMOST, 0), 12, &OF_INNERMOST),
+        let (secret, keys) = (hash.secrets(), keys.without_determined());
+        let places = [
+            (FP, Slot::Outer.base()),
+            (FP, Slot::Inner.base()),
+            (INNERMOST, 0),
         ];
-        for (place, at, [source, destination, proto, proto_src, proto_dst]) in lanes {
+        self.asm.set(SUM, 0);
+        for ((header, (base, slot)), at) in Hash::HEADERS.into_iter().zip(places).zip([0, 5, 10]) {
+            let [source, destination, proto, proto_src, proto_dst] = header;
             for (key, field, at) in [(source, SOURCE, at), (destination, DESTINATION, at + 2)] {
-                if keys.has(*key) {
-                    let (base, slot) = place;
-                    self.asm.load(Width::Double, Reg::R1, base, slot + field);
-                    self.asm
-                        .load(Width::Double, Reg::R2, base, slot + field + 8);
-                    self.add(secret[at], secret[at + 1]);
+                if keys.has(key) {
+                    for (half, at) in [(0, at), (8, at + 1)] {
+                        let place = slot + field + half;
+                        self.asm.load(Width::Double, Reg::R1, base, place);
+                        self.add_word(secret[at]);
+                    }
                 }
             }
             let bits = [
@@ -248,22 +249,23 @@ impl Chooser<'_> {
                 (proto_src, 0xffff << 16),
                 (proto_dst, 0xffff),
             ];
-            let bits = bits.into_iter().filter(|(key, _)| keys.has(**key));
+            let bits = bits.into_iter().filter(|(key, _)| keys.has(*key));
             let mask: u64 = bits.map(|(_, bits)| bits).sum();
             if mask != 0 {
-                let (base, slot) = place;
                 self.asm.load(Width::Double, Reg::R1, base, slot + SMALL);
                 self.masked(Reg::R1, mask);
-                self.asm.set(Reg::R2, 0);
-                self.add(secret[at + 4], secret[at + 5]);
+                self.add_small(secret[at + 4]);
             }
         }
-        self.add_others(keys, secret[18], secret[19]);
-        self.asm.mov(Reg::R1, SUM);
-        self.asm.set(Reg::R2, 0);
-        self.asm.set(SUM, 0);
-        self.add(secret[20], secret[21]);
+        self.add_others(keys, secret[15]);
+        let [first, second] = Hash::factors();
+        self.asm.set(Reg::R1, first);
+        self.asm.op(Op::Mul, SUM, Reg::R1);
         self.asm.mov(Reg::R0, SUM);
+        self.asm.op_value(Op::Rsh, Reg::R0, 32);
+        self.asm.op(Op::Xor, Reg::R0, SUM);
+        self.asm.set(Reg::R1, second);
+        self.asm.op(Op::Mul, Reg::R0, Reg::R1);
         self.asm.op_value(Op::Rsh, Reg::R0, 32);
         if divisor != 0 {
             self.asm.set(Reg::R1, divisor.into());
@@ -274,26 +276,27 @@ impl Chooser<'_> {
     }
 
     /// DSCP, VLAN and mark.
-    fn add_others(&mut self, keys: KeySet, first: u64, second: u64) {
+    fn add_others(&mut self, keys: KeySet, secret: u64) {
         let [dscp, vlan, mark] = [Key::Dscp, Key::Vlan, Key::Mark].map(|key| keys.has(key));
         if !(dscp || vlan || mark) {
             return;
         }
         self.asm.set(Reg::R1, 0);
-        self.asm.set(Reg::R2, 0);
+        if mark {
+            self.mark(Reg::R1);
+            self.asm.op_value(Op::Lsh, Reg::R1, 32);
+        }
         if dscp {
-            self.asm.load(Width::Double, Reg::R1, FP, TRAFFIC_CLASS);
-            self.asm.op_value(Op::And, Reg::R1, 0xfc);
-            self.asm.op_value(Op::Lsh, Reg::R1, 16);
+            self.asm.load(Width::Double, Reg::R0, FP, TRAFFIC_CLASS);
+            self.asm.op_value(Op::And, Reg::R0, 0xfc);
+            self.asm.op_value(Op::Lsh, Reg::R0, 16);
+            self.asm.op(Op::Or, Reg::R1, Reg::R0);
         }
         if vlan {
             self.asm.load(Width::Double, Reg::R0, FP, VLAN);
             self.asm.op(Op::Or, Reg::R1, Reg::R0);
         }
-        if mark {
-            self.mark(Reg::R2);
-        }
-        self.add(first, second);
+        self.add_word(secret);
     }
 
     pub(crate) fn masked(&mut self, reg: Reg, mask: u64) {
@@ -303,56 +306,28 @@ impl Chooser<'_> {
         }
     }
 
-    /// `SUM ^= fold(R1 ^ first, R2 ^ second)`, where `fold` is the exclusive or of the halves of a product of 128 bits.
-    fn add(&mut self, first: u64, second: u64) {
+    /// `SUM += (R1 + secret) >> 32 * ((R1 + secret) & 0xffff_ffff)`.
+    fn add_word(&mut self, secret: u64) {
         let asm = &mut self.asm;
-        let [r0, r1, r2, r3, r4, r5] = [Reg::R0, Reg::R1, Reg::R2, Reg::R3, Reg::R4, Reg::R5];
-        for (reg, secret) in [(r1, first), (r2, second)] {
-            asm.set(r3, secret);
-            asm.op(Op::Xor, reg, r3);
-        }
-        // The lower half.
-        asm.mov(r0, r1);
-        asm.op(Op::Mul, r0, r2);
-        asm.op(Op::Xor, SUM, r0);
-        // The upper half, from four products of 32 bits by 32.
-        asm.mov_word(r3, r1);
-        asm.op_value(Op::Rsh, r1, 32);
-        asm.mov_word(r4, r2);
-        asm.op_value(Op::Rsh, r2, 32);
-        asm.mov(r5, r3);
-        asm.op(Op::Mul, r5, r4);
-        asm.op_value(Op::Rsh, r5, 32);
-        asm.op(Op::Mul, r4, r1);
-        asm.op(Op::Mul, r3, r2);
-        asm.op(Op::Mul, r1, r2);
-        for product in [r4, r3] {
-            asm.mov_word(r0, product);
-            asm.op(Op::Add, r5, r0);
-            asm.op_value(Op::Rsh, product, 32);
-            asm.op(Op::Add, r1, product);
-        }
-        asm.op_value(Op::Rsh, r5, 32);
-        asm.op(Op::Add, r1, r5);
-        asm.op(Op::Xor, SUM, r1);
+        asm.set(Reg::R2, secret);
+        asm.op(Op::Add, Reg::R1, Reg::R2);
+        asm.mov_word(Reg::R2, Reg::R1);
+        asm.op_value(Op::Rsh, Reg::R1, 32);
+        asm.op(Op::Mul, Reg::R1, Reg::R2);
+        asm.op(Op::Add, SUM, Reg::R1);
+    }
+
+    /// As [`Chooser::add_word`], but the halves of R1 and of the secret are added each for itself.
+    fn add_small(&mut self, secret: u64) {
+        let asm = &mut self.asm;
+        asm.mov_word(Reg::R2, Reg::R1);
+        asm.op_word(Op::Add, Reg::R2, secret as u32);
+        asm.op_value(Op::Rsh, Reg::R1, 32);
+        asm.op_word(Op::Add, Reg::R1, (secret >> 32) as u32);
+        asm.op(Op::Mul, Reg::R1, Reg::R2);
+        asm.op(Op::Add, SUM, Reg::R1);
     }
 }
 
 /// The hash so far.
 const SUM: Reg = Reg::R8;
-
-const OF_OUTER: [Key; 5] = [Key::Src, Key::Dst, Key::Proto, Key::ProtoSrc, Key::ProtoDst];
-const OF_TUNNEL: [Key; 5] = [
-    Key::TunnelSrc,
-    Key::TunnelDst,
-    Key::TunnelProto,
-    Key::TunnelProtoSrc,
-    Key::TunnelProtoDst,
-];
-const OF_INNERMOST: [Key; 5] = [
-    Key::InnermostSrc,
-    Key::InnermostDst,
-    Key::InnermostProto,
-    Key::InnermostProtoSrc,
-    Key::InnermostProtoDst,
-];

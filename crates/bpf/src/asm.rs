@@ -269,6 +269,17 @@ impl Assembler {
         self.push(0xdc, to as u8, 0, 0, bits);
     }
 
+    /// Reverses the register's 8 bytes.
+    pub fn reverse(&mut self, to: Reg) {
+        // To the order that this machine does not have.
+        let code = if cfg!(target_endian = "little") {
+            0xdc
+        } else {
+            0xd4
+        };
+        self.push(code, to as u8, 0, 0, 64);
+    }
+
     /// `to = *(from + offset)`, in host order.
     pub fn load(&mut self, width: Width, to: Reg, from: Reg, offset: i16) {
         self.push(width.of(LDX), to as u8, from as u8, offset, 0);

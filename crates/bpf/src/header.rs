@@ -331,7 +331,7 @@ impl Walk {
             }
             self.asm.set(Reg::R1, MAPPED);
             self.asm.op(Op::Or, Reg::R0, Reg::R1);
-            self.asm.swap(Width::Double, Reg::R0);
+            self.arrange(Reg::R0);
             self.asm.store(Width::Double, FP, base + field + 8, Reg::R0);
             if is_inner {
                 self.unknown(Reg::R0);
@@ -343,6 +343,13 @@ impl Walk {
             self.asm.mov(Reg::R0, Reg::R3);
             self.asm.swap(Width::Half, Reg::R0);
             self.asm.store(Width::Double, FP, base + EXISTS, Reg::R0);
+        }
+    }
+
+    /// Arranges half of an address, as it was loaded, as the classifier reads it.
+    fn arrange(&mut self, reg: Reg) {
+        if cfg!(target_endian = "little") != self.needs.words {
+            self.asm.reverse(reg);
         }
     }
 
@@ -364,7 +371,7 @@ impl Walk {
                     self.asm.op(Op::Or, Reg::R1, Reg::R0);
                 }
                 if is_needed {
-                    self.asm.swap(Width::Double, Reg::R0);
+                    self.arrange(Reg::R0);
                     let place = base + field + half;
                     self.asm.store(Width::Double, FP, place, Reg::R0);
                 }

@@ -24,6 +24,8 @@ pub(crate) struct Needs {
     /// DSCP of the outer header.
     pub(crate) traffic_class: bool,
     pub(crate) vlan: bool,
+    /// Whether addresses are kept as the words of a hash, little-endian, and not as numbers.
+    pub(crate) words: bool,
 }
 
 impl FlowNeeds {
@@ -58,7 +60,10 @@ impl Needs {
                 }
             }
             Classifier::Map(map) => needs.add_keys(KeySet::of(&[map.key])),
-            Classifier::Hash { keys, .. } => needs.add_keys(*keys),
+            Classifier::Hash { keys, .. } => {
+                needs.add_keys(keys.without_determined());
+                needs.words = true;
+            }
             Classifier::Bands(_) => needs.traffic_class = true,
         }
         needs

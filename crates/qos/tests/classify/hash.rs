@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use qos::classify::{Hash, Key, KeySet};
-use wire::flow::Keys;
+use wire::flow::{Flow, Keys};
 
-use crate::packets::{any_key, any_keys, tunnelled};
+use crate::packets::{any_key, any_keys, octets, tunnelled};
 
 proptest! {
     #[test]
@@ -80,6 +80,43 @@ fn chi_square(counts: &[u32]) -> f64 {
     counts.iter().map(square).sum()
 }
 
+/// The deviation from an even spread, in standard deviations of a random one; negative if more even.
+fn deviations(hash: &Hash, divisor: u32, packets: impl Iterator<Item = Keys>) -> f64 {
+    let mut counts = vec![0; divisor as usize];
+    for keys in packets {
+        counts[hash.bucket(&keys) as usize] += 1;
+    }
+    // Normal approximation with Wilson and Hilferty's cube root.
+    let freedom = f64::from(divisor - 1);
+    let spread = 2.0 / (9.0 * freedom);
+    let cube = (chi_square(&counts) / freedom).cbrt();
+    (cube - (1.0 - spread)) / spread.sqrt()
+}
+
+/// Counts spreads, and those in the worst twentieth of random ones.
+#[derive(Default)]
+struct Spreads {
+    tests: u32,
+    above: u32,
+}
+
+impl Spreads {
+    /// One in 30,000 random spreads deviates by more than 4. A spread more even than random is allowed.
+    fn add(&mut self, deviations: f64, what: &str) {
+        assert!(deviations < 4.0, "{what}: {deviations}");
+        self.tests += 1;
+        self.above += u32::from(deviations > 1.645);
+    }
+
+    fn end(&self) {
+        let Spreads { tests, above } = *self;
+        assert!(
+            above <= tests / 20 * 3,
+            "{above} of {tests} are above the 95th percentile"
+        );
+    }
+}
+
 #[test]
 fn keys_that_differ_in_little_are_spread_evenly() {
     let varied = [
@@ -93,7 +130,7 @@ fn keys_that_differ_in_little_are_spread_evenly() {
         Key::TunnelProtoDst,
         Key::Mark,
     ];
-    let (mut tests, mut above) = (0, 0);
+    let mut spreads = Spreads::default();
     for divisor in [16, 127, 1024] {
         for key in varied {
             for (set, seed) in [
@@ -102,30 +139,125 @@ fn keys_that_differ_in_little_are_spread_evenly() {
                 (KeySet::of(&[key, Key::TunnelProto, Key::Dst]), 3),
             ] {
                 let hash = Hash::new(set, divisor, seed, 1);
-                let mut counts = vec![0; divisor as usize];
-                for keys in packets(key, 16_384) {
-                    counts[hash.bucket(&keys) as usize] += 1;
-                }
-                // Normal approximation with Wilson and Hilferty's cube root.
-                let freedom = f64::from(divisor - 1);
-                let spread = 2.0 / (9.0 * freedom);
-                let cube = (chi_square(&counts) / freedom).cbrt();
-                let deviations = (cube - (1.0 - spread)) / spread.sqrt();
-                // One in 30,000 is above 4. A spread more even than random is allowed.
-                assert!(
-                    deviations < 4.0,
-                    "{key} in {set} over {divisor}: {deviations}"
-                );
-                tests += 1;
-                above += u32::from(deviations > 1.645);
+                let deviations = deviations(&hash, divisor, packets(key, 16_384));
+                spreads.add(deviations, &format!("{key} in {set} over {divisor}"));
             }
         }
     }
-    // Of one in twenty.
-    assert!(
-        above <= tests / 20 * 3,
-        "{above} of {tests} are above the 95th percentile"
-    );
+    spreads.end();
+}
+
+fn of(source: [u8; 16], destination: [u8; 16], ports: (u32, u32)) -> Flow {
+    Flow {
+        source,
+        destination,
+        source_port: ports.0 as u16,
+        destination_port: ports.1 as u16,
+        protocol: 6,
+    }
+}
+
+fn four(bits: u32) -> [u8; 16] {
+    octets(std::net::Ipv4Addr::from_bits(bits).into())
+}
+
+fn six(high: u64, low: u64) -> [u8; 16] {
+    (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
+}
+
+fn plain(outer: Flow) -> Keys {
+    Keys {
+        outer,
+        ..Keys::default()
+    }
+}
+
+/// What they are, and the n-th of them.
+type Population = (&'static str, fn(u32) -> Keys);
+
+/// Flows of homes, of an office, of subscribers behind carrier-grade NAT, of delegated prefixes, of interface
+/// identifiers made from Ethernet addresses, and of tunnels between a few routers.
+fn populations() -> [Population; 8] {
+    [
+        ("a home: 16 hosts, consecutive ports, one server", |n| {
+            let host = four(0xc0a8_0102 + n % 16);
+            plain(of(host, four(0xcb71_0009), (49_152 + n / 16, 443)))
+        }),
+        ("an office: 250 hosts, few servers, even ports", |n| {
+            let server = four(0xc633_6401 + n / 250 % 4);
+            let ports = (32_768 + n / 1_000 * 2, 443);
+            plain(of(four(0x0a00_0001 + n % 250), server, ports))
+        }),
+        ("carrier-grade NAT: every fourth address", |n| {
+            plain(of(
+                four(0x6440_0000 + n * 4),
+                four(0x0101_0101),
+                (5_060, 5_060),
+            ))
+        }),
+        ("names: one host, many resolvers", |n| {
+            plain(of(
+                four(0xc0a8_0102),
+                four(n.wrapping_mul(0x0001_0101)),
+                (53, 53),
+            ))
+        }),
+        ("delegated prefixes of 56 bits", |n| {
+            let high = 0x2001_0db8_0000_0000 + (u64::from(n) << 8);
+            plain(of(six(high, 1), six(0x2606_4700, 0x1111), (443, 443)))
+        }),
+        ("Ethernet addresses of one maker in one subnet", |n| {
+            let low = 0x0211_22ff_fe00_0000 + u64::from(n);
+            plain(of(
+                six(0x2001_0db8_0000_0001, low),
+                six(0x2606_4700, 0x1111),
+                (443, 443),
+            ))
+        }),
+        ("both addresses and both ports count alike", |n| {
+            let ports = (1_024 + n, 1_024 + n);
+            plain(of(four(0x0a00_0000 + n), four(0x0a80_0000 + n), ports))
+        }),
+        ("tunnels between 4 routers, 64 users in each", |n| {
+            let router = four(0xc000_0201 + n % 4);
+            Keys {
+                inner: of(
+                    four(0x0a00_0000 + n % 64),
+                    four(0x0808_0808),
+                    (40_000 + n / 64, 53),
+                ),
+                ..plain(Flow {
+                    protocol: 4,
+                    ..of(router, four(0xc000_02ff), (0, 0))
+                })
+            }
+        }),
+    ]
+}
+
+#[test]
+fn addresses_as_networks_give_them_are_spread_evenly() {
+    let mut spreads = Spreads::default();
+    for (name, packet) in populations() {
+        for divisor in [16, 127, 1024, 4096] {
+            for seed in 1..9 {
+                for set in [KeySet::FLOW, KeySet::INNERMOST] {
+                    let hash = Hash::new(set, divisor, seed, 1);
+                    let deviations = deviations(&hash, divisor, (0..16_384).map(packet));
+                    spreads.add(
+                        deviations,
+                        &format!("{name}, {set} over {divisor}, seed {seed}"),
+                    );
+                }
+            }
+        }
+        let hash = Hash::new(KeySet::FLOW, 0, 1, 1);
+        let mut values: Vec<u64> = (0..16_384).map(|n| hash.value(&packet(n))).collect();
+        values.sort_unstable();
+        values.dedup();
+        assert_eq!(values.len(), 16_384, "{name}");
+    }
+    spreads.end();
 }
 
 #[test]
@@ -203,14 +335,50 @@ fn a_hosts_packets_have_one_bucket_within_tunnels_and_without() {
 #[test]
 fn a_hash_over_the_same_keys_and_seed_is_the_same_on_every_machine() {
     let value = |set| Hash::new(set, 0, 0x5eed, 1).value(&tunnelled());
-    let values = [KeySet::HOST, KeySet::PLAIN, KeySet::INNERMOST, KeySet::FLOW].map(value);
-    assert_eq!(values, RECORDED);
+    let all = KeySet::of(&Key::ALL);
+    let sets = [
+        KeySet::HOST,
+        KeySet::PLAIN,
+        KeySet::INNERMOST,
+        KeySet::FLOW,
+        all,
+    ];
+    assert_eq!(sets.map(value), RECORDED);
 }
 
 /// Expected values computed by another program from the function's description.
-const RECORDED: [u64; 4] = [
-    12_681_694_110_409_717_854,
-    357_811_180_952_217_323,
-    5_506_789_414_423_268_802,
-    11_997_962_493_036_249_845,
+const RECORDED: [u64; 5] = [
+    12_185_589_985_863_757_973,
+    15_161_340_968_239_960_675,
+    693_906_281_053_285_643,
+    15_820_295_651_364_420_859,
+    8_652_850_347_748_640_369,
 ];
+
+#[test]
+fn keys_that_others_determine_are_not_read_again() {
+    let all = KeySet::of(&Key::ALL);
+    let without = all.without_determined();
+    assert_eq!(
+        without.to_string(),
+        "src,dst,proto,proto-src,proto-dst,dscp,mark,vlan,tunnel-src,tunnel-dst,tunnel-proto,tunnel-proto-src,tunnel-proto-dst"
+    );
+    for text in [
+        "src,tunnel-src,innermost-src",
+        "dst,tunnel-src,innermost-src",
+        "src,tunnel-src,tunnel-dst,innermost-dst,innermost-proto",
+        "innermost",
+        "flow",
+    ] {
+        let set: KeySet = text.parse().expect("keys");
+        assert_eq!(set.without_determined(), set, "{text}");
+    }
+    // Without the other address within the tunnel, a source of zeros may be no tunnel's or that of one.
+    let set: KeySet = "src,tunnel-src,innermost-src".parse().expect("keys");
+    let hash = Hash::new(set, 0, 1, 1);
+    let mut with = tunnelled();
+    with.inner.source = [0; 16];
+    let mut bare = with;
+    bare.inner = Flow::default();
+    assert_ne!(hash.value(&with), hash.value(&bare));
+}
