@@ -6,6 +6,7 @@
 mod found;
 mod learned;
 mod monitor;
+mod notified;
 mod queue_monitor;
 mod queues;
 

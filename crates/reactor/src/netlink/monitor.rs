@@ -2,16 +2,11 @@
 //! [`Monitor::read`].
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, netlink};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::found::{self, FoundLink, FoundRoute};
-use crate::sys::socket::{Instruction, attach_filter};
-use crate::syscalls::{Call, enter};
-
-/// The largest notification that is read whole.
-const READ: usize = 16_384;
+use super::notified::Notified;
+use crate::sys::socket::Instruction;
 
 /// A change, by this process or by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +26,7 @@ pub enum Notice {
 /// A socket that gets notifications of a network namespace.
 #[derive(Debug)]
 pub struct Monitor {
-    fd: OwnedFd,
-    buffer: Vec<u8>,
+    socket: Notified,
 }
 
 impl Monitor {
@@ -42,24 +36,18 @@ impl Monitor {
     /// # Errors
     /// The kernel's error.
     pub fn open(own: &[u32]) -> io::Result<Self> {
-        enter(Call::Socket)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-        if !own.is_empty() {
-            attach_filter(fd.as_fd(), &without_own(own))?;
-        }
         let groups = libc::RTMGRP_LINK
             | libc::RTMGRP_IPV4_IFADDR
             | libc::RTMGRP_IPV6_IFADDR
             | libc::RTMGRP_IPV4_ROUTE
             | libc::RTMGRP_IPV6_ROUTE;
-        enter(Call::Bind)?;
-        let address = netlink::SocketAddrNetlink::new(0, groups.cast_unsigned());
-        rustix::net::bind(&fd, &address)?;
-        Ok(Self {
-            fd,
-            buffer: vec![0; READ],
-        })
+        let filter = if own.is_empty() {
+            Vec::new()
+        } else {
+            without_own(own)
+        };
+        let socket = Notified::open(groups.cast_unsigned(), &filter)?;
+        Ok(Self { socket })
     }
 
     /// Reads a datagram and appends its notices to `out`. Returns `false` if there was none.
@@ -67,27 +55,13 @@ impl Monitor {
     /// # Errors
     /// The kernel's error for the socket.
     pub fn read(&mut self, out: &mut Vec<Notice>) -> io::Result<bool> {
-        let read = enter(Call::Recvfrom)
-            .and_then(|()| rustix::net::recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()));
-        let length = match read {
-            Ok((length, _)) => length,
-            Err(rustix::io::Errno::AGAIN) => return Ok(false),
-            Err(rustix::io::Errno::INTR) => return Ok(true),
-            Err(rustix::io::Errno::NOBUFS) => {
-                out.push(Notice::Overflow);
-                return Ok(true);
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let messages = found::messages(&self.buffer[..length]);
-        out.extend(messages.filter_map(|message| notice(message.kind, message.body)));
-        Ok(true)
+        self.socket.read(out, Notice::Overflow, notice)
     }
 }
 
 impl AsFd for Monitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.socket.as_fd()
     }
 }
 

@@ -2,17 +2,12 @@
 //! [`QueueMonitor::read`].
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, netlink};
-
-use super::found;
 use super::monitor::link;
-use crate::sys::socket::{Instruction, attach_filter};
-use crate::syscalls::{Call, enter};
+use super::notified::Notified;
+use crate::sys::socket::Instruction;
 
-/// The largest notification that is read whole. Of longer ones only the beginning is needed.
-const READ: usize = 16_384;
 /// Queues, classes and filters: from `RTM_NEWQDISC` to `RTM_GETTFILTER`.
 const QUEUES: core::ops::RangeInclusive<u16> = 36..=46;
 /// `RTMGRP_TC`.
@@ -32,8 +27,7 @@ pub enum QueueNotice {
 /// A socket that gets notifications of a network namespace.
 #[derive(Debug)]
 pub struct QueueMonitor {
-    fd: OwnedFd,
-    buffer: Vec<u8>,
+    socket: Notified,
 }
 
 impl QueueMonitor {
@@ -43,18 +37,9 @@ impl QueueMonitor {
     /// # Errors
     /// The kernel's error.
     pub fn open(own: u32) -> io::Result<Self> {
-        enter(Call::Socket)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-        attach_filter(fd.as_fd(), &without_own(own))?;
-        enter(Call::Bind)?;
         let groups = libc::RTMGRP_LINK.cast_unsigned() | GROUP;
-        let address = netlink::SocketAddrNetlink::new(0, groups);
-        rustix::net::bind(&fd, &address)?;
-        Ok(Self {
-            fd,
-            buffer: vec![0; READ],
-        })
+        let socket = Notified::open(groups, &without_own(own))?;
+        Ok(Self { socket })
     }
 
     /// Reads a datagram and appends its notices to `out`. Returns `false` if there was none.
@@ -62,27 +47,13 @@ impl QueueMonitor {
     /// # Errors
     /// The kernel's error for the socket.
     pub fn read(&mut self, out: &mut Vec<QueueNotice>) -> io::Result<bool> {
-        let read = enter(Call::Recvfrom)
-            .and_then(|()| rustix::net::recv(&self.fd, &mut self.buffer[..], RecvFlags::empty()));
-        let length = match read {
-            Ok((length, _)) => length,
-            Err(rustix::io::Errno::AGAIN) => return Ok(false),
-            Err(rustix::io::Errno::INTR) => return Ok(true),
-            Err(rustix::io::Errno::NOBUFS) => {
-                out.push(QueueNotice::Overflow);
-                return Ok(true);
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let messages = found::messages(&self.buffer[..length]);
-        out.extend(messages.filter_map(|message| notice(message.kind, message.body)));
-        Ok(true)
+        self.socket.read(out, QueueNotice::Overflow, notice)
     }
 }
 
 impl AsFd for QueueMonitor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.socket.as_fd()
     }
 }
 
