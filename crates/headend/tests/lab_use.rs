@@ -112,7 +112,7 @@ fn a_class_that_drops_is_named() {
     let open = || UdpSocket::bind("192.0.2.1:0").unwrap();
     let socket = near.run(open).unwrap();
     let flood = || {
-        // A full queue is told to the sender.
+        // The sender gets an error from a full queue.
         let _ = socket.send_to(&[0; 1_000], "192.0.2.2:9");
         std::thread::sleep(Duration::from_millis(1));
     };
