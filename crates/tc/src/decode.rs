@@ -41,7 +41,8 @@ pub fn decode(kind: u16, body: &[u8]) -> Option<Found> {
             }),
             raw: Some(Raw::of_qdisc(name, attributes)),
         }),
-        NEW_CLASS if WITH_CLASSES.contains(&name) => {
+        // hfsc lists itself as a class of its own, with the number of the discipline.
+        NEW_CLASS if WITH_CLASSES.contains(&name) && handle.minor() != 0 => {
             let is_top = parent == Handle::ROOT;
             let top = Handle::new(handle.major(), 0);
             Object::Class(Class {

@@ -1,6 +1,6 @@
 //! Objects as bodies of rtnetlink messages (linux/rtnetlink.h, linux/pkt_sched.h, linux/pkt_cls.h).
 
-use crate::attributes::{NESTED, Writer};
+use crate::attributes::{NESTED, Reader, Writer};
 use crate::object::{
     Action, Cake, Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Key, Object,
     Qdisc, QdiscKind, Speed,
@@ -85,6 +85,11 @@ impl Object {
         }
     }
 }
+
+/// `TCA_FLOWER_KEY_ETH_TYPE`.
+const FLOWER_TYPE: u16 = 8;
+/// The protocol of filters for all packets (`ETH_P_ALL`).
+const ANY: u16 = 3;
 
 /// `struct tcmsg`.
 pub(crate) fn head(index: u32, handle: u32, parent: Handle, info: u32) -> Vec<u8> {
@@ -283,8 +288,25 @@ fn filter(filter: &Filter, is_new: bool, program: Option<i32>, out: &mut Writer)
                 out.u32(8, u32::from(bpf.is_direct));
             });
         }
+        FilterKind::Other { kind, options } if kind == "flower" && filter.protocol != ANY => {
+            let options = options.as_deref().unwrap_or_default();
+            out.bytes(OPTIONS, &of_protocol(options, filter.protocol));
+        }
         FilterKind::Other { options, .. } => raw(options.as_ref(), out),
     }
+}
+
+/// The options of `flower` with the filter's protocol as the key of its type. The kernel lists the type inside VLAN tags
+/// there, or none, and would read no tag without the tag's own type.
+fn of_protocol(options: &[u8], protocol: u16) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.bytes(FLOWER_TYPE, &protocol.to_be_bytes());
+    for (kind, value) in Reader(options).all() {
+        if kind & !NESTED != FLOWER_TYPE {
+            out.bytes(kind, value);
+        }
+    }
+    out.0
 }
 
 /// `struct tc_u32_sel` and its keys.
@@ -309,4 +331,22 @@ fn redirect(index: u32, out: &mut Writer) {
             });
         });
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flower_of_tagged_packets_names_the_type_of_the_tag() {
+        let mut listed = Writer(Vec::new());
+        // The type inside the tag, and the tag's number.
+        listed.bytes(FLOWER_TYPE, &[8, 0]).bytes(23, &[7, 0]);
+        for options in [&listed.0[..], &listed.0[8..]] {
+            let options = of_protocol(options, 0x8100);
+            assert_eq!(Reader(&options).bytes(FLOWER_TYPE), Some(&[0x81, 0][..]));
+            assert_eq!(Reader(&options).bytes(23), Some(&[7, 0][..]));
+            assert_eq!(Reader(&options).all().count(), 2);
+        }
+    }
 }

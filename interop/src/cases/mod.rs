@@ -25,6 +25,7 @@ mod kernel_explain;
 mod kernel_graph;
 mod kernel_ping;
 mod kernel_queues;
+mod kernel_restore;
 mod killed;
 mod l2tpns;
 mod l2tpns_ppp;
@@ -102,6 +103,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "kernel_bufferbloat_falls_behind_a_nat_router",
         nat_router::lowers_the_delay,
+    ),
+    case(
+        "kernel_remove_restores_what_tc_made",
+        kernel_restore::restores_what_tc_made,
     ),
     case(
         "kernel_engines_are_compared_in_a_guest",
