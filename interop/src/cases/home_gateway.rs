@@ -220,3 +220,41 @@ pub(crate) fn compares_engines_in_a_guest(bench: &Bench<'_>) -> Result<()> {
     ensure!(left == 4, "{left} files");
     Ok(())
 }
+
+/// Stopped while a guest measures, it ends the guest and keeps the rows until then.
+pub(crate) fn keeps_what_a_stopped_guest_measured(bench: &Bench<'_>) -> Result<()> {
+    kernel::bring_headend(bench)?;
+    let directory = bench.directory.join("stopped");
+    let child = Command::new(bench.directory.join("headend"))
+        .args(["lab", "home-gateway", "--rows", "1,3", "--seconds", "5"])
+        .args(["--repeat", "100", "--json", "--guest"])
+        .arg(bench.kernel)
+        .arg("-o")
+        .arg(&directory)
+        .env("TMPDIR", &bench.directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let started = directory
+        .join(format!(".guest-{}", child.id()))
+        .join("started");
+    eventually("the guest measures", || Ok(started.exists()))?;
+    // Row 1 is nearly idle, which takes a guest no time.
+    std::thread::sleep(Duration::from_secs(30));
+    let pid = child.id().to_string();
+    Command::new("kill").args(["-INT", &pid]).status()?;
+    let output = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.code() == Some(0), "{said}");
+    let outcome: Value = serde_json::from_slice(&output.stdout).context("the printed JSON")?;
+    ensure!(outcome["interrupted"] == true, "{outcome}");
+    let runs = outcome["rows"][0]["runs"].as_array().context("runs")?;
+    ensure!((1..100).contains(&runs.len()), "{} runs", runs.len());
+    for name in ["results.json", "rows.csv", "pings.csv", "report.html"] {
+        ensure!(directory.join(name).is_file(), "no {name}");
+    }
+    let left = std::fs::read_dir(&directory)?.flatten().count();
+    ensure!(left == 4, "{left} files");
+    Ok(())
+}

@@ -113,6 +113,10 @@ pub(crate) const ALL: &[Case] = &[
         home_gateway::compares_engines_in_a_guest,
     ),
     case(
+        "kernel_guest_of_the_home_gateway_keeps_what_it_measured",
+        home_gateway::keeps_what_a_stopped_guest_measured,
+    ),
+    case(
         "kernel_graph_draws_what_tc_prints",
         kernel_graph::draws_what_tc_prints,
     ),

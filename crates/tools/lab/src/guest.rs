@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use reactor::Signals;
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
 
 /// The scripts, by name. `boot` calls the others.
 const SCRIPTS: [(&str, &str); 3] = [
@@ -41,9 +42,15 @@ const PROGRAMS: [(&str, &str); 5] = [
 /// Where programs are that are not in every user's path.
 const MORE_PATH: &str = "/usr/sbin:/sbin";
 
-/// Copies headend into the guest's memory first: the guest's clock jumps while it reads this machine's files.
-const COMMAND: &str = "set -e; cp headend /tmp/headend; cat /tmp/headend > /dev/null; status=0; \
-    /tmp/headend lab home-gateway \"$@\" -o /tmp/out || status=$?; mkdir -p out; cp -r /tmp/out/. out || true; exit $status";
+/// Copies headend into the guest's memory first: the guest's clock jumps while it reads this machine's files. A line from
+/// outside stops it.
+const COMMAND: &str = "set -e; cp headend /tmp/headend; cat /tmp/headend > /dev/null; touch started; status=0; \
+    /tmp/headend lab home-gateway \"$@\" -o /tmp/out & lab=$!; \
+    { read -r _ < /dev/ttyS1 && kill -TERM $lab; } 2> /dev/null & \
+    wait $lab || status=$?; mkdir -p out; cp -r /tmp/out/. out || true; exit $status";
+
+/// The pipes of the guest's second serial line, in the guest's directory, are `line.in` and `line.out`.
+const LINE: &str = "line";
 
 /// Longest time between two looks at the guest and at signals.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -87,13 +94,24 @@ impl Guest {
             kernel.display()
         ));
         bar.enable_steady_tick(Duration::from_millis(200));
+        let mut line = line(&work.0)?;
         let mut child = Running::start(&work.0, &kernel, self)?;
+        let mut is_stopped = false;
         let status = loop {
             if let Some(status) = child.boot.try_wait()? {
                 break status;
             }
             if signals.next_signal()?.is_some() {
-                bail!("stopped before the guest had measured everything; nothing is written");
+                if is_stopped {
+                    bail!("stopped twice; nothing is written");
+                }
+                is_stopped = true;
+                bar.set_message("the guest ends; a second signal ends it without results");
+            }
+            if is_stopped {
+                // Again and again: a line that comes before the guest listens is lost.
+                // If the pipe is full, there are lines enough.
+                let _ = line.write(b"\n");
             }
             std::thread::sleep(LOOK_EVERY);
         };
@@ -163,6 +181,23 @@ impl Guest {
     }
 }
 
+/// Makes the pipes of the guest's second serial line, and opens the one that leads to it.
+fn line(work: &Path) -> Result<fs::File> {
+    for end in ["in", "out"] {
+        let path = work.join(format!("{LINE}.{end}"));
+        mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR)
+            .with_context(|| format!("cannot make {}", path.display()))?;
+    }
+    // Open for reading too, so that opening does not wait for the guest.
+    let path = work.join(format!("{LINE}.in"));
+    let opened = fs::File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(&path);
+    opened.with_context(|| format!("cannot open {}", path.display()))
+}
+
 fn programs() -> Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{path}:{MORE_PATH}");
@@ -201,7 +236,7 @@ impl Running {
             .arg("./boot")
             .arg("-k")
             .arg(kernel)
-            .args(["-t", &guest.longest.as_secs().to_string()])
+            .args(["-t", &guest.longest.as_secs().to_string(), "-s", LINE])
             .args(["--", "bash", "-c", COMMAND, "guest"])
             .args(&guest.words)
             .current_dir(work)
