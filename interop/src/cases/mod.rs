@@ -38,6 +38,7 @@ mod qos_run;
 mod radius;
 mod rate_changes;
 mod secrets;
+mod shaped;
 mod top;
 mod trace;
 mod tunnel_keys;
@@ -314,6 +315,10 @@ pub(crate) const ALL: &[Case] = &[
     alone(
         "our_lac_and_lns_carry_iperf3_on_two_cores",
         carried::carries_iperf3_on_two_cores,
+    ),
+    alone(
+        "shaped_subscribers_of_two_links_are_on_two_cores",
+        shaped::on_two_cores,
     ),
     case(
         "hostile_subscribers_reach_nobody_else",
