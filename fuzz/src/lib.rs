@@ -307,6 +307,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "tc_message",
+        run: targets::tc_message::target,
+        len_max: 1500,
+        is_slow: false,
+    },
+    Target {
         name: "trace_analyzer",
         run: targets::trace_analyzer::target,
         len_max: 1200,

@@ -369,6 +369,7 @@ const ALLOWED: &[Row] = &[
             "forward",
             "edge",
             "qos",
+            "tc",
             "ping",
             "lab",
             "bgp",

@@ -25,6 +25,10 @@ const UNLOADED: &str = "its eBPF program is unloaded with it unless something el
 const INGRESS_BLOCK: u16 = 13;
 /// `TC_ACT_UNSPEC`: the next filter is tried.
 const CONTINUE: u32 = u32::MAX;
+/// Bytes of a `struct tc_sizespec`.
+const SIZE_SPEC: usize = 24;
+/// The most entries of a table of sizes: an attribute has 16 bits for its length, and is within another one.
+const SIZES_MAX: u32 = 32_700;
 /// `TCA_STAB_DATA`.
 const STAB_DATA: u16 = 2;
 
@@ -47,7 +51,7 @@ impl Raw {
             options: options.map(|options| qdisc(kind, options)),
             stab: stab
                 .and_then(|stab| stab.bytes(STAB_BASE))
-                .map(<[u8]>::to_vec),
+                .map(|base| base[..base.len().min(SIZE_SPEC)].to_vec()),
             block: attributes.u32(INGRESS_BLOCK),
         }
     }
@@ -87,7 +91,6 @@ fn sizes(base: &[u8]) -> Vec<u8> {
     let field = |at| word(base, at).unwrap_or(0);
     let (layer, mpu, count) = (field(8), field(12), field(20));
     let [cell_log, size_log] = [0, 1].map(|at| base.get(at).copied().unwrap_or(0) & 31);
-    // The kernel's own limit.
     let size = |slot: u32| {
         let bytes = (u64::from(slot + 1) << cell_log).max(mpu.into());
         let bytes = if layer == 2 {
@@ -97,7 +100,7 @@ fn sizes(base: &[u8]) -> Vec<u8> {
         };
         u16::try_from(bytes >> size_log).unwrap_or(u16::MAX)
     };
-    let sizes = (0..count.min(u16::MAX.into())).map(size);
+    let sizes = (0..count.min(SIZES_MAX)).map(size);
     sizes.flat_map(u16::to_ne_bytes).collect()
 }
 

@@ -36,6 +36,7 @@ pub mod ppp_frame;
 pub mod ppp_link;
 pub mod radius_client;
 pub mod radius_dynauth;
+pub mod tc_message;
 pub mod trace_analyzer;
 pub mod trace_capture;
 mod trace_checks;
