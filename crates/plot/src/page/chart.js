@@ -195,34 +195,32 @@ class Chart extends View {
   head() { return 28 + this.lossy().length * 10; }
   lossy() { return this.cdf ? [] : this.series.filter(series => series.shown && series.lost.x.length); }
   // Shades bands, and names those that have room for their name.
-  shade(context) {
+  shade(pen) {
     const { left, top, width, height } = this.area;
     this.about.bands.forEach(([low, high, name, shaded]) => {
       const from = clip(this.acrossTo(low), 0, width), wide = clip(this.acrossTo(high), 0, width) - from;
-      if (!(wide > 0)) return;
-      context.fillStyle = this.ink.muted;
-      context.globalAlpha = 0.12;
-      if (shaded) context.fillRect(left + from, top, wide, height);
-      context.globalAlpha = 1;
-      context.textAlign = "center";
-      if (context.measureText(name).width + 4 > wide) return;
-      // Readable over curves.
-      context.strokeStyle = this.ink.ground;
-      context.lineWidth = 4;
-      context.lineJoin = "round";
-      context.strokeText(name, left + from + wide / 2, top + 5);
-      context.fillText(name, left + from + wide / 2, top + 5);
+      pen.fillStyle = this.ink.muted;
+      pen.globalAlpha = 0.12;
+      if (shaded) pen.fillRect(left + from, top, wide, height);
+      pen.globalAlpha = 1;
+      pen.textAlign = "center";
+      if (pen.measureText(name).width + 4 > wide) return;
+      const at = [name, left + from + wide / 2, top + 5];
+      pen.strokeStyle = this.ink.ground;
+      pen.lineWidth = 4;
+      pen.strokeText(...at);
+      pen.fillText(...at);
     });
   }
   // Ticks above the picture, a row for each series that lost packets: one for a column of pixels, the taller the larger
   // its share of lost ones.
-  adorn(context) {
+  adorn(pen) {
     const { left, width } = this.area, [start, to] = this.ends();
-    this.shade(context);
+    this.shade(pen);
     let foot = 34;
     for (const series of this.lossy()) {
       const { x, end, before } = series.lost;
-      context.fillStyle = this.colour(series);
+      pen.fillStyle = this.colour(series);
       for (let i = below(end, end.length, start); i < x.length && x[i] <= to;) {
         const from = clip(this.acrossTo(x[i]), 0, width), column = floor(from);
         const next = max(below(x, x.length, this.value("x", this.ppx(column + 1))), i + 1);
@@ -230,15 +228,15 @@ class Chart extends View {
         let kept = 0;
         for (let j = column; series.dense && j < max(until, column + 1); j++) kept += series.kept[j] || 0;
         const tall = 3 + 5 * sqrt(lost / (lost + kept));
-        context.fillRect(left + from - 0.75, foot - tall, max(until - from, 1.5), tall);
+        pen.fillRect(left + from - 0.75, foot - tall, max(until - from, 1.5), tall);
         i = next;
       }
       foot += 10;
     }
     if (!this.count && !this.cdf) {
-      context.textAlign = "center";
-      context.fillStyle = this.ink.muted;
-      context.fillText("no sample", left + width / 2, this.area.top + this.area.height / 2);
+      pen.textAlign = "center";
+      pen.fillStyle = this.ink.muted;
+      pen.fillText("no sample", left + width / 2, this.area.top + this.area.height / 2);
     }
   }
 
