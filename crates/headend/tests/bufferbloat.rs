@@ -20,11 +20,13 @@ const QUEUE_US: u64 = 100_000;
 struct World {
     directory: PathBuf,
     home: Namespace,
+    /// Perhaps a machine on the way to the provider, with `lan0` and `wan0`.
+    middle: Option<Namespace>,
     _provider: Namespace,
     far: Namespace,
 }
 
-/// `headend ping --responder 7007 --load`, killed when dropped.
+/// `headend ping --responder 7007 --load`, or another process, killed when dropped.
 struct Responder(Child);
 
 impl Drop for Responder {
@@ -40,12 +42,25 @@ fn ip(text: &str) -> IpAddr {
 
 impl World {
     fn new(name: &str) -> World {
+        World::with(name, None)
+    }
+
+    fn with(name: &str, middle: Option<Namespace>) -> World {
         let name = format!("headend-bufferbloat-{name}-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         fs::create_dir_all(&directory).unwrap();
         let make = || Namespace::new().expect("root, or leave to make namespaces");
         let (home, provider, far) = (make(), make(), make());
-        veth((&home, "wan0"), (&provider, "line0")).unwrap();
+        match &middle {
+            None => veth((&home, "wan0"), (&provider, "line0")).unwrap(),
+            Some(middle) => {
+                veth((&home, "wan0"), (middle, "lan0")).unwrap();
+                veth((middle, "wan0"), (&provider, "line0")).unwrap();
+                for name in ["lan0", "wan0"] {
+                    middle.netlink().unwrap().set_up(name, true).unwrap();
+                }
+            }
+        }
         veth((&provider, "core0"), (&far, "far0")).unwrap();
         for (place, name, addresses) in [
             (&home, "wan0", ["192.0.2.2", "2001:db8:1::2"]),
@@ -65,6 +80,7 @@ impl World {
         let world = World {
             directory,
             home,
+            middle,
             _provider: provider,
             far,
         };
@@ -272,6 +288,53 @@ fn a_policy_with_the_pings_first_lowers_the_delay_of_uploads() {
     for name in ["before-run.flent", "after-run.flent"] {
         let flent: Value = serde_json::from_slice(&world.read(name)).unwrap();
         assert_eq!(flent["version"], 4);
+    }
+}
+
+/// `headend qos run` between the host and its provider: first without queues of its own, then with those of a home.
+#[test]
+fn a_shaper_with_queues_for_flows_lowers_the_delay_both_ways() {
+    let middle = Namespace::new().expect("root, or leave to make namespaces");
+    let world = World::with("shaper", Some(middle));
+    let write = |name: &str, text: &str| fs::write(world.directory.join(name), text).unwrap();
+    let link = "[link]\nup = \"3.4mbit\"\ndown = \"14mbit\"\n";
+    write("policy.toml", "[link]\n[shape]\ntemplate = \"none\"\n");
+    write("home.toml", link);
+    let files = ["--policy", "policy.toml", "--socket", "control"];
+    let words = [
+        &["qos", "run", "--lan", "lan0", "--wan", "wan0"],
+        &files[..],
+    ]
+    .concat();
+    let mut shaper = world.command(world.middle.as_ref().unwrap(), HEADEND, &words);
+    let mut shaper = Responder(shaper.stdout(Stdio::piped()).spawn().unwrap());
+    let mut out = BufReader::new(shaper.0.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    let _responder = world.responder(&["--load"]);
+    let command = format!("cp home.toml policy.toml; {HEADEND} qos reload --socket control >&2");
+    let words = [
+        &[FAR, "--load", "down,up", "--exec", &command],
+        &SHORT[..],
+        &["--plot", "both.svg"],
+    ]
+    .concat();
+    let document = world.json(0, &words);
+    for kind in ["down", "up"] {
+        let [before, after] = [0, 1].map(|run| quartile(&document["runs"][run], kind, "rtt_us", 1));
+        assert!(
+            after < before / 2,
+            "{kind}: {before} us before, {after} us after"
+        );
+    }
+    // One picture, with both runs.
+    let picture = String::from_utf8(world.read("both.svg")).unwrap();
+    for name in [
+        "before: udp be",
+        "after: udp be",
+        "before: down",
+        "after: up",
+    ] {
+        assert!(picture.contains(name), "{name}");
     }
 }
 
