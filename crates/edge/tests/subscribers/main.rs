@@ -7,5 +7,6 @@ mod paths;
 mod queues;
 mod several;
 mod shaped;
+mod speed;
 mod stage;
 mod tapped;

@@ -315,7 +315,7 @@ impl Cores {
     }
 }
 
-fn node(name: &str, parent: Option<u32>, bps: u64, weight: u32) -> Node {
+pub(crate) fn node(name: &str, parent: Option<u32>, bps: u64, weight: u32) -> Node {
     Node {
         name: name.to_owned(),
         parent: parent.map(NodeId),
@@ -324,7 +324,7 @@ fn node(name: &str, parent: Option<u32>, bps: u64, weight: u32) -> Node {
     }
 }
 
-fn plan(nodes: Vec<Node>) -> Plan {
+pub(crate) fn plan(nodes: Vec<Node>) -> Plan {
     let template = |name: &str, weight| Template {
         name: name.to_owned(),
         weight,
