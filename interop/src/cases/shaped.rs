@@ -73,7 +73,7 @@ pub(crate) fn on_two_cores(bench: &Bench<'_>) -> Result<()> {
 
     let load = Load::start(bench, &homes, 0)?;
     sleep(Duration::from_millis(500));
-    shared_fairly(&lns)?;
+    shared_fairly(&lns, 2, LINK_BPS)?;
     load.finish()?;
     ensure!(lns.counter("edge_handover")? == 0, "packets were dropped");
 
@@ -96,8 +96,10 @@ pub(crate) fn on_two_cores(bench: &Bench<'_>) -> Result<()> {
     })?;
     let load = Load::start(bench, &homes, 4)?;
     sleep(Duration::from_millis(500));
-    shared_fairly(&lns)?;
+    shared_fairly(&lns, 2, LINK_BPS)?;
     load.finish()?;
+    join(bench, &lns, &homes)?;
+    ensure!(lns.counter("edge_handover")? == 0, "packets were dropped");
     lac.stop()?;
     lns.stop()
 }
@@ -111,9 +113,9 @@ fn places(lns: &Headend) -> Result<Vec<u64>> {
     (1..=COUNT).map(place).collect()
 }
 
-/// Both links carry their rates, and their subscribers have equal shares: Jain's index is at least 0.97 (0.99 in
+/// Each of so many links carries its rate, and its subscribers have equal shares: Jain's index is at least 0.97 (0.99 in
 /// virtual time; here generators share two processors with the daemons).
-fn shared_fairly(lns: &Headend) -> Result<()> {
+fn shared_fairly(lns: &Headend, links: usize, link_bps: f64) -> Result<()> {
     let octets = || -> Result<(Instant, BTreeMap<String, f64>)> {
         let rows = lns.all_on_line(COUNT)?;
         let one = |row: &Value| {
@@ -132,17 +134,40 @@ fn shared_fairly(lns: &Headend) -> Result<()> {
         .iter()
         .map(|(name, octets)| (octets - before[name]) * 8.0 / seconds)
         .collect();
-    for link in rates.chunks(COUNT / 2) {
+    for link in rates.chunks(COUNT / links) {
         let sum: f64 = link.iter().sum();
         let squares: f64 = link.iter().map(|rate| rate * rate).sum();
         let jain = sum * sum / (link.len() as f64 * squares);
         // The two readings take some milliseconds each.
         ensure!(
-            sum > 0.95 * LINK_BPS && sum < 1.03 * LINK_BPS && jain >= 0.97,
-            "a link of {LINK_BPS} bit/s carries {sum}, Jain {jain}: {link:?}"
+            sum > 0.95 * link_bps && sum < 1.03 * link_bps && jain >= 0.97,
+            "a link of {link_bps} bit/s carries {sum}, Jain {jain}: {link:?}"
         );
     }
     Ok(())
+}
+
+/// Puts both links under one uplink while streams flow: all queues are on one core then, and the uplink holds.
+fn join(bench: &Bench<'_>, lns: &Headend, homes: &BTreeMap<String, String>) -> Result<()> {
+    let path = bench.directory.join("lns.toml");
+    let text = std::fs::read_to_string(&path)?;
+    let joined = text.replace(
+        "up = \"20mbit\"\n",
+        "up = \"20mbit\"\nparent = \"uplink\"\n",
+    );
+    let uplink = "[[queue.link]]\nname = \"uplink\"\ndown = \"30mbit\"\n";
+    std::fs::write(&path, format!("{joined}{uplink}"))?;
+    let load = Load::start(bench, homes, 5)?;
+    sleep(Duration::from_millis(300));
+    lns.verb(&["reload"])?;
+    sleep(Duration::from_millis(300));
+    let shards = places(lns)?;
+    ensure!(
+        shards == [shards[0]; COUNT],
+        "one tree on one core: {shards:?}"
+    );
+    shared_fairly(lns, 1, 30e6)?;
+    load.finish()
 }
 
 /// A stream to every subscriber.
