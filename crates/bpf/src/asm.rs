@@ -131,6 +131,7 @@ const ST: u8 = 0x62;
 const STX: u8 = 0x63;
 const ALU32: u8 = 0x04;
 const JMP: u8 = 0x05;
+const JMP32: u8 = 0x06;
 const ALU64: u8 = 0x07;
 const EXIT: u8 = 0x95;
 /// The operand is a register.
@@ -320,6 +321,13 @@ impl Assembler {
     pub fn jump_if(&mut self, test: Test, reg: Reg, value: i32, label: Label) {
         self.jumps.push((self.code.len(), label));
         self.push(JMP | test.code(), reg as u8, 0, 0, value);
+    }
+
+    /// As [`Assembler::jump_if`] for the lower 32 bits.
+    pub fn jump_if_word(&mut self, test: Test, reg: Reg, value: u32, label: Label) {
+        self.jumps.push((self.code.len(), label));
+        let code = JMP32 | test.code();
+        self.push(code, reg as u8, 0, 0, value as i32);
     }
 
     /// Goes on at the label if two registers compare so.

@@ -14,6 +14,7 @@
 //! | `tunnel` | GRE, L2TP, PPP, nesting |
 //! | `answer` | maps, hashes, bands; what the program returns |
 //! | `rules` | rules in order |
+//! | `hosts` | rules for many hosts, searched in halves |
 //!
 //! A program has no answer ([`Options::no_answer`]) for two kinds of packets that `wire::flow` reads. In one, a header
 //! begins after byte 65,024. In the other, a header begins after byte 512 and the packet is in several pieces, as the
@@ -26,6 +27,7 @@ mod answer;
 pub mod asm;
 mod frame;
 mod header;
+mod hosts;
 mod needs;
 mod rules;
 mod tunnel;

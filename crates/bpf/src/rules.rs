@@ -5,17 +5,18 @@ use qos::classify::{FlowMatch, Match, Ports, Prefix};
 use crate::answer::{Chooser, INNERMOST};
 use crate::asm::{Label, Op, Reg, Test, Width};
 use crate::frame::{DESTINATION, EXISTS, FP, SMALL, SOURCE, Slot, TRAFFIC_CLASS, VLAN};
+use crate::hosts::Hosts;
 
 /// A header that rules ask for: its slots, and the register that holds its protocol and ports.
 #[derive(Clone, Copy)]
-struct Header {
-    base: Reg,
-    at: i16,
+pub(crate) struct Header {
+    pub(crate) base: Reg,
+    pub(crate) at: i16,
     small: Reg,
-    of: fn(&Match) -> &FlowMatch,
+    pub(crate) of: fn(&Match) -> &FlowMatch,
 }
 
-const HEADERS: [Header; 3] = [
+pub(crate) const HEADERS: [Header; 3] = [
     Header {
         base: FP,
         at: Slot::Outer.base(),
@@ -45,7 +46,13 @@ impl Chooser<'_> {
                 self.hold(header);
             }
         }
-        for (rule, class) in rules {
+        let mut rest = rules;
+        while let Some((rule, class)) = rest.first() {
+            if let Some((hosts, after)) = Hosts::first_of(rest) {
+                self.search(&hosts);
+                rest = after;
+                continue;
+            }
             let next = self.asm.label();
             for header in HEADERS {
                 self.flow(header, (header.of)(rule), next);
@@ -53,6 +60,7 @@ impl Chooser<'_> {
             self.others(rule, next);
             self.class(*class);
             self.asm.bind(next);
+            rest = &rest[1..];
         }
         self.none();
     }

@@ -32,6 +32,12 @@ pub(crate) fn fixed() -> Vec<Classifier> {
     all
 }
 
+/// The address of a host: some below 128.0.0.0 and some above.
+pub(crate) fn address(host: u16) -> [u8; 4] {
+    let [high, low] = host.to_be_bytes();
+    [if host.is_multiple_of(3) { 10 } else { 200 }, 9, high, low]
+}
+
 /// SSH first, then a class for each host, of the innermost headers.
 pub(crate) fn hosts(hosts: u16) -> Classifier {
     let innermost = |innermost| Match {
@@ -44,11 +50,20 @@ pub(crate) fn hosts(hosts: u16) -> Classifier {
         ..FlowMatch::default()
     };
     let of_host = |host: u16| FlowMatch {
-        src: Some(prefix(&format!("10.9.{}.{}", host >> 8, host & 255))),
+        src: Some(prefix(
+            &core::net::Ipv4Addr::from(address(host)).to_string(),
+        )),
         ..FlowMatch::default()
     };
-    let hosts = (0..hosts).map(|host| (innermost(of_host(host)), 2 + u32::from(host)));
-    Classifier::Rules([(innermost(ssh), 1)].into_iter().chain(hosts).collect())
+    let udp = FlowMatch {
+        proto: Some(17),
+        ..FlowMatch::default()
+    };
+    let of_hosts = (0..hosts).map(|host| (innermost(of_host(host)), 2 + u32::from(host)));
+    let first = [(innermost(ssh), 1)].into_iter();
+    // The first rule for a host counts, and what no host has goes on to the rules after.
+    let again = [(innermost(of_host(0)), 0x7fff), (innermost(udp), 0x7ffe)];
+    Classifier::Rules(first.chain(of_hosts).chain(again).collect())
 }
 
 fn prefix(text: &str) -> Prefix {

@@ -10,7 +10,7 @@ use qos::classify::{Key, KeySet, Map, Match};
 use reactor::bpf::{Context, Program, ProgramKind};
 use wire::flow::Keys;
 
-use crate::build::{ethernet, extension, inner4, ipv6, udp};
+use crate::build::{ethernet, extension, inner4, ipv4, ipv6, udp};
 use crate::frames;
 use crate::kernel::{NO_ANSWER, OPTIONS, Pair, hex, is_runnable, load, ours, with_tag};
 use crate::policies;
@@ -213,6 +213,29 @@ fn a_program_reads_no_more_than_its_classifier_asks_for() {
     assert!(length(Key::Mark) < 30, "{}", length(Key::Mark));
     assert!(length(Key::Vlan) < length(Key::Src));
     assert!(length(Key::Src) * 2 < length(Key::InnermostSrc));
+}
+
+#[test]
+fn each_of_thousands_of_hosts_has_its_class() {
+    const HOSTS: u16 = 9_000;
+    let Some(pair) = Pair::new(&policies::hosts(HOSTS)) else {
+        return;
+    };
+    let from = |source: [u8; 4]| {
+        let packet = ipv4(source, [203, 0, 113, 9], 17, &udp(5_000, 443, &[0; 20]));
+        ethernet(&[], 0x0800, &packet)
+    };
+    let steps = (0..HOSTS)
+        .step_by(97)
+        .chain([0, 1, 2_047, 2_048, HOSTS - 1, HOSTS, u16::MAX]);
+    for host in steps {
+        pair.compare(&from(policies::address(host)), 0).unwrap();
+    }
+    for other in [[0, 0, 0, 0], [10, 8, 255, 255], [199, 9, 0, 1], [255; 4]] {
+        pair.compare(&from(other), 0).unwrap();
+    }
+    let none = pair.run(&from([199, 9, 0, 1]), 0).value;
+    assert_eq!(none, 0x7ffe, "the rule after the hosts");
 }
 
 /// Instructions that a verifier may follow: 20,000 on Linux 6.18, and 25,000 on 6.1.
