@@ -4,7 +4,7 @@ use qos::classifier::Classifier;
 use qos::classify::{Bands, Hash, Key, KeySet, Map};
 
 use crate::Answer;
-use crate::asm::{Assembler, Op, Reg, Test, Width};
+use crate::asm::{Assembler, Label, Op, Reg, Test, Width};
 use crate::frame::{
     CONTEXT, DESTINATION, EXISTS, FP, SKB_CLASS, SKB_MARK, SKB_PRIORITY, SMALL, SOURCE, Slot,
     TRAFFIC_CLASS, VLAN,
@@ -13,15 +13,32 @@ use crate::frame::{
 /// Points to the innermost header's slots.
 pub(crate) const INNERMOST: Reg = Reg::R9;
 
+/// Instructions after which rules get another tail: jumps reach 32,767.
+const TAIL_FAR: usize = 8_192;
+
 const MAJOR: u32 = 0xffff_0000;
 
 /// The part of a program that chooses.
 pub(crate) struct Chooser<'a> {
     pub(crate) asm: &'a mut Assembler,
-    pub(crate) answer: Answer,
+    answer: Answer,
+    /// Code that returns the class in R0, for all rules near it. The kernel rewrites each access to its context, and
+    /// moves all instructions after it.
+    tail: Label,
+    /// Where the code of this tail's rules begins.
+    tail_from: usize,
 }
 
-impl Chooser<'_> {
+impl<'a> Chooser<'a> {
+    pub(crate) fn new(asm: &'a mut Assembler, answer: Answer) -> Self {
+        Self {
+            tail: asm.label(),
+            tail_from: asm.position(),
+            asm,
+            answer,
+        }
+    }
+
     pub(crate) fn choose(&mut self, classifier: &Classifier, innermost: bool) {
         if innermost {
             self.point();
@@ -37,6 +54,15 @@ impl Chooser<'_> {
             } => self.hash(*keys, *divisor, *seed, *baseclass),
             Classifier::Bands(bands) => self.bands(bands),
         }
+        self.end_tail();
+    }
+
+    /// Writes the tail of the rules so far. No path may lead here but jumps.
+    fn end_tail(&mut self) {
+        self.asm.bind(self.tail);
+        self.leave();
+        self.tail = self.asm.label();
+        self.tail_from = self.asm.position();
     }
 
     /// Points R9 to the header within the tunnel, or else to the only one.
@@ -61,8 +87,14 @@ impl Chooser<'_> {
         };
         self.asm.set(Reg::R0, class.into());
         match self.answer {
+            Answer::Class { .. } => self.asm.exit(),
             Answer::Nested { major } if class >> 16 == u32::from(major) => self.asm.exit(),
-            _ => self.leave(),
+            _ => {
+                self.asm.jump(self.tail);
+                if self.asm.position() - self.tail_from > TAIL_FAR {
+                    self.end_tail();
+                }
+            }
         }
     }
 

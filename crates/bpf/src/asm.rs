@@ -206,6 +206,12 @@ impl Assembler {
         label
     }
 
+    /// The number of instructions so far.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.code.len()
+    }
+
     fn push(&mut self, code: u8, to: u8, from: u8, offset: i16, value: i32) {
         self.code.push(Instruction {
             code,

@@ -131,10 +131,7 @@ pub fn emit(classifier: &Classifier, options: &Options) -> Result<Program, Assem
         walk.end(options.no_answer);
     }
     walk.asm.bind(walk.classify);
-    let mut chooser = Chooser {
-        asm: &mut walk.asm,
-        answer: options.answer,
-    };
+    let mut chooser = Chooser::new(&mut walk.asm, options.answer);
     chooser.choose(classifier, needs.innermost);
     Ok(Program {
         instructions: walk.asm.finish()?,

@@ -234,6 +234,26 @@ fn each_of_thousands_of_hosts_has_its_class() {
     for other in [[0, 0, 0, 0], [10, 8, 255, 255], [199, 9, 0, 1], [255; 4]] {
         pair.compare(&from(other), 0).unwrap();
     }
+    // In an inner discipline, without an access to the context for each host.
+    let Classifier::Rules(mut rules) = policies::hosts(HOSTS) else {
+        return;
+    };
+    for (_, class) in &mut rules {
+        *class |= 0x30 << 16;
+    }
+    let answer = Answer::Nested { major: 1 };
+    let program = emit(&Classifier::Rules(rules), &Options { answer, ..OPTIONS }).unwrap();
+    let nested = Program::load(ProgramKind::Classifier, "nested", program.instructions());
+    for host in [0, 1, 5_000, HOSTS - 1] {
+        let frame = from(policies::address(host));
+        let outcome = nested
+            .as_ref()
+            .unwrap()
+            .run(&frame, Context::default(), 1)
+            .unwrap();
+        let class = (0x30 << 16) + 2 + u32::from(host);
+        assert_eq!((outcome.value, outcome.context.priority), (0x1_0030, class));
+    }
     let none = pair.run(&from([199, 9, 0, 1]), 0).value;
     assert_eq!(none, 0x7ffe, "the rule after the hosts");
 }
