@@ -38,6 +38,9 @@ header = "outer"
 proto = "gre"
 "#;
 
+/// The MTU of links for frames longer than a page.
+const JUMBO: u32 = 9_000;
+
 const NEAR: [u8; 4] = [192, 0, 2, 1];
 const FAR: [u8; 4] = [198, 51, 100, 9];
 const INNER: [u8; 4] = [10, 9, 0, 5];
@@ -87,6 +90,14 @@ fn pppoe(packet: &[u8]) -> Vec<u8> {
     let length = (packet.len() as u16 + 2).to_be_bytes();
     let head = [&[0x11, 0, 0, 1][..], &length, &[0, 0x21]].concat();
     ethernet(&[0x88, 0x64], &[&head, packet].concat())
+}
+
+/// A UDP datagram with a frame.
+fn vxlan(kinds: &[u8], packet: &[u8]) -> Vec<u8> {
+    let frame = ethernet(kinds, packet);
+    let length = (frame.len() as u16 + 16).to_be_bytes();
+    let head = [&[0xc3, 0x51, 0x12, 0xb5][..], &length, &[0, 0]].concat();
+    [&head[..], &[8, 0, 0, 0, 0, 0, 5, 0], &frame].concat()
 }
 
 /// What a frame is, the class it belongs to, and its octets.
@@ -153,6 +164,11 @@ fn frames() -> Vec<(&'static str, u16, Vec<u8>)> {
         ("the host in PPPoE", 0x33, pppoe(&host())),
         ("ssh in PPPoE", 0x20, pppoe(&ssh())),
         (
+            "ssh in VXLAN, tagged",
+            0x31,
+            ethernet(&ip, &ipv4(NEAR, 17, &vxlan(&[0x81, 0, 0, 9, 8, 0], &ssh()))),
+        ),
+        (
             "names in L2TP",
             0x32,
             ethernet(
@@ -178,7 +194,7 @@ impl Router {
     fn send(&self, name: &str, frames: &[&[u8]]) {
         let work = || {
             let mut port = Port::open(name, &PortOptions::default()).unwrap();
-            let mut slots = Frames::new(64, 1_500);
+            let mut slots = Frames::new(64, JUMBO);
             for frame in frames {
                 let handle = slots.take().unwrap();
                 slots.fill(handle, |room| {
@@ -190,6 +206,19 @@ impl Router {
             }
         };
         self.namespace.run(work).unwrap();
+    }
+
+    /// The classes that count a frame that is sent three times.
+    fn classes_of(&self, what: &str, frame: &[u8]) -> Vec<u16> {
+        let before = self.counted("wan0");
+        self.send("wan0", &[frame, frame, frame]);
+        until(what, || {
+            let places = [0x20, 0x30, 0x31, 0x32, 0x33, 0x34].into_iter();
+            let pairs = places.zip(before.into_iter().zip(self.counted("wan0")));
+            let found = pairs.filter(|(_, (before, after))| before + 3 <= *after);
+            Some(found.map(|(class, _)| class).collect::<Vec<u16>>())
+                .filter(|found| !found.is_empty())
+        })
     }
 
     /// The numbers of the programs that filters of an interface run.
@@ -233,18 +262,7 @@ fn each_frame_is_counted_in_the_class_of_its_headers() {
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["programs"][0]["parent"], "1:", "{shown}");
     for (what, class, frame) in frames() {
-        let before = router.counted("wan0");
-        router.send("wan0", &[&frame, &frame, &frame]);
-        let places = [0x20, 0x30, 0x31, 0x32, 0x33, 0x34].iter();
-        let found: Vec<u16> = until(what, || {
-            let pairs = places
-                .clone()
-                .zip(before.into_iter().zip(router.counted("wan0")));
-            let found = pairs.filter(|(_, (before, after))| before + 3 <= *after);
-            Some(found.map(|(class, _)| *class).collect::<Vec<u16>>())
-                .filter(|found| !found.is_empty())
-        });
-        assert_eq!(found, [class], "{what}");
+        assert_eq!(router.classes_of(what, &frame), [class], "{what}");
     }
     // The same again changes nothing.
     let again = router.done(&words);
@@ -267,6 +285,26 @@ fn each_frame_is_counted_in_the_class_of_its_headers() {
     router.done(&["remove", "--wan", "wan0"]);
     for id in [programs, now].concat() {
         until("a program to be freed", || Program::by_id(id).err());
+    }
+}
+
+/// The kernel keeps only the Ethernet header of a packet socket's frame in one piece if the frame is longer than a page of
+/// 4,096 bytes: all other headers are in page fragments.
+#[test]
+fn a_frame_in_pieces_is_counted_in_the_class_of_its_headers() {
+    let router = quiet("apply-bpf-pieces");
+    for name in ["wan0", "far0"] {
+        let mtu = JUMBO.to_string();
+        let words = ["link", "set", "dev", name, "mtu", &mtu];
+        let status = router.command("ip", &words).status().unwrap();
+        assert!(status.success(), "{name}");
+    }
+    router.home.write("deep.toml", POLICY);
+    router.done(&["apply", "deep.toml", "--wan", "wan0"]);
+    for (what, class, mut frame) in frames() {
+        // Behind the packet.
+        frame.resize(5_000, 0);
+        assert_eq!(router.classes_of(what, &frame), [class], "{what}");
     }
 }
 
