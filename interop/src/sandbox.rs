@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The longest a whole run may take before it is aborted.
-const RUN_MAX: Duration = Duration::from_secs(900);
+const RUN_MAX: Duration = Duration::from_secs(1_800);
 
 /// Exit code of an aborted run, as a shell returns after an interrupt.
 const CUT_OFF: i32 = 130;
