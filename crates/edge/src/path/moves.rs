@@ -9,6 +9,9 @@
 //! A path's owner takes all batches that have arrived before it applies changes, and passes on all batches before it
 //! reports changes as applied. So all earlier packets of a subscriber are in its old queue when that is released.
 //!
+//! Left out: a shape that is removed. Its queued packets are discarded when its path applies the change, so for that long
+//! (under a millisecond in the daemon) a packet that already passes without queues may overtake one of the same flow.
+//!
 //! [`Step::Shape`]: super::change::Step::Shape
 //! [`Step::Release`]: super::change::Step::Release
 //! [`Kind::End`]: super::handover::Kind::End

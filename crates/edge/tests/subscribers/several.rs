@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use std::collections::{HashMap, VecDeque};
 
 use base::{Duration, Instant};
-use edge::{Change, Config, Discard, Handover, Path, SubscriberKey};
+use edge::{Change, Config, Discard, End, Handover, Path, SubscriberKey};
 use hqos::spec::{Depth, Node, NodeId, Rates, Template, TemplateId};
 use hqos::{Plan, Shape};
 use l2tp::Call;
@@ -48,7 +48,7 @@ struct Cores {
     outside: Datagrams,
     dice: Dice,
     refused: bool,
-    /// Whether packets of a flow arrive on different paths, so that they have no order.
+    /// Whether packets of a flow have no order: they arrive on different paths, or shapes are removed.
     anywhere: bool,
     /// Batches that wait for a path; a further one is refused.
     inbox_max: usize,
@@ -268,6 +268,15 @@ impl Cores {
     fn set(&mut self, n: usize, shape: Option<Shape>) {
         let (key, now) = (self.stage.up[n], self.stage.now);
         assert_eq!(self.stage.lns.set_shape(key, shape, now), Ok(true));
+    }
+
+    /// Ends a subscriber; another one dials in, which may get its place and its address.
+    fn redial(&mut self, n: usize) {
+        let (key, now) = (self.stage.up[n], self.stage.now);
+        assert!(self.stage.lns.drop_subscriber(key, End::Administrator, now));
+        self.stage.settle();
+        self.stage.dial("alice", "sesame");
+        self.stage.up[n] = self.stage.up.pop().unwrap();
     }
 
     fn home(&self, n: usize) -> Option<usize> {
@@ -549,6 +558,52 @@ fn a_path_that_is_behind_costs_counted_packets_and_no_queue() {
         let end = cores.stage.now;
         for n in 0..14 {
             assert!(cores.octets(&[n], true, start, end) > 0, "seed {seed}: {n}");
+        }
+    }
+}
+
+#[test]
+fn subscribers_that_end_or_lose_their_shape_while_queues_move_leave_nothing() {
+    for seed in 0..80 {
+        let mut cores = three_links(2 + (seed % 3) as u16, seed);
+        // What is queued for a shape that is gone is discarded, by each path when it learns of that.
+        cores.anywhere = true;
+        for _ in 0..40 {
+            load(&mut cores, 2);
+            let n = cores.dice.below(14);
+            let link = cores.dice.below(4) as u32;
+            cores.set(n, Some(shape(200_000, 0, (link < 3).then_some(link))));
+            match cores.dice.below(4) {
+                0 => cores.set(n, None),
+                1 => cores.redial(n),
+                _ => {}
+            }
+            // Another one may move, or the same one again before its queues have arrived.
+            let n = (n + cores.dice.below(2)) % 14;
+            let link = cores.dice.below(3) as u32;
+            cores.set(n, Some(shape(0, 1, Some(link))));
+        }
+        cores.settle();
+        let lns = &cores.stage.lns;
+        let paths = cores.others.len() + 1;
+        let on_paths: u32 = (0..paths).map(|path| lns.queues_on(path)).sum();
+        let shaped = (0..14).filter(|&n| cores.home(n).is_some()).count();
+        assert_eq!(on_paths as usize, shaped, "seed {seed}");
+        for n in 0..14 {
+            let (key, home) = (cores.stage.up[n], cores.home(n));
+            let look = cores.stage.lns.look(key, 0);
+            cores.settle();
+            let views = look.and_then(|look| look.take());
+            assert_eq!(views.is_some(), home.is_some(), "seed {seed}: {n}");
+        }
+        let start = cores.stage.now;
+        load(&mut cores, 50);
+        let end = cores.stage.now;
+        for n in 0..14 {
+            for down in [true, false] {
+                let octets = cores.octets(&[n], down, start, end);
+                assert!(octets > 0, "seed {seed}: {n}");
+            }
         }
     }
 }
