@@ -381,6 +381,12 @@ impl<A: Access> Edge<A> {
         self.path.take_by(batch, now, endpoint, outside, inside);
     }
 
+    /// Loads the queues of the subscribers that sent these datagrams into the cache, for up to 64 at once. Call it with
+    /// received datagrams before [`Edge::receive`].
+    pub fn touch<'a>(&self, datagrams: impl Iterator<Item = (A::Route, &'a [u8])>) {
+        self.path.touch(datagrams);
+    }
+
     /// Sends the queued packets that may leave, a few hundred at most. Returns whether more may leave now.
     pub fn drain(
         &mut self,

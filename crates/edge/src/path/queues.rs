@@ -19,6 +19,10 @@ use crate::counters::Discard;
 
 /// Packets that one call of [`Path::drain`] sends.
 const DRAIN_MAX: usize = 512;
+/// Datagrams whose queues [`Path::touch`] loads at once.
+const TOUCH_MAX: usize = 64;
+/// With fewer shaped subscribers, their queues are in the cache.
+const TOUCH_MIN: usize = 8_000;
 /// Unused buffers that are kept when no packet is queued.
 const SPARE_MAX: usize = 1_024;
 /// Capacity in bytes of a buffer that is kept; it holds an Ethernet frame's packet.
@@ -419,6 +423,26 @@ impl<E: Encapsulation> Path<E> {
         inside: &mut impl Inside,
     ) -> bool {
         self.drain_by(now, None::<&mut Nobody>, outside, inside)
+    }
+
+    /// Loads the queues of the subscribers that sent these datagrams into the cache, up to [`TOUCH_MAX`] at once. Call it
+    /// with received datagrams before [`Path::receive`]. With few shaped subscribers it does nothing.
+    pub fn touch<'a>(&self, datagrams: impl Iterator<Item = (E::Route, &'a [u8])>) {
+        let Some(queues) = self.queues.as_ref() else {
+            return;
+        };
+        if queues.up.subscribers() < TOUCH_MIN {
+            return;
+        }
+        let mut ids = [None; TOUCH_MAX];
+        for (id, (route, bytes)) in ids.iter_mut().zip(datagrams) {
+            let found = E::locate(bytes, |id| {
+                let (_, entry) = self.find(id, &route)?;
+                Some((entry.queue, &entry.way))
+            });
+            *id = found.and_then(|(queue, _)| queue);
+        }
+        queues.up.touch(ids.iter().flatten().copied());
     }
 
     /// When to call [`Path::drain`] next; [`Instant::ZERO`] means now. `None` if no packet is queued.
