@@ -11,6 +11,7 @@
 //! | `kernel` | `headend qos apply`, and classifiers as eBPF programs |
 //! | `late` | how late pings leave |
 //! | `page` | the page of ten million pings |
+//! | `path` | a subscriber's whole path through the edge, with queues and without |
 //! | `subscribers` | queues of shaped subscribers |
 //! | `scheduled` | scheduler statistics and busy cores |
 //! | `wires` | a sender and two wires, each end in a namespace |
@@ -22,6 +23,7 @@ mod late;
 mod packets;
 mod page;
 mod pass;
+mod path;
 mod queues;
 mod rate;
 mod scheduled;
@@ -164,6 +166,7 @@ pub(super) fn run(args: &QosArgs) -> Result<ExitCode> {
     }
     if has(Part::Rates) {
         tables.push(rate::table(&config, told)?);
+        tables.push(rate::subscriber_table(&config, told)?);
         method.extend(of_rates(&config));
     }
     if has(Part::Forward) {
@@ -183,6 +186,8 @@ pub(super) fn run(args: &QosArgs) -> Result<ExitCode> {
     if has(Part::Subscribers) {
         tables.push(subscribers::table(&config, told)?);
         method.push(subscribers::method());
+        tables.push(path::table(&config, told)?);
+        method.push(path::method(&config));
     }
     if has(Part::Kernel) {
         let told = &mut |what| bar.set_message(what);
@@ -224,7 +229,7 @@ fn of_queues() -> String {
     )
 }
 
-fn of_rates(config: &Config) -> [String; 2] {
+fn of_rates(config: &Config) -> [String; 3] {
     let seconds = config.span.as_secs_f64();
     [
         format!(
@@ -232,6 +237,10 @@ fn of_rates(config: &Config) -> [String; 2] {
         ),
         format!(
             "Rates between two interfaces: the forwarding engine runs between veth interfaces, as a separate process. The sender offers a quarter more than the rate, in frames of 1,514 bytes (264 at the lowest rate) of 64 flows. The rate is the kernel's count at the far side of what arrives in {seconds} s. The scheduler counts how long the thread that holds the queue waited: it was ready, and other threads had its core. A missed rate is the sender's if less was offered, and other programs' if the thread waited for at least half of the missing time. Otherwise a missed rate is the shaper's."
+        ),
+        format!(
+            "Rates of a subscriber: an LNS without sockets has one shaped subscriber. Packets of the TUN device go through the edge, which queues them; at least {} ms of packets always wait. The bytes are those of IP packets in the datagrams that leave in {seconds} s. In real time, the thread sleeps in the daemon's event loop until the edge's next deadline, and then drains the queue as the daemon does.",
+            rate::BACKLOG_MS
         ),
     ]
 }

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `alone` | the queue by itself, in virtual time and in real time |
 //! | `between` | the engine between two interfaces, with a sender, in real time |
+//! | `subscriber` | a shaped subscriber of the edge, in virtual time and in real time |
 
 mod alone;
 pub(crate) mod between;
+mod subscriber;
 
 use anyhow::Result;
 use base::Duration;
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Config;
 use alone::Time;
 pub(super) use alone::{Shaper, spec};
+pub(super) use subscriber::BACKLOG_MS;
 
 /// The rates that are shaped, in bits per second.
 const RATES: [u64; 3] = [1_000_000, 32_000_000, 1_000_000_000];
@@ -136,6 +139,54 @@ pub(super) fn table(config: &Config, told: &mut dyn FnMut(String)) -> Result<Tab
                 Cell::Missing,
                 format!("not measured: {error:#}").into(),
             ]),
+        }
+    }
+    Ok(table)
+}
+
+/// Measures the rates of a subscriber, in virtual time and in real time.
+///
+/// # Errors
+/// The subscriber does not connect, or its queue lets nothing pass.
+pub(super) fn subscriber_table(config: &Config, told: &mut dyn FnMut(String)) -> Result<Table> {
+    let columns = [
+        ("rate", "bit/s"),
+        ("subscriber's packets", ""),
+        ("time", ""),
+        ("left", "bit/s"),
+        ("error", "%"),
+        ("to reach", "%"),
+        ("waited for a core", "ms"),
+        ("the rate is that of", ""),
+    ];
+    let mut table = Table::new(
+        "Configured rate of a subscriber, and measured rate",
+        &columns,
+    );
+    for rate_bps in subscriber::RATES {
+        for mix in subscriber::Mix::ALL {
+            let times = [(Time::Virtual, "virtual"), (Time::Real, "real")];
+            for (time, name) in times {
+                if time == Time::Real && rate_bps > subscriber::REAL_MAX_BPS {
+                    continue;
+                }
+                let packets = mix.name();
+                told(format!("{rate_bps} bit/s, {packets}, {name}"));
+                let kept = subscriber::run(rate_bps, mix, time, config.span)?;
+                let waited = kept
+                    .waited
+                    .map(|span| Cell::num(span.as_secs_f64() * 1e3, 2));
+                table.row([
+                    rate_bps.into(),
+                    packets.into(),
+                    name.into(),
+                    Cell::num(kept.measured_bps, 0),
+                    Cell::num(kept.error() * 100.0, 3),
+                    "within 1".into(),
+                    waited.into(),
+                    kept.held_by().into(),
+                ]);
+            }
         }
     }
     Ok(table)
