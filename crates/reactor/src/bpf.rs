@@ -334,6 +334,25 @@ mod tests {
     }
 
     #[test]
+    fn the_reason_at_the_end_of_a_long_text_is_kept() {
+        // `r2 = 0; do r2 += 1 while r2 < 20000; exit` without a value in r0: two lines of text for each round.
+        let long = [0x02b7, 0x0000_0001_0000_0207, 0x0000_4e20_fffe_02a5, 0x95];
+        let Some(refused) = load(&long) else { return };
+        let error = refused.expect_err("an invalid program");
+        assert!(error.to_string().contains("R0 !read_ok"), "{error}");
+        let mut short = vec![0; LOG_BYTES];
+        let name = name_of("long");
+        let kind = ProgramKind::Classifier;
+        let again = super::load(kind, &long, &name, Log::Steps, &mut short);
+        let errno = again.expect_err("an invalid program").raw_os_error();
+        assert_eq!(
+            errno,
+            Some(libc::ENOSPC),
+            "the text is longer than the first buffer"
+        );
+    }
+
+    #[test]
     fn the_verifiers_work_is_counted() {
         if load(&SEVEN).is_none() {
             return;

@@ -379,3 +379,92 @@ proptest! {
         let _ = decode(message.kind, &body);
     }
 }
+
+/// Classes with a host each, below 50 others. Each has 10 kbit/s; those above have `rate_kbit` for each.
+fn large(classes: usize, rate_kbit: usize, more: &str) -> String {
+    const ABOVE: usize = 50;
+    let mut text = "[link]\nup = \"5gbit\"\n".to_owned();
+    for above in 0..ABOVE {
+        text.push_str(&format!(
+            "[[class]]\nname = \"above {above}\"\nrate = \"{}kbit\"\nceil = \"1gbit\"\n",
+            rate_kbit * classes.div_ceil(ABOVE)
+        ));
+    }
+    for class in 0..classes {
+        let [_, _, high, low] = (class as u32).to_be_bytes();
+        text.push_str(&format!(
+            "[[class]]\nname = \"{class}\"\nparent = \"above {}\"\nrate = \"10kbit\"\nqueue = \"pfifo\"\n\
+             host = \"10.0.{high}.{low}\"\n",
+            class % ABOVE
+        ));
+    }
+    text + more
+}
+
+/// The most classes of one discipline.
+fn most(tree: &Tree) -> usize {
+    let mut counts = std::collections::BTreeMap::new();
+    for class in &tree.classes {
+        *counts.entry(class.handle.major()).or_insert(0) += 1;
+    }
+    counts.values().copied().max().unwrap_or(0)
+}
+
+#[test]
+fn a_large_tree_has_a_discipline_for_the_classes_of_each_class() {
+    let whole = compiled(&large(400, 10, ""), true, &Abilities::ALL);
+    assert_eq!(most(&whole.tree), 452, "a small tree is one discipline");
+    let divided = compiled(&large(10_000, 10, ""), true, &Abilities::ALL);
+    assert_eq!(
+        divided.tree.classes.len(),
+        10_118,
+        "16 of them are for the buckets of hosts of the rest"
+    );
+    assert_eq!(most(&divided.tree), 201);
+    let by_handle: std::collections::BTreeMap<Handle, &tc::Class> = divided
+        .tree
+        .classes
+        .iter()
+        .map(|class| (class.handle, class))
+        .collect();
+    for (handle, name) in &divided.class_names {
+        let class = by_handle[handle];
+        if let Ok(number) = name.parse::<u16>() {
+            // The class for all of the inner discipline is above it, which is the queue of the policy's class.
+            let inner = Handle::new(0x30 + number % 50, 0);
+            assert_eq!(class.parent, Handle::new(inner.major(), 1), "{name}");
+            let discipline = divided.tree.qdiscs.iter().find(|one| one.handle == inner);
+            assert_eq!(
+                discipline.map(|one| one.parent),
+                Some(Handle::new(1, inner.major()))
+            );
+            assert_eq!(handle.major(), inner.major());
+        } else {
+            assert_eq!(handle.major(), 1, "{name}");
+        }
+    }
+    assert_eq!(
+        divided.tree.filters.len(),
+        1,
+        "one program chooses the classes of all"
+    );
+    assert_eq!(changes(&divided.tree, &divided.tree), []);
+}
+
+#[test]
+fn classes_whose_rates_or_order_an_inner_discipline_would_change_stay_undivided() {
+    // Their rates come to more than the class above them has.
+    let more = compiled(&large(1_000, 9, ""), true, &Abilities::ALL);
+    assert_eq!(most(&more.tree), 1_052);
+    // One class below the first is served before the others.
+    let urgent = "[[class]]\nparent = \"above 0\"\nrate = \"1bit\"\npriority = 1\nport = 5060\n";
+    let urgent = compiled(&large(1_000, 11, urgent), true, &Abilities::ALL);
+    assert_eq!(most(&urgent.tree), 52 + 21);
+    // Without programs no filter names an inner class.
+    let without = Abilities {
+        bpf: false,
+        ..Abilities::ALL
+    };
+    let without = compiled(&large(1_000, 10, ""), true, &without);
+    assert_eq!(most(&without.tree), 1_052);
+}

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use reactor::namespace::Namespace;
 use serde_json::Value;
@@ -72,6 +71,13 @@ impl Router {
 
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.headend(words).output().unwrap()
+    }
+
+    /// The number of records of what was there.
+    fn states(&self) -> usize {
+        let files = fs::read_dir(self.home.path("state")).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".json")).count()
     }
 
     /// Runs it and returns its standard output.
@@ -172,7 +178,7 @@ fn the_kernel_lists_what_the_tc_lines_make_and_remove_restores_what_was_there() 
     router.done(&["remove", "--wan", "wan0"]);
     assert_eq!(router.listed(&["wan0"]), before);
     assert!(!router.has("ifb4wan0"));
-    assert_eq!(fs::read_dir(router.home.path("state")).unwrap().count(), 0);
+    assert_eq!(router.states(), 0);
     // The printed lines do the same.
     let status = router.command("sh", &["-ec", &lines]).status().unwrap();
     assert!(status.success(), "{lines}");
@@ -381,39 +387,102 @@ fn an_interface_that_was_made_again_has_no_old_state() {
     assert_eq!(router.listed(&["wan0"]), before);
 }
 
+/// What was left by kills.
+#[derive(Debug, Default)]
+struct Left {
+    old: usize,
+    new: usize,
+}
+
+/// Checks what a kill has left, and that `apply` (every second time) and `remove` go on from there.
+fn check_kill(router: &Router, [old, new]: [&str; 2], place: &str, left: &mut Left) {
+    let names = ["wan0"];
+    let found = router.listed(&names);
+    match (found == old, found == new) {
+        (true, _) => left.old += 1,
+        (_, true) => left.new += 1,
+        _ => panic!("half after {place}: {found}"),
+    }
+    if (left.old + left.new) % 2 == 0 {
+        router.done(&["apply", "home.toml", "--wan", "wan0"]);
+        assert_eq!(router.listed(&names), new, "{place}");
+    }
+    // There is nothing to remove if the kill came before the first change.
+    router.run(&["remove", "--wan", "wan0"]);
+    assert_eq!(router.listed(&names), old, "{place}");
+    assert!(!router.has("ifb4wan0"), "{place}");
+}
+
+/// The queues before, and after `apply`.
+fn old_and_new(router: &Router) -> [String; 2] {
+    let old = router.listed(&["wan0"]);
+    router.done(&["apply", "home.toml", "--wan", "wan0"]);
+    let new = router.listed(&["wan0"]);
+    router.done(&["remove", "--wan", "wan0"]);
+    [old, new]
+}
+
 #[test]
 fn a_kill_at_any_time_leaves_the_old_queues_or_the_new_ones() {
+    const ROUNDS: u32 = 100;
     let router = Router::new("apply-kill");
-    let names = ["wan0"];
-    let old = router.listed(&names);
+    let [old, new] = old_and_new(&router);
+    let begun = std::time::Instant::now();
     router.done(&["apply", "home.toml", "--wan", "wan0"]);
-    let new = router.listed(&names);
+    let whole = begun.elapsed();
     router.done(&["remove", "--wan", "wan0"]);
-    let (mut olds, mut news) = (0, 0);
-    for round in 0..120_u64 {
+    let mut left = Left::default();
+    for round in 0..ROUNDS {
         let mut command = router.headend(&["apply", "home.toml", "--wan", "wan0"]);
         let command = command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(round * 250));
-        child.kill().unwrap();
+        std::thread::sleep(whole * round / ROUNDS);
+        // The first is killed at once, the last one has ended.
+        if round + 1 < ROUNDS {
+            child.kill().unwrap();
+        }
         child.wait().unwrap();
-        let left = router.listed(&names);
-        match (left == old, left == new) {
-            (true, _) => olds += 1,
-            (_, true) => news += 1,
-            _ => panic!("half after {round}: {left}"),
-        }
-        if round % 2 == 0 {
-            router.done(&["apply", "home.toml", "--wan", "wan0"]);
-            assert_eq!(router.listed(&names), new);
-        }
-        // There is nothing to remove if the kill came before the first change.
-        router.run(&["remove", "--wan", "wan0"]);
-        assert_eq!(router.listed(&names), old, "round {round}");
-        assert!(!router.has("ifb4wan0"), "round {round}");
+        check_kill(&router, [&old, &new], &format!("round {round}"), &mut left);
     }
-    println!("{olds} old, {news} new");
-    assert!(olds > 0, "no kill came in time");
+    println!("{left:?}");
+    assert!(left.old > 0 && left.new > 0, "{left:?}");
+}
+
+/// A kill at every system call that changes something or reads what is there. strace places them.
+#[test]
+fn a_kill_before_each_system_call_leaves_the_old_queues_or_the_new_ones() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("skipped: this test needs strace");
+        return;
+    }
+    let router = Router::new("apply-kill-calls");
+    let [old, new] = old_and_new(&router);
+    let mut left = Left::default();
+    for call in [
+        "sendto", "recvfrom", "write", "fsync", "openat", "rename", "unlink", "bpf", "mkdir",
+    ] {
+        for number in 1.. {
+            let place = format!("{call} {number}");
+            let inject = format!("inject={call}:signal=KILL:when={number}");
+            let words = [
+                "-f",
+                "-o",
+                "/dev/null",
+                "-e",
+                &inject,
+                crate::support::HEADEND,
+            ];
+            let apply = ["qos", "apply", "home.toml", "--wan", "wan0"];
+            let words = [&words[..], &apply, &["--state", "state"]].concat();
+            let output = router.command("strace", &words).output().unwrap();
+            check_kill(&router, [&old, &new], &place, &mut left);
+            if output.status.success() {
+                break;
+            }
+        }
+    }
+    println!("{left:?}");
+    assert!(left.old > 50 && left.new > 5, "{left:?}");
 }
 
 #[test]

@@ -202,6 +202,12 @@ impl Prefix {
         self.length
     }
 
+    /// Whether the prefix is one address.
+    #[must_use]
+    pub const fn is_single(self) -> bool {
+        self.length == if self.address.is_ipv4() { 32 } else { 128 }
+    }
+
     /// Whether the prefix contains an address; an IPv4 address is given as `::ffff:a.b.c.d`.
     #[must_use]
     pub fn has(self, address: [u8; 16]) -> bool {

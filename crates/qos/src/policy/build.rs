@@ -189,6 +189,12 @@ impl Builder<'_> {
         let policy = self.policy;
         let is_here = |class: &Class| class.directions[usize::from(!self.is_up)];
         let here: Vec<bool> = policy.classes.iter().map(is_here).collect();
+        let mut is_parent = vec![false; here.len()];
+        for (class, here) in policy.classes.iter().zip(&here) {
+            if let Some(parent) = class.parent.filter(|_| *here) {
+                is_parent[parent] = true;
+            }
+        }
         for (place, class) in policy.classes.iter().enumerate() {
             let minor = CLASS + place as u16;
             // If a class's parent is absent in this direction, the class moves up to the grandparent.
@@ -206,10 +212,7 @@ impl Builder<'_> {
                 .map_or(self.link_bps, |ceil| ceil.value.of(self.link_bps));
             let ceil = ceil.min(self.link_bps);
             self.add_class(minor, Some(parent), rate, ceil, class.priority);
-            let has_children = (0..)
-                .zip(&policy.classes)
-                .any(|(child, below)| here[child] && below.parent == Some(place));
-            if !has_children {
+            if !is_parent[place] {
                 let kind = class.queue.unwrap_or(policy.shape.queue());
                 let queue = self.queue(kind, class.limit.map(|limit| limit.value));
                 self.leaves.push((minor, queue));

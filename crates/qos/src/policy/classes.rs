@@ -6,7 +6,9 @@ use toml::de::DeTable;
 use super::rules::{self, CONDITIONS, Rules, covers};
 use super::shape::{Queue, limit, queues};
 use super::units::{self, Rate};
-use crate::classify::Match;
+use std::collections::{HashMap, HashSet};
+
+use crate::classify::{Match, Prefix};
 use crate::queue::LimitBy;
 
 /// A rate, or a share of the link's rate.
@@ -60,8 +62,8 @@ pub(super) struct Class {
 
 /// Reads all `[[first]]` and `[[class]]` sections.
 pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> (Vec<First>, Vec<Class>) {
-    let mut earlier = Vec::new();
-    let mut names = Vec::new();
+    let mut earlier = Earlier::default();
+    let mut names = Names::default();
     let mut firsts = Vec::new();
     for mut section in Section::each(root, "first", "first", notes) {
         let name = name(&mut section, &mut names, notes);
@@ -80,10 +82,15 @@ pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> (Vec<First>, Vec<Cl
         .iter_mut()
         .map(|section| section.text("parent"))
         .collect();
+    let named: HashSet<&str> = parents
+        .iter()
+        .flatten()
+        .map(|parent| &*parent.value)
+        .collect();
     let mut classes = Vec::new();
     for mut section in sections {
         let name = name(&mut section, &mut names, notes);
-        let is_parent = parents.iter().flatten().any(|parent| parent.value == name);
+        let is_parent = named.contains(&*name);
         let class = class(&mut section, name, is_parent, notes);
         if let Some(class) = &class {
             check_reach(
@@ -97,7 +104,7 @@ pub(super) fn read(root: &DeTable<'_>, notes: &Notes<'_>) -> (Vec<First>, Vec<Cl
         section.finish();
         classes.push(class);
     }
-    let parents = find_parents(&names[firsts.len()..], parents, notes);
+    let parents = find_parents(&names.all[firsts.len()..], parents, notes);
     if classes.iter().any(Option::is_none) {
         return (firsts, Vec::new());
     }
@@ -114,13 +121,17 @@ fn find_parents(
     parents: Vec<Option<At<String>>>,
     notes: &Notes<'_>,
 ) -> Vec<Option<usize>> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (place, name) in names.iter().enumerate() {
+        places.entry(name).or_insert(place);
+    }
     let mut found = Vec::new();
     for (place, parent) in parents.into_iter().enumerate() {
         let Some(At { value, at }) = parent else {
             found.push(None);
             continue;
         };
-        let parent = names.iter().position(|name| *name == value);
+        let parent = places.get(&*value).copied();
         found.push(parent.filter(|&parent| parent < place));
         if found[place].is_some() {
             continue;
@@ -199,12 +210,12 @@ fn amount(text: &str) -> Result<Amount, String> {
 }
 
 /// The name of a section, which must be unique.
-fn name(section: &mut Section<'_>, names: &mut Vec<String>, notes: &Notes<'_>) -> String {
+fn name(section: &mut Section<'_>, names: &mut Names, notes: &Notes<'_>) -> String {
     let given = section.text("name");
     let name = given
         .as_ref()
         .map_or(section.name(), |name| name.value.clone());
-    if let Some(given) = given.filter(|_| names.contains(&name)) {
+    if let Some(given) = given.filter(|_| names.known.contains(&name)) {
         let message = format!("\"{name}\" is another section's name");
         notes.at(
             given.at,
@@ -212,7 +223,8 @@ fn name(section: &mut Section<'_>, names: &mut Vec<String>, notes: &Notes<'_>) -
             (message, "give each its own"),
         );
     }
-    names.push(name.clone());
+    names.known.insert(name.clone());
+    names.all.push(name.clone());
     name
 }
 
@@ -221,7 +233,7 @@ fn check_reach(
     section: &Section<'_>,
     rules: &Rules,
     directions: [bool; 2],
-    earlier: &mut Vec<(bool, Match, usize)>,
+    earlier: &mut Earlier,
     notes: &Notes<'_>,
 ) {
     let line = notes.line(section.at());
@@ -232,11 +244,13 @@ fn check_reach(
         }
     }
     let takers = own.iter().map(|(is_up, rule, _)| {
-        let mut before = earlier.iter();
-        before.find(|(before_up, before, _)| before_up == is_up && covers(before, rule))
+        let before = earlier.near(rule);
+        before
+            .filter(|(_, (before_up, before, _))| before_up == is_up && covers(before, rule))
+            .min_by_key(|(place, _)| *place)
     });
     let takers: Option<Vec<usize>> = takers
-        .map(|taker| taker.map(|(_, _, line)| *line))
+        .map(|taker| taker.map(|(_, (_, _, line))| *line))
         .collect();
     if let Some(mut lines) = takers.filter(|lines| !lines.is_empty()) {
         lines.sort_unstable();
@@ -250,6 +264,81 @@ fn check_reach(
         notes.advise(section.at(), section.name(), (message, right));
     }
     earlier.extend(own);
+}
+
+/// Sections' names, in their order and to look up.
+#[derive(Default)]
+struct Names {
+    all: Vec<String>,
+    known: HashSet<String>,
+}
+
+/// A rule's direction, its conditions, and its line.
+type Placed = (bool, Match, usize);
+
+/// The rules before a section. A rule for one address covers only rules for the same address, so a rule is compared with
+/// these, and with those without an address or for several.
+#[derive(Default)]
+struct Earlier {
+    count: usize,
+    /// With their places, by all their single addresses.
+    single: HashMap<[Option<Prefix>; 6], Vec<(usize, Placed)>>,
+    others: Vec<(usize, Placed)>,
+}
+
+impl Earlier {
+    /// A rule's prefixes.
+    fn prefixes(rule: &Match) -> [Option<Prefix>; 6] {
+        let [outer, tunnel, innermost] = [&rule.outer, &rule.tunnel, &rule.innermost];
+        [
+            outer.src,
+            outer.dst,
+            tunnel.src,
+            tunnel.dst,
+            innermost.src,
+            innermost.dst,
+        ]
+    }
+
+    /// The prefixes, if each of them is one address, and there is one.
+    fn single(rule: &Match) -> Option<[Option<Prefix>; 6]> {
+        let prefixes = Self::prefixes(rule);
+        let mut given = prefixes.iter().flatten().peekable();
+        let is_single = given.peek().is_some() && given.all(|prefix| prefix.is_single());
+        is_single.then_some(prefixes)
+    }
+
+    /// All that may cover a rule.
+    fn near(&self, rule: &Match) -> impl Iterator<Item = &(usize, Placed)> {
+        // A rule that covers this one has some of its prefixes.
+        let prefixes = Self::prefixes(rule);
+        let given: Vec<usize> = (0..6).filter(|place| prefixes[*place].is_some()).collect();
+        let subsets = 1_u32..1 << given.len();
+        let near = subsets.filter_map(move |subset| {
+            let mut key = [None; 6];
+            for (bit, place) in given.iter().enumerate() {
+                if subset >> bit & 1 == 1 {
+                    key[*place] = prefixes[*place];
+                }
+            }
+            self.single.get(&key)
+        });
+        near.flatten().chain(&self.others)
+    }
+
+    fn extend(&mut self, rules: Vec<Placed>) {
+        for placed in rules {
+            self.count += 1;
+            match Self::single(&placed.1) {
+                Some(key) => self
+                    .single
+                    .entry(key)
+                    .or_default()
+                    .push((self.count, placed)),
+                None => self.others.push((self.count, placed)),
+            }
+        }
+    }
 }
 
 /// Reports guarantees of one direction that add up to more than the available rate.

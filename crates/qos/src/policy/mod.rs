@@ -37,7 +37,7 @@ pub use rates::{RATE_MAX, RateError};
 /// The sections of the file.
 const SECTIONS: [&str; 5] = ["link", "shape", "first", "class", "kernel"];
 /// Maximum number of `[[class]]` sections.
-const CLASSES_MAX: usize = 1_024;
+const CLASSES_MAX: usize = 16_000;
 
 /// The operator's policy for one link.
 #[derive(Debug, Clone)]

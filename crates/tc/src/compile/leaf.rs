@@ -1,11 +1,13 @@
 //! The queue of a class: what the policy says where the kernel has it, else the nearest that it has.
 
-use qos::codel::Parameters;
+use qos::classify::KeySet;
+use qos::codel::{self, Parameters};
 use qos::fair;
 use qos::fifo::Limit;
+use qos::sfq;
 use qos::tree::Spec;
 
-use super::{Compiler, ROOT, Refusal, programs};
+use super::{Compiler, Refusal, programs};
 use crate::object::{
     Class, ClassKind, CodelKind, Filter, FilterKind, FlowKeys, Handle, Object, Qdisc, QdiscKind,
     canonical_us,
@@ -22,86 +24,55 @@ const BAND_MEMORY: u32 = 128 << 10;
 const BAND_LIMIT: u32 = 100;
 /// Queues of `sfq`, whose number is the kernel's.
 const SFQ_FLOWS: u16 = 1_024;
-/// The first number of the disciplines below drr; those of classes are smaller.
+/// The first number of the disciplines below drr, or the one after those of classes.
 const BELOW: u16 = 0x1000;
+/// The number after the last one of these.
+const BELOW_MAX: u16 = 0xfff0;
 /// Milliseconds that a plain queue may take to drain.
 const PLAIN_MS: u64 = 50;
 
+/// What a queue needs and the kernel lacks.
+type Missing = &'static str;
+
+/// The queue of a class.
+struct Leaf {
+    kind: Result<QdiscKind, Missing>,
+    /// What a flow is.
+    keys: Option<KeySet>,
+}
+
+impl Leaf {
+    fn without_keys(kind: Result<QdiscKind, Missing>) -> Self {
+        Self { kind, keys: None }
+    }
+}
+
 impl Compiler<'_> {
-    // long: one arm for each kind of queue
+    /// Adds the queue of a class.
     pub(super) fn add_leaf(&mut self, minor: u16, spec: &Spec) -> Result<(), Refusal> {
-        let mut keys = None;
-        let kind = match spec {
-            Spec::Fair(options) => {
-                let queue = self.fq_codel(
-                    options.limit,
-                    options.quantum,
-                    options.memory_limit,
-                    &options.codel,
-                );
-                if !options.hosts.is_empty() {
-                    if self.has_bands() {
-                        let queue = queue.unwrap_or_else(|missing| self.plain(minor, missing));
-                        return self.add_hosts(minor, options, &queue);
-                    }
-                    let shared = match queue {
-                        Ok(_) => "the link is shared by flow, not by host",
-                        Err(_) => "all hosts share one queue",
-                    };
-                    self.advise(format!(
-                        "{shared}: this kernel has no drr with flow or bpf filters (modules sch_drr, and cls_flow or \
-                         cls_bpf)"
-                    ));
-                }
-                keys = Some(options.flows);
-                queue
+        if let Spec::Fair(options) = spec
+            && !options.hosts.is_empty()
+        {
+            let Leaf { kind, .. } = self.leaf(minor, spec)?;
+            if self.has_bands() {
+                let queue = kind.unwrap_or_else(|missing| self.plain(minor, missing));
+                return self.add_hosts(minor, options, &queue);
             }
-            Spec::FqCodel(options) => {
-                keys = Some(options.keys);
-                self.fq_codel(
-                    options.limit,
-                    options.quantum,
-                    options.memory_limit,
-                    &options.parameters,
-                )
-            }
-            Spec::Codel(options) if self.abilities.codel => Ok(QdiscKind::Codel(CodelKind {
-                limit: options.limit,
-                flows: 0,
-                quantum: 0,
-                memory: 0,
-                ..times(&options.parameters)
-            })),
-            Spec::Codel(_) => Err("codel (module sch_codel)"),
-            Spec::Sfq(options) if self.abilities.sfq => {
-                keys = Some(options.keys);
-                Ok(QdiscKind::Sfq {
-                    quantum: options.quantum,
-                    limit: options.limit,
-                    perturb_s: u32::try_from(options.period.as_nanos() / 1_000_000_000)
-                        .unwrap_or(0),
-                })
-            }
-            Spec::Sfq(_) => Err("sfq (module sch_sfq)"),
-            Spec::Fifo(Limit::Packets(limit)) => Ok(QdiscKind::Pfifo { limit: *limit }),
-            Spec::Fifo(Limit::Bytes(bytes)) => Ok(QdiscKind::Bfifo {
-                limit: u32::try_from(*bytes).unwrap_or(u32::MAX),
-            }),
-            other => {
-                let message = format!(
-                    "apply does not make the queue {}; use the queue \"fair\", \"flows\", \"codel\", \"sfq\", \"fifo\" \
-                     or \"pfifo\"",
-                    other.kind()
-                );
-                return self.refuse(&self.name(minor), message);
-            }
-        };
+            let shared = match kind {
+                Ok(_) => "the link is shared by flow, not by host",
+                Err(_) => "all hosts share one queue",
+            };
+            self.advise(format!(
+                "{shared}: this kernel has no drr with flow or bpf filters (modules sch_drr, and cls_flow or cls_bpf)"
+            ));
+        }
+        let Leaf { kind, keys } = self.leaf(minor, spec)?;
         let kind = match (kind, keys) {
             (Ok(kind), _) => kind,
             // Its flows in turn are the next best.
             (Err(missing), Some(keys)) if self.has_bands() && self.has_host_program() => {
                 let queue = self.plain(minor, missing);
-                self.add_bands(minor, self.spec.mtu, &queue);
+                self.add_bands(minor, self.spec.mtu, &queue)?;
                 let classifier = programs::hash(keys, BANDS);
                 return self.attach(Handle::new(minor, 0), &classifier);
             }
@@ -113,11 +84,75 @@ impl Compiler<'_> {
             _ => 0,
         };
         let own = Handle::new(minor, 0);
-        self.add_queue(own, Handle::new(ROOT, minor), kind);
+        self.add_queue(own, self.groups.handle(minor), kind);
         match keys.filter(|keys| flows > 0 && self.has_flow_program(*keys)) {
             Some(keys) => self.attach(own, &programs::hash(keys, flows)),
             None => Ok(()),
         }
+    }
+
+    /// The discipline that the policy says, or the module that is missing.
+    fn leaf(&self, minor: u16, spec: &Spec) -> Result<Leaf, Refusal> {
+        Ok(match spec {
+            Spec::Fair(options) => Leaf {
+                kind: self.fq_codel(
+                    options.limit,
+                    options.quantum,
+                    options.memory_limit,
+                    &options.codel,
+                ),
+                keys: Some(options.flows),
+            },
+            Spec::FqCodel(options) => Leaf {
+                kind: self.fq_codel(
+                    options.limit,
+                    options.quantum,
+                    options.memory_limit,
+                    &options.parameters,
+                ),
+                keys: Some(options.keys),
+            },
+            Spec::Codel(options) => Leaf::without_keys(self.codel(options)),
+            Spec::Sfq(options) => Leaf {
+                kind: self.sfq(options),
+                keys: self.abilities.sfq.then_some(options.keys),
+            },
+            Spec::Fifo(Limit::Packets(limit)) => {
+                Leaf::without_keys(Ok(QdiscKind::Pfifo { limit: *limit }))
+            }
+            Spec::Fifo(Limit::Bytes(bytes)) => Leaf::without_keys(Ok(QdiscKind::Bfifo {
+                limit: u32::try_from(*bytes).unwrap_or(u32::MAX),
+            })),
+            other => {
+                let message = format!(
+                    "apply does not make the queue {}; use the queue \"fair\", \"flows\", \"codel\", \"sfq\", \"fifo\" \
+                     or \"pfifo\"",
+                    other.kind()
+                );
+                return self.refuse(&self.name(minor), message);
+            }
+        })
+    }
+
+    fn codel(&self, options: &codel::Options) -> Result<QdiscKind, Missing> {
+        if !self.abilities.codel {
+            return Err("codel (module sch_codel)");
+        }
+        Ok(QdiscKind::Codel(CodelKind {
+            limit: options.limit,
+            ..times(&options.parameters)
+        }))
+    }
+
+    fn sfq(&self, options: &sfq::Options) -> Result<QdiscKind, Missing> {
+        if !self.abilities.sfq {
+            return Err("sfq (module sch_sfq)");
+        }
+        Ok(QdiscKind::Sfq {
+            quantum: options.quantum,
+            limit: options.limit,
+            perturb_s: u32::try_from(options.period.as_nanos() / 1_000_000_000).unwrap_or(0),
+        })
     }
 
     fn add_queue(&mut self, handle: Handle, parent: Handle, kind: QdiscKind) {
@@ -136,7 +171,7 @@ impl Compiler<'_> {
         quantum: u32,
         memory: u64,
         parameters: &Parameters,
-    ) -> Result<QdiscKind, &'static str> {
+    ) -> Result<QdiscKind, Missing> {
         if !self.abilities.fq_codel {
             return Err("fq_codel (module sch_fq_codel)");
         }
@@ -152,8 +187,7 @@ impl Compiler<'_> {
 
     /// A short queue in place of one that the kernel lacks.
     fn plain(&mut self, minor: u16, missing: &str) -> QdiscKind {
-        let class = self.spec.classes.iter().find(|class| class.minor == minor);
-        let ceil_bps = class.map_or(0, |class| class.ceil_bps);
+        let ceil_bps = self.ceilings_bps.get(&minor).copied().unwrap_or(0);
         let bytes = ceil_bps / 8_000 * PLAIN_MS;
         let packets = bytes / u64::from(self.spec.mtu.max(1));
         let limit = u32::try_from(packets).unwrap_or(u32::MAX).clamp(10, 1_000);
@@ -171,7 +205,7 @@ impl Compiler<'_> {
     }
 
     /// Classes in turn, of `drr` or else `ets`, with a queue in each.
-    fn add_bands(&mut self, minor: u16, quantum: u32, queue: &QdiscKind) {
+    fn add_bands(&mut self, minor: u16, quantum: u32, queue: &QdiscKind) -> Result<(), Refusal> {
         let own = Handle::new(minor, 0);
         let quantum = quantum.max(self.spec.mtu);
         let kind = match self.abilities.drr {
@@ -182,9 +216,15 @@ impl Compiler<'_> {
             },
         };
         let is_drr = kind == QdiscKind::Drr;
-        self.add_queue(own, Handle::new(ROOT, minor), kind);
-        let used = self.out.tree.qdiscs.iter();
-        let used = used.filter(|qdisc| qdisc.handle.major() >= BELOW).count() as u16;
+        self.add_queue(own, self.groups.handle(minor), kind);
+        let last = self.spec.classes.iter().map(|class| class.minor).max();
+        let first = BELOW.max(last.unwrap_or(0) + 1) + self.below;
+        if first > BELOW_MAX - BANDS {
+            let message = "its buckets of hosts and those before need more than 65,000 queues; give the classes the queue \
+                           \"fifo\", \"codel\" or \"flows\", or fewer classes";
+            return self.refuse(&self.name(minor), message);
+        }
+        self.below += BANDS;
         for band in 1..=BANDS {
             let class = Handle::new(minor, band);
             if is_drr {
@@ -194,9 +234,10 @@ impl Compiler<'_> {
                     kind: ClassKind::Drr { quantum },
                 }));
             }
-            let handle = Handle::new(BELOW + used + band - 1, 0);
+            let handle = Handle::new(first + band - 1, 0);
             self.add_queue(handle, class, queue.clone());
         }
+        Ok(())
     }
 
     /// A class for each host bucket, with a queue of flows in each.
@@ -208,7 +249,7 @@ impl Compiler<'_> {
     ) -> Result<(), Refusal> {
         let first = self.out.tree.qdiscs.len() + 1;
         let queue = &divided(queue);
-        self.add_bands(minor, options.quantum, queue);
+        self.add_bands(minor, options.quantum, queue)?;
         let own = Handle::new(minor, 0);
         if matches!(queue, QdiscKind::FqCodel(_)) && self.has_flow_program(options.flows) {
             let below = self.out.tree.qdiscs[first..].iter();

@@ -1,17 +1,21 @@
 //! A policy becomes the kernel's objects, for what a kernel has.
 //!
 //! `cake` is the other choice for the root. `leaf` chooses the queue of a class, `rules` turns conditions into filters,
-//! `programs` into eBPF programs. What a kernel cannot do is refused, or done by a simpler queue with advice that names
+//! `programs` into eBPF programs; `groups` divides large trees. What a kernel cannot do is refused, or done by a simpler queue with advice that names
 //! the missing module.
 
 mod cake;
+mod groups;
 mod leaf;
 mod programs;
 mod rules;
 
+use std::collections::HashMap;
+
+use groups::Groups;
 pub use programs::{Attached, PREFIX};
 use qos::policy::Policy;
-use qos::tree::{HtbSpec, Overhead, Spec};
+use qos::tree::{Classifier, HtbSpec, Overhead, Spec};
 use serde::{Deserialize, Serialize};
 
 use crate::object::{
@@ -127,6 +131,13 @@ pub fn compile(policy: &Policy, place: Place, abilities: &Abilities) -> Result<C
         place,
         abilities,
         spec: &spec,
+        groups: Groups::default(),
+        ceilings_bps: spec
+            .classes
+            .iter()
+            .map(|class| (class.minor, class.ceil_bps))
+            .collect(),
+        below: 0,
         out: Compiled::default(),
     };
     if policy.kernel().nat && !abilities.conntrack {
@@ -139,11 +150,12 @@ pub fn compile(policy: &Policy, place: Place, abilities: &Abilities) -> Result<C
         return Ok(compiler.out);
     }
     compiler.check_modules()?;
+    compiler.divide()?;
     compiler.add_root();
     for class in &spec.classes {
         compiler.add_class(class);
         let name = policy.class_name(class.minor).unwrap_or_default();
-        let named = (Handle::new(ROOT, class.minor), name.to_owned());
+        let named = (compiler.groups.handle(class.minor), name.to_owned());
         compiler.out.class_names.push(named);
     }
     for (minor, leaf) in &spec.leaves {
@@ -191,6 +203,12 @@ struct Compiler<'p> {
     place: Place,
     abilities: &'p Abilities,
     spec: &'p HtbSpec,
+    /// Classes of inner disciplines.
+    groups: Groups,
+    /// The ceiling of each class.
+    ceilings_bps: HashMap<u16, u64>,
+    /// Disciplines below drr so far.
+    below: u16,
     out: Compiled,
 }
 
@@ -215,7 +233,17 @@ impl Compiler<'_> {
     /// The policy's name for a class, with its number.
     fn name(&self, minor: u16) -> String {
         let name = self.policy.class_name(minor).unwrap_or_default();
-        format!("class {} \"{name}\"", Handle::new(ROOT, minor))
+        format!("class {} \"{name}\"", self.groups.handle(minor))
+    }
+
+    /// Divides a large tree, if a program chooses its classes.
+    fn divide(&mut self) -> Result<(), Refusal> {
+        if let Some(Classifier::Rules(rules)) = &self.spec.classifier
+            && self.has_program(rules)?
+        {
+            self.groups = Groups::of(self.spec);
+        }
+        Ok(())
     }
 
     fn check_modules(&self) -> Result<(), Refusal> {
@@ -264,12 +292,19 @@ impl Compiler<'_> {
             rate: speed(class.rate_bps, class.burst),
             ceil: speed(class.ceil_bps, class.cburst),
             quantum: class.quantum.unwrap_or(tenth).clamp(mtu, 200_000.max(mtu)),
-            prio: class.priority.into(),
+            prio: self
+                .groups
+                .priority(class.minor)
+                .unwrap_or(class.priority)
+                .into(),
         };
         self.out.tree.push(Object::Class(Class {
-            handle: Handle::new(ROOT, class.minor),
-            parent: Handle::new(ROOT, class.parent.unwrap_or(0)),
-            kind,
+            handle: self.groups.handle(class.minor),
+            parent: self.groups.above(class),
+            kind: kind.clone(),
         }));
+        if self.groups.priority(class.minor).is_some() {
+            self.add_inner(class, &kind);
+        }
     }
 }

@@ -97,7 +97,8 @@ impl Compiler<'_> {
                 _ => Link::Ethernet,
             },
             answer: match is_root {
-                true => Answer::Class { major: ROOT },
+                true if self.groups.is_empty() => Answer::Class { major: ROOT },
+                true => Answer::Nested { major: ROOT },
                 false => Answer::Minor,
             },
             no_answer: if is_root { 0 } else { Answer::NEXT },
@@ -136,12 +137,15 @@ impl Compiler<'_> {
 
     /// The program of all rules, at the root.
     pub(super) fn attach_rules(&mut self, rules: &[(Match, u32)]) -> Result<(), Refusal> {
+        let count = rules.len();
         if let Some((_, class)) = rules.iter().find(|(rule, _)| self.is_markless(rule)) {
             let name = self.name(*class as u16);
             return self.refuse(&name, super::rules::MARKLESS);
         }
-        let classifier = Classifier::Rules(rules.to_vec());
-        let name = match rules.len() {
+        let handle = |class: u32| self.groups.handle(class as u16).0;
+        let rules = rules.iter().map(|(rule, class)| (*rule, handle(*class)));
+        let classifier = Classifier::Rules(rules.collect());
+        let name = match count {
             1 => "1 rule in a program".to_owned(),
             count => format!("{count} rules in a program"),
         };

@@ -174,6 +174,11 @@ impl Kernel {
     }
 }
 
+/// Whether the kernel tracks connections in this network namespace.
+pub(super) fn tracks_connections() -> bool {
+    Path::new(TRACKED).exists()
+}
+
 /// The modules of this kernel, tried in a network namespace made for it.
 ///
 /// # Errors
@@ -217,7 +222,7 @@ pub(super) fn abilities() -> Result<Abilities> {
             cake: probe.has(QdiscKind::Cake(CAKE), None),
             u32: probe.has(HTB, Some(anything())),
             u32_mark: probe.compares_marks(),
-            conntrack: Path::new(TRACKED).exists(),
+            conntrack: tracks_connections(),
             redirect: match has_ifb {
                 Ok(index) => probe.redirects(index),
                 Err(_) => false,

@@ -12,6 +12,7 @@
 //! | `measure` | the time of all this, for `headend bench qos` |
 //! | `force` | a plan is put in force, or what was there is restored |
 //! | `outside` | what is headend's of the place for arriving packets |
+//! | `remembered` | what the kernel can do, so that it is not tried every time |
 //! | `plan` | which interface gets which queues |
 //!
 //! Crate `tc` compiles the policy and computes what differs. Start with [`apply`].
@@ -23,6 +24,7 @@ pub mod measure;
 mod outside;
 mod plan;
 mod programs;
+mod remembered;
 mod session;
 pub(crate) mod state;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Which interface gets which queues.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -10,8 +11,9 @@ use serde_json::json;
 use tc::compile::{Attached, Place, compile};
 use tc::{Abilities, Compiled, Object, Tree, changes, line};
 
-use super::kernel::{self, Kernel, Queues};
+use super::kernel::{Kernel, Queues};
 use super::outside::{self, Arriving, View, inside};
+use super::remembered;
 use super::state::{Kept, State, Store};
 use super::transaction::{Target, named};
 
@@ -39,8 +41,8 @@ pub(super) struct Plan {
 }
 
 /// The modules of this kernel. A dry run without the privilege to try assumes all.
-pub(super) fn abilities(is_dry: bool) -> Result<Abilities> {
-    match kernel::abilities() {
+pub(super) fn abilities(directory: &Path, is_dry: bool) -> Result<Abilities> {
+    match remembered::abilities(directory, is_dry) {
         Ok(abilities) => Ok(abilities),
         Err(_) if is_dry => {
             eprintln!("without root it is unknown which modules this kernel has; all are assumed (advice)");

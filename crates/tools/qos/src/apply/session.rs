@@ -47,7 +47,7 @@ impl<'a> Session<'a> {
             args,
             store: Store::new(&args.place.state)?,
             kernel: Kernel::open()?,
-            abilities: plan::abilities(args.dry_run)?,
+            abilities: plan::abilities(&args.place.state, args.dry_run)?,
             locks: Vec::new(),
         })
     }
@@ -66,7 +66,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// As [`Session::open`].
     pub(super) fn look_again(&mut self) -> Result<()> {
-        self.abilities = plan::abilities(self.args.dry_run)?;
+        self.abilities = plan::abilities(&self.args.place.state, self.args.dry_run)?;
         Ok(())
     }
 
