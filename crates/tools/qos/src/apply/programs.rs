@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd};
+use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use reactor::bpf::{Program, ProgramKind};
@@ -22,6 +23,22 @@ struct Own {
     tag: [u8; 8],
 }
 
+/// Loads a program.
+fn load(one: &Attached) -> Result<Own> {
+    let program = Program::load(ProgramKind::Classifier, "headend_qos", &one.instructions);
+    let program = program.map_err(|error| {
+        anyhow!(
+            "nothing was changed: the program of {} for {}, {} instructions: {error}\ngive [kernel] classifier = \"u32\" to \
+             do without",
+            one.name,
+            one.parent,
+            one.instructions.len()
+        )
+    })?;
+    let (_, tag) = program.identity().context("cannot name a program")?;
+    Ok(Own { program, tag })
+}
+
 impl Programs {
     /// Loads the programs that are neither loaded yet nor held, and unloads those that are not among them.
     ///
@@ -30,23 +47,31 @@ impl Programs {
     pub(super) fn load(&mut self, wanted: &[Attached]) -> Result<()> {
         self.own
             .retain(|name, _| wanted.iter().any(|one| one.name == *name));
+        let mut missing: Vec<&Attached> = Vec::new();
         for one in wanted {
-            if self.own.contains_key(&one.name) || self.attached.contains_key(&one.name) {
-                continue;
+            let is_loaded =
+                self.own.contains_key(&one.name) || self.attached.contains_key(&one.name);
+            if !is_loaded && !missing.iter().any(|other| other.name == one.name) {
+                missing.push(one);
             }
-            let kind = ProgramKind::Classifier;
-            let program = Program::load(kind, "headend_qos", &one.instructions);
-            let program = program.map_err(|error| {
-                anyhow!(
-                    "nothing was changed: the program of {} for {}, {} instructions: {error}\ngive [kernel] classifier = \
-                     \"u32\" to do without",
-                    one.name,
-                    one.parent,
-                    one.instructions.len()
-                )
-            })?;
-            let (_, tag) = program.identity().context("cannot name a program")?;
-            self.own.insert(one.name.clone(), Own { program, tag });
+        }
+        // The verifier's time is most of that of `apply`, and it runs on several cores at once.
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        for some in missing.chunks(cores) {
+            let loaded: Vec<Result<Own>> = thread::scope(|scope| {
+                let threads: Vec<_> = some
+                    .iter()
+                    .map(|one| scope.spawn(move || load(one)))
+                    .collect();
+                let results = threads.into_iter().map(|thread| {
+                    let result = thread.join();
+                    result.unwrap_or_else(|_| bail!("a thread that loads a program has failed"))
+                });
+                results.collect()
+            });
+            for (one, own) in some.iter().zip(loaded) {
+                self.own.insert(one.name.clone(), own?);
+            }
         }
         Ok(())
     }
