@@ -438,9 +438,11 @@ impl<E: Encapsulation> Path<E> {
         for (id, (route, bytes)) in ids.iter_mut().zip(datagrams) {
             let found = E::locate(bytes, |id| {
                 let (_, entry) = self.find(id, &route)?;
-                Some((entry.queue, &entry.way))
+                Some((entry.lane(), &entry.way))
             });
-            *id = found.and_then(|(queue, _)| queue);
+            if let Some((Some(Lane::Here(queue)), _)) = found {
+                *id = Some(queue);
+            }
         }
         queues.up.touch(ids.iter().flatten().copied());
     }

@@ -403,7 +403,7 @@ fn check_kill(router: &Router, [old, new]: [&str; 2], place: &str, left: &mut Le
         (_, true) => left.new += 1,
         _ => panic!("half after {place}: {found}"),
     }
-    if (left.old + left.new) % 2 == 0 {
+    if (left.old + left.new).is_multiple_of(2) {
         router.done(&["apply", "home.toml", "--wan", "wan0"]);
         assert_eq!(router.listed(&names), new, "{place}");
     }
