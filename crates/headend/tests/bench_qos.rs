@@ -41,7 +41,7 @@ fn each_kind_of_packet_each_queue_and_the_page_are_measured() {
     let home = directory("packets");
     let words = ["--quick", "--json", "--only", "classify,queues,page"];
     let report = report(&home, &words);
-    assert_eq!(rows(&report, 0).len(), 9 * 4, "packets, steps");
+    assert_eq!(rows(&report, 0).len(), 10 * 4, "packets, steps");
     assert_eq!(rows(&report, 1).len(), 13, "the floor, queues and trees");
     assert_eq!(rows(&report, 2).len(), 3, "of the page");
     let files = home.join("bench-results/qos");
@@ -54,9 +54,10 @@ fn the_queues_of_subscribers_are_measured_with_their_memory() {
     let report = report(&directory("subscribers"), &words);
     assert_eq!(
         rows(&report, 0).len(),
-        5,
-        "the floor, three ways to pass, memory"
+        7,
+        "the floor, five ways to pass, memory"
     );
+    assert_eq!(rows(&report, 1).len(), 2 * 3, "ways and numbers");
 }
 
 #[test]

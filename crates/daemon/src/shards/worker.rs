@@ -346,15 +346,21 @@ impl Worker {
                 Err(error) => return error.into(),
             }
             *came += received.iter().count() as u64;
-            for datagram in received.iter() {
-                let route = Route {
-                    peer: datagram.peer,
-                    local: datagram.local,
-                    socket: number,
-                };
+            let datagrams = || {
+                received.iter().map(|datagram| {
+                    let route = Route {
+                        peer: datagram.peer,
+                        local: datagram.local,
+                        socket: number,
+                    };
+                    (route, datagram.bytes)
+                })
+            };
+            parts.path.touch(datagrams());
+            for (route, bytes) in datagrams() {
                 let inside = &mut parts.inside;
-                let taken = parts.path.receive(&route, datagram.bytes, now, inside);
-                if taken == Taken::Left && !left.push_datagram(route, datagram.bytes) {
+                let taken = parts.path.receive(&route, bytes, now, inside);
+                if taken == Taken::Left && !left.push_datagram(route, bytes) {
                     stats.dropped += 1;
                 }
             }
