@@ -122,7 +122,11 @@ impl Chooser<'_> {
         }
         let (low, high) = hosts.split_at(hosts.len() / 2);
         let right = self.asm.label();
-        self.asm.jump_if_word(Test::Ge, Reg::R2, high[0].0, right);
+        // A comparison of the address itself would tell the verifier a range. Between neighbouring hosts it would know the
+        // address then, and no longer take the addresses that packets of different tunnels have for the same.
+        self.asm.mov(Reg::R1, Reg::R2);
+        self.asm.op_value(Op::Xor, Reg::R1, 0);
+        self.asm.jump_if_word(Test::Ge, Reg::R1, high[0].0, right);
         self.tree(low, miss);
         self.asm.bind(right);
         self.tree(high, miss);

@@ -66,6 +66,18 @@ pub(crate) fn hosts(hosts: u16) -> Classifier {
     Classifier::Rules(first.chain(of_hosts).chain(again).collect())
 }
 
+/// A class for each of 16 hosts with neighbouring addresses.
+pub(crate) fn neighbours() -> Classifier {
+    let rule = |host: u32| Match {
+        innermost: FlowMatch {
+            src: Some(prefix(&format!("10.9.0.{host}"))),
+            ..FlowMatch::default()
+        },
+        ..Match::default()
+    };
+    Classifier::Rules((0..16).map(|host| (rule(host), 2 + host)).collect())
+}
+
 fn prefix(text: &str) -> Prefix {
     text.parse().expect("a prefix")
 }

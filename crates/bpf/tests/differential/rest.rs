@@ -272,7 +272,10 @@ fn the_verifier_follows_few_paths() {
             Err(error) => panic!("{classifier:?}: {error}"),
         }
     };
-    for classifier in policies::fixed() {
+    let all = policies::fixed()
+        .into_iter()
+        .chain([policies::neighbours()]);
+    for classifier in all {
         let found = effort(&classifier);
         assert!(
             found.is_none_or(|found| found < EFFORT_MAX),
