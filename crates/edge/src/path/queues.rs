@@ -425,7 +425,7 @@ impl<E: Encapsulation> Path<E> {
         self.drain_by(now, None::<&mut Nobody>, outside, inside)
     }
 
-    /// Loads the queues of the subscribers that sent these datagrams into the cache, up to [`TOUCH_MAX`] at once. Call it
+    /// Loads the queues of the subscribers that sent these datagrams into the cache, up to 64 at once. Call it
     /// with received datagrams before [`Path::receive`]. With few shaped subscribers it does nothing.
     pub fn touch<'a>(&self, datagrams: impl Iterator<Item = (E::Route, &'a [u8])>) {
         let Some(queues) = self.queues.as_ref() else {
