@@ -136,8 +136,10 @@ impl Access for Endpoint {
         !self.is_numbered(session)
     }
 
-    fn overhead(&self, session: SessionKey) -> usize {
-        self.data_overhead(session).unwrap_or(0)
+    /// Before a packet are the headers of IP, UDP and L2TP, then PPP's address, control and protocol.
+    fn packet_max(&self, session: SessionKey, path_mtu: u16) -> u16 {
+        let overhead = self.data_overhead(session).unwrap_or(0);
+        path_mtu.saturating_sub(overhead as u16 + 4)
     }
 
     fn end(&mut self, session: SessionKey, wait: Duration, now: Instant) {
@@ -204,7 +206,6 @@ impl Encapsulation for Way {
     type Head = [u8; DATA_HEADER_MAX + 4];
 
     const EMPTY: Self::Head = [0; DATA_HEADER_MAX + 4];
-    const HAS_ADDRESS: bool = true;
 
     fn session(&self) -> SessionKey {
         self.session
@@ -238,6 +239,11 @@ impl Encapsulation for Way {
         &self.route
     }
 
+    #[inline]
+    fn has_address(_: &Route) -> bool {
+        true
+    }
+
     /// An L2TPv2 session belongs to its tunnel's peer address and port. An L2TPv3 session is identified by its
     /// id and cookie, from any port.
     #[inline]
@@ -255,6 +261,7 @@ impl Encapsulation for Way {
 
     #[inline]
     fn locate<'a, 's, T>(
+        _: &Route,
         bytes: &'a [u8],
         find: impl FnOnce(DataIds) -> Option<(T, &'s Self)>,
     ) -> Option<(T, &'a [u8])> {

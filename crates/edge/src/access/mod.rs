@@ -103,8 +103,9 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
     /// Whether all frames of a session have the same header. This may change while the session is established.
     fn is_fixed(&self, session: Self::Session) -> bool;
 
-    /// Bytes of the path MTU taken by headers before a PPP frame.
-    fn overhead(&self, session: Self::Session) -> usize;
+    /// The largest packet that fits into one frame of a session, in bytes. `path_mtu` is the path MTU of protocols
+    /// that run over IP; others know the link's.
+    fn packet_max(&self, session: Self::Session, path_mtu: u16) -> u16;
 
     /// Ends a session because its link ended. The peer is notified after this wait; zero: at once.
     fn end(&mut self, session: Self::Session, wait: Duration, now: Instant);
@@ -136,8 +137,6 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
 
     /// An empty head.
     const EMPTY: Self::Head;
-    /// Whether PPP frames begin with address and control bytes (FF 03) unless the peers agree to leave them out.
-    const HAS_ADDRESS: bool;
 
     /// The session.
     fn session(&self) -> Self::Session;
@@ -157,6 +156,10 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
     /// The destination of its datagrams.
     fn route(&self) -> &Self::Route;
 
+    /// Whether PPP frames on this route begin with address and control bytes (FF 03) unless the peers agree to leave
+    /// them out.
+    fn has_address(route: &Self::Route) -> bool;
+
     /// Whether a data message with this session's id may belong to this session, judged by its route.
     fn is_from(&self, route: &Self::Route) -> bool;
 
@@ -166,14 +169,15 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
     /// Parses a data message, calls `find` to find its session, and returns its result with the PPP frame.
     /// `None`: the datagram is for [`Access::receive`], as are messages with a sequence number.
     fn locate<'a, 's, T>(
+        route: &Self::Route,
         bytes: &'a [u8],
         find: impl FnOnce(Self::Id) -> Option<(T, &'s Self)>,
     ) -> Option<(T, &'a [u8])>;
 
     /// Writes the length-dependent fields of the last datagram in `out`, given the offset of its start.
     #[inline]
-    fn complete(out: &mut [u8], begun: usize) {
-        let _ = (out, begun);
+    fn complete(route: &Self::Route, out: &mut [u8], begun: usize) {
+        let _ = (route, out, begun);
     }
 }
 

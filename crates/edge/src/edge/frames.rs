@@ -115,11 +115,8 @@ impl<A: Access> Edge<A> {
         let path = self.config.path_mtu;
         let endpoint = &mut self.endpoint;
         let subscriber = self.subscribers.at_mut(index).expect("the caller has it");
-        let overhead = endpoint.overhead(subscriber.session);
+        let room = endpoint.packet_max(subscriber.session, path);
         subscriber.compression = subscriber.link.compression();
-        // The protocol number precedes the packet, as do address and control if the access uses them.
-        let head = if A::Encapsulation::HAS_ADDRESS { 4 } else { 2 };
-        let room = path.saturating_sub(overhead as u16 + head);
         subscriber.mtu = subscriber.link.peer_mru().min(room);
     }
 }

@@ -111,12 +111,14 @@ impl<A: Access> Edge<A> {
                 break;
             };
             let frame = match frame {
-                [0xff, 0x03, rest @ ..] if !A::Encapsulation::HAS_ADDRESS => rest,
+                [0xff, 0x03, rest @ ..] if !A::Encapsulation::has_address(&route) => rest,
                 frame => frame,
             };
             // A client's acknowledgement must not leave with its first packets of IPCP: a server without authentication
             // would get those before it has admitted the client.
-            let pushed = if self.at(index).is_client {
+            // Padding is for UDP, where datagrams of one length leave together.
+            let is_padded = A::Encapsulation::has_address(&route);
+            let pushed = if self.at(index).is_client || !is_padded {
                 self.outgoing.push(route, header.as_ref(), frame)
             } else {
                 self.outgoing.push_frame(route, header.as_ref(), frame)
@@ -125,7 +127,7 @@ impl<A: Access> Edge<A> {
                 self.path.counts().discard(Discard::Backlog);
                 continue;
             };
-            A::Encapsulation::complete(datagram, 0);
+            A::Encapsulation::complete(&route, datagram, 0);
             if self.path.copies.is_on() {
                 let key = self.subscribers.at(index).map(|one| SubscriberKey(one.key));
                 let passed = Passed::Outside(route);

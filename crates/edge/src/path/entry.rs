@@ -85,7 +85,7 @@ impl<E: Encapsulation> Entry<E> {
     /// Puts what the edge knows of a subscriber into the form that packets need.
     pub(crate) fn new(one: Facts, way: E, header: &[u8]) -> Self {
         let compression = Compression {
-            address: one.compression.address || !E::HAS_ADDRESS,
+            address: one.compression.address || !E::has_address(way.route()),
             ..one.compression
         };
         let (ppp, ppp_length) = compression.head(protocol::IPV4);

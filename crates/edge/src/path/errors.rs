@@ -97,8 +97,8 @@ impl<E: Encapsulation> Path<E> {
         let own = numbered.as_ref().map(AsRef::as_ref);
         entry.append_head(header.version, own, &mut datagram);
         datagram.extend_from_slice(&out[..length]);
-        E::complete(&mut datagram, 0);
         let (subscriber, route) = (entry.subscriber(), *entry.way.route());
+        E::complete(&route, &mut datagram, 0);
         if self.copies.is_on() {
             let passed = Passed::Outside(route);
             self.copies.copy(subscriber, passed, true, [&datagram, &[]]);

@@ -278,7 +278,7 @@ impl<E: Encapsulation> Path<E> {
         entry.meter(self.number).pass_out(1, octets);
         self.counts().pass_out(octets);
         let route = *entry.way.route();
-        E::complete(out, begun);
+        E::complete(&route, out, begun);
         if self.copies.is_on() {
             let subscriber = entry.subscriber();
             let copies = &mut self.copies;

@@ -436,7 +436,7 @@ impl<E: Encapsulation> Path<E> {
         }
         let mut ids = [None; TOUCH_MAX];
         for (id, (route, bytes)) in ids.iter_mut().zip(datagrams) {
-            let found = E::locate(bytes, |id| {
+            let found = E::locate(&route, bytes, |id| {
                 let (_, entry) = self.find(id, &route)?;
                 Some((entry.lane(), &entry.way))
             });

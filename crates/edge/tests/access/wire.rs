@@ -221,8 +221,8 @@ impl Access for Wire {
         true
     }
 
-    fn overhead(&self, _: Session) -> usize {
-        HEADER
+    fn packet_max(&self, _: Session, path_mtu: u16) -> u16 {
+        path_mtu - HEADER as u16 - 2
     }
 
     fn end(&mut self, _: Session, wait: Duration, now: Instant) {
@@ -253,7 +253,6 @@ impl Encapsulation for Plug {
     type Head = [u8; HEADER + 4];
 
     const EMPTY: Self::Head = [0; HEADER + 4];
-    const HAS_ADDRESS: bool = false;
 
     fn session(&self) -> Session {
         Session
@@ -269,6 +268,10 @@ impl Encapsulation for Plug {
         &self.0
     }
 
+    fn has_address(_: &Socket) -> bool {
+        false
+    }
+
     fn is_from(&self, route: &Socket) -> bool {
         self.0 == *route
     }
@@ -278,6 +281,7 @@ impl Encapsulation for Plug {
     }
 
     fn locate<'a, 's, T>(
+        _: &Socket,
         bytes: &'a [u8],
         find: impl FnOnce(()) -> Option<(T, &'s Self)>,
     ) -> Option<(T, &'a [u8])> {
@@ -285,7 +289,7 @@ impl Encapsulation for Plug {
         find(()).map(|(found, _)| (found, frame))
     }
 
-    fn complete(out: &mut [u8], begun: usize) {
+    fn complete(_: &Socket, out: &mut [u8], begun: usize) {
         let length = (out.len() - begun - HEADER) as u16;
         out[begun + 2..begun + HEADER].copy_from_slice(&length.to_be_bytes());
     }
