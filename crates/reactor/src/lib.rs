@@ -10,7 +10,7 @@
 //! with [`Reactor`].
 //!
 //! Beside the loop: [`timed`] sockets, whose packets the kernel timestamps; a [`port::Port`], which receives all
-//! frames of an interface; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
+//! frames of an interface, and an [`ether::EtherSocket`], which receives those of a few protocols; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
 //! threads that must wake up on time; eBPF programs ([`bpf`]); [`disk`] files, whose calls tests let fail; notifications to the service
 //! [`manager`].
 //!
@@ -26,6 +26,7 @@ pub mod clock;
 mod datagram;
 mod descriptors;
 pub mod disk;
+pub mod ether;
 mod events;
 pub mod faults;
 pub mod limits;

@@ -89,18 +89,24 @@ pub(crate) fn mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
 
 /// An interface's link type (`ARPHRD_ETHER` and others).
 pub(crate) fn link_type(socket: BorrowedFd<'_>, name: &str) -> io::Result<u16> {
+    hardware(socket, name).map(|(kind, _)| kind)
+}
+
+/// An interface's link type, and its address if that is a MAC address.
+pub(crate) fn hardware(socket: BorrowedFd<'_>, name: &str) -> io::Result<(u16, [u8; 6])> {
     let mut request = named(name)?;
     enter(Call::Ioctl)?;
-    // SAFETY: `SIOCGIFHWADDR` reads the name of one `ifreq` and writes a `sockaddr`, whose family is a plain number.
-    let family = unsafe {
+    // SAFETY: `SIOCGIFHWADDR` reads the name of one `ifreq` and writes a `sockaddr` of plain numbers.
+    let address = unsafe {
         check(libc::ioctl(
             socket.as_raw_fd(),
             libc::SIOCGIFHWADDR as _,
             &raw mut request,
         ))?;
-        request.ifr_ifru.ifru_hwaddr.sa_family
+        request.ifr_ifru.ifru_hwaddr
     };
-    Ok(family)
+    let octets: [u8; 6] = core::array::from_fn(|at| address.sa_data[at] as u8);
+    Ok((address.sa_family, octets))
 }
 
 /// `struct ethtool_value`.

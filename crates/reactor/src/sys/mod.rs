@@ -7,6 +7,7 @@ pub(crate) mod bpf;
 pub(crate) mod clock;
 mod control;
 pub(crate) mod epoll;
+pub(crate) mod ether;
 pub(crate) mod inherited;
 pub(crate) mod interface;
 mod mapping;

@@ -100,6 +100,11 @@ pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Resu
             size_of::<libc::packet_mreq>() as libc::socklen_t,
         )
     })?;
+    bind_to(socket, index)
+}
+
+/// Binds the socket to all protocols of interface `index`, without its promiscuous mode.
+pub(crate) fn bind_to(socket: &OwnedFd, index: u32) -> io::Result<()> {
     // SAFETY: all zeros is a valid `sockaddr_ll`.
     let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
     address.sll_family = libc::AF_PACKET as libc::c_ushort;
@@ -283,7 +288,7 @@ impl RecvSlots {
 }
 
 /// The tag that the kernel removed, if it did.
-fn tag(data: &libc::tpacket_auxdata) -> Option<[u8; 4]> {
+pub(super) fn tag(data: &libc::tpacket_auxdata) -> Option<[u8; 4]> {
     named_tag(data.tp_status, data.tp_vlan_tpid, data.tp_vlan_tci)
 }
 

@@ -1,0 +1,124 @@
+//! The filter of an [`super::EtherSocket`], as a classic BPF program (Linux's `filter.rst`).
+
+use crate::sys::socket::Instruction;
+
+/// Load 32 or 16 bits, or a byte, at an offset of the frame; compare; return.
+const LOAD_WORD: u16 = 0x20;
+const LOAD_HALF: u16 = 0x28;
+const LOAD_OCTET: u16 = 0x30;
+const EQUAL: u16 = 0x15;
+const ANY_BIT: u16 = 0x45;
+const RETURN: u16 = 0x06;
+
+/// EtherTypes of VLAN tags: 802.1Q, 802.1ad, and two that were used before 802.1ad.
+const TAGS: [u32; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+
+/// Most EtherTypes that a program can compare within the reach of a jump.
+const TYPES_MAX: usize = 16;
+
+/// Accepts frames of these EtherTypes to `mac` or to a group, with up to two VLAN tags in the frame. The kernel has
+/// removed a third, outermost one.
+pub(super) fn program(mac: [u8; 6], types: &[u16]) -> Vec<Instruction> {
+    let types = &types[..types.len().min(TYPES_MAX)];
+    let [a, b, c, d, e, f] = mac;
+    let (high, low) = (
+        u32::from_be_bytes([a, b, c, d]),
+        u32::from(u16::from_be_bytes([e, f])),
+    );
+    // To a group, or to this address.
+    let mut program = vec![
+        (LOAD_OCTET, 0, 0, 0),
+        (ANY_BIT, 5, 0, 1),
+        (LOAD_WORD, 0, 0, 0),
+        (EQUAL, 0, 2, high),
+        (LOAD_HALF, 0, 0, 4),
+        (EQUAL, 1, 0, low),
+        (RETURN, 0, 0, 0),
+    ];
+    for at in [12, 16, 20] {
+        program.push((LOAD_HALF, 0, 0, at));
+        let has_next = at < 20;
+        let tags = if has_next { TAGS.len() } else { 0 };
+        for (n, kind) in types.iter().enumerate() {
+            // To the `accept` that ends this part, behind the other types, the tags and `reject`.
+            let accept = types.len() - n - 1 + tags + 1;
+            program.push((EQUAL, accept as u8, 0, u32::from(*kind)));
+        }
+        for (n, tag) in TAGS.iter().take(tags).enumerate() {
+            // To the next part, behind the other tags, `reject` and `accept`.
+            let next = tags - n - 1 + 2;
+            program.push((EQUAL, next as u8, 0, *tag));
+        }
+        program.push((RETURN, 0, 0, 0));
+        program.push((RETURN, 0, 0, u32::MAX));
+    }
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a program as the kernel does: a load beyond the frame rejects it.
+    fn passes(program: &[Instruction], frame: &[u8]) -> bool {
+        let (mut at, mut a) = (0_usize, 0_u32);
+        loop {
+            let (code, yes, no, k) = program[at];
+            at += 1;
+            let start = k as usize;
+            let load = |length: usize| {
+                let bytes = frame.get(start..start + length)?;
+                Some(
+                    bytes
+                        .iter()
+                        .fold(0, |sum, &byte| sum << 8 | u32::from(byte)),
+                )
+            };
+            let loaded = match code {
+                LOAD_OCTET => load(1),
+                LOAD_HALF => load(2),
+                LOAD_WORD => load(4),
+                EQUAL | ANY_BIT => {
+                    let is_true = if code == EQUAL { a == k } else { a & k != 0 };
+                    at += usize::from(if is_true { yes } else { no });
+                    continue;
+                }
+                RETURN => return k != 0,
+                _ => panic!("unknown instruction {code:#x}"),
+            };
+            match loaded {
+                Some(value) => a = value,
+                None => return false,
+            }
+        }
+    }
+
+    #[test]
+    fn frames_pass_by_destination_and_type_under_up_to_two_tags() {
+        let mac = [2, 0xaa, 0xbb, 0xcc, 0xdd, 0xee];
+        let program = program(mac, &[0x8863, 0x8864]);
+        let other = [2, 0xaa, 0xbb, 0xcc, 0xdd, 0xef];
+        let near = [3, 0, 0, 0, 0, 1];
+        for (to, is_ours) in [(mac, true), ([0xff; 6], true), (near, true), (other, false)] {
+            for tags in 0..4 {
+                for (kind, is_wanted) in [(0x8863_u16, true), (0x8864, true), (0x0800, false)] {
+                    let mut frame = to.to_vec();
+                    frame.extend([2, 0, 0, 0, 0, 9]);
+                    for tag in [0x88a8_u16, 0x8100, 0x9100].iter().take(tags) {
+                        frame.extend(tag.to_be_bytes());
+                        frame.extend([0, 7]);
+                    }
+                    frame.extend(kind.to_be_bytes());
+                    frame.extend([0x11, 9, 0, 0, 0, 0]);
+                    let expected = is_ours && is_wanted && tags < 3;
+                    assert_eq!(
+                        passes(&program, &frame),
+                        expected,
+                        "{to:x?} {tags} {kind:x}"
+                    );
+                    assert!(!passes(&program, &frame[..13]), "a short frame");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The Ethernet frames of a few protocols at one interface, in batches.
+//!
+//! An [`EtherSocket`] is a packet socket (packet(7)) with a filter: it receives the frames of some EtherTypes that are
+//! addressed to the interface or to a group, under up to two VLAN tags. The kernel drops all other frames before they
+//! cost anything here. The interface stays the host's: its own stack still sees every frame.
+//!
+//! The kernel removes the outermost VLAN tag; [`EtherFrame::tag`] has it. Frames to send contain their tags.
+//!
+//! Left out: offloads ([`crate::port`] has them).
+
+mod filter;
+mod recv;
+mod send;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::netdevice::name_to_index;
+
+pub use recv::{EtherFrame, EtherRecv};
+pub use send::EtherSend;
+
+use crate::buffers::{self, BufferReport, BufferSide};
+use crate::port::PortError;
+use crate::sys::{ether, interface, packet, socket};
+
+/// Options of an [`EtherSocket`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EtherOptions {
+    /// The EtherTypes to receive, at most 16.
+    pub types: Vec<u16>,
+    /// Receive buffer in bytes, including the kernel's overhead; the kernel's default if `None`.
+    pub recv_buffer_bytes: Option<usize>,
+    /// Send buffer in bytes; the kernel's default if `None`.
+    pub send_buffer_bytes: Option<usize>,
+}
+
+/// Counters of an [`EtherSocket`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EtherStats {
+    /// Frames received.
+    pub received: u64,
+    /// Frames longer than any that an interface should pass.
+    pub truncated: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames that the kernel refused: its queue for the interface was full, or they were too long.
+    pub refused: u64,
+    /// How often the send buffer was full.
+    pub blocked: u64,
+    /// Frames that the kernel dropped because they were not read in time, as of the last [`EtherSocket::look`].
+    pub missed: u64,
+}
+
+/// A packet socket for some protocols of one interface.
+#[derive(Debug)]
+pub struct EtherSocket {
+    fd: OwnedFd,
+    name: String,
+    index: u32,
+    mac: [u8; 6],
+    mtu: u32,
+    stats: EtherStats,
+    buffers: [Option<BufferReport>; 2],
+}
+
+impl EtherSocket {
+    /// Opens the interface `name` of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// The interface does not exist, is no Ethernet interface or is down, or the privilege is missing.
+    pub fn open(name: &str, options: &EtherOptions) -> Result<Self, PortError> {
+        let other = |error: io::Error| PortError::Other(name.to_owned(), error);
+        let fd = packet::open().map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => PortError::Denied(name.to_owned()),
+            _ => other(error),
+        })?;
+        let flags =
+            interface::flags(fd.as_fd(), name).map_err(|error| match error.raw_os_error() {
+                Some(libc::ENODEV) => PortError::Unknown(name.to_owned()),
+                _ => other(error),
+            })?;
+        let index = name_to_index(&fd, name).map_err(|error| other(error.into()))?;
+        let (link, mac) = interface::hardware(fd.as_fd(), name).map_err(other)?;
+        if link != libc::ARPHRD_ETHER {
+            return Err(PortError::NotEthernet(name.to_owned()));
+        }
+        if flags & libc::IFF_UP == 0 {
+            return Err(PortError::Down(name.to_owned()));
+        }
+        let sized = |side, bytes: Option<usize>| {
+            let report = bytes.map(|bytes| buffers::size(&fd, side, bytes));
+            report.transpose().map_err(other)
+        };
+        let buffers = [
+            sized(BufferSide::Receive, options.recv_buffer_bytes)?,
+            sized(BufferSide::Send, options.send_buffer_bytes)?,
+        ];
+        ether::describe(&fd).map_err(other)?;
+        // The filter comes first, so that no other frame is queued before it.
+        let program = filter::program(mac, &options.types);
+        socket::attach_filter(fd.as_fd(), &program).map_err(other)?;
+        packet::bind_to(&fd, index).map_err(other)?;
+        let mtu = interface::mtu(fd.as_fd(), name).map_err(other)?;
+        Ok(Self {
+            fd,
+            name: name.to_owned(),
+            index,
+            mac,
+            mtu,
+            stats: EtherStats::default(),
+            buffers,
+        })
+    }
+
+    /// The interface's name when it was opened.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The interface's index.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The interface's MAC address when it was opened.
+    #[must_use]
+    pub fn mac(&self) -> [u8; 6] {
+        self.mac
+    }
+
+    /// The interface's MTU in bytes, without the Ethernet header, as of the last [`EtherSocket::look`].
+    #[must_use]
+    pub fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    /// Its counters.
+    #[must_use]
+    pub fn stats(&self) -> EtherStats {
+        self.stats
+    }
+
+    /// The results of the requests for buffers.
+    pub fn buffers(&self) -> impl Iterator<Item = &BufferReport> {
+        self.buffers.iter().flatten()
+    }
+
+    /// Asks the kernel how many frames it dropped since they were not read in time.
+    pub fn look(&mut self) -> EtherStats {
+        self.stats.missed += packet::drops(&self.fd).map_or(0, u64::from);
+        self.stats
+    }
+
+    /// Whether the interface is still the one that was opened: same index, same MAC address, and up. Reads its MTU.
+    ///
+    /// # Errors
+    /// What changed; the socket must be opened again.
+    pub fn check(&mut self) -> Result<(), PortError> {
+        let fault = |error| PortError::Other(self.name.clone(), error);
+        let is_there = name_to_index(&self.fd, &self.name) == Ok(self.index);
+        if !is_there {
+            return Err(PortError::Gone(self.name.clone()));
+        }
+        let flags = interface::flags(self.fd.as_fd(), &self.name).map_err(fault)?;
+        if flags & libc::IFF_UP == 0 {
+            return Err(PortError::Down(self.name.clone()));
+        }
+        let (_, mac) = interface::hardware(self.fd.as_fd(), &self.name).map_err(fault)?;
+        if mac != self.mac {
+            let changed = io::Error::other("the MAC address changed");
+            return Err(PortError::Other(self.name.clone(), changed));
+        }
+        self.mtu = interface::mtu(self.fd.as_fd(), &self.name).map_err(fault)?;
+        Ok(())
+    }
+
+    /// The reason of an error of the kernel: the interface is down or gone; the kernel reports the same for both.
+    fn fault(&self, error: io::Error) -> PortError {
+        match error.raw_os_error() {
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                let is_there = name_to_index(&self.fd, &self.name) == Ok(self.index);
+                let kind = if is_there {
+                    PortError::Down
+                } else {
+                    PortError::Gone
+                };
+                kind(self.name.clone())
+            }
+            _ => PortError::Other(self.name.clone(), error),
+        }
+    }
+}
+
+impl AsFd for EtherSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
