@@ -11,10 +11,12 @@ use l2tp::{
 use ppp::{Authentication, Proxy, ProxyProof};
 use wire::l2tp::{DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer};
 
-use super::{Access, Encapsulation, Numbers, Peer, Reason, SessionChange, SessionInfo};
+use super::{Access, Encapsulation, HEADER_MAX, Numbers, Peer, Reason, SessionChange, SessionInfo};
 
 /// The default access protocol of an edge.
 pub type Served = Endpoint;
+
+const _: () = assert!(DATA_HEADER_MAX <= HEADER_MAX);
 
 /// Proxy Authen Types (RFC 2661, section 4.4.5).
 const PROXY_CHAP: u16 = 2;
@@ -48,12 +50,12 @@ impl Access for Endpoint {
         session.index() as usize
     }
 
-    fn session_change(event: &Event) -> Option<SessionChange<'_, SessionKey, SessionEnd>> {
+    fn session_change(event: &Event) -> Option<SessionChange<SessionKey, SessionEnd>> {
         match event {
             Event::SessionUp { session, .. } => Some(SessionChange::Up(*session)),
             Event::SessionDown {
                 session, reason, ..
-            } => Some(SessionChange::Down(*session, reason)),
+            } => Some(SessionChange::Down(*session, reason.clone())),
             _ => None,
         }
     }
@@ -203,9 +205,6 @@ impl Encapsulation for Way {
     type Session = SessionKey;
     type Id = DataIds;
     type Header = DataHeader;
-    type Head = [u8; DATA_HEADER_MAX + 4];
-
-    const EMPTY: Self::Head = [0; DATA_HEADER_MAX + 4];
 
     fn session(&self) -> SessionKey {
         self.session
@@ -235,8 +234,8 @@ impl Encapsulation for Way {
     }
 
     #[inline]
-    fn route(&self) -> &Route {
-        &self.route
+    fn route(&self) -> Route {
+        self.route
     }
 
     #[inline]

@@ -30,6 +30,7 @@
 //! One edge has one `Access`, because its subscribers share pools, names and routes. An edge that serves two protocols
 //! gets an `Access` of two endpoints whose keys and routes are enums; [`Served`] is the only line that chooses.
 
+mod both;
 mod l2tp;
 
 use core::fmt::{Debug, Display};
@@ -39,6 +40,7 @@ use core::net::IpAddr;
 use aaa::accounting::TerminateCause;
 use base::{Duration, Instant, Machine};
 
+pub use self::both::{Both, Either};
 pub use self::l2tp::{Place as L2tpPlace, Served, Way as L2tpWay};
 
 /// An endpoint of the protocol that brings PPP frames, driven by one [`crate::Edge`].
@@ -60,9 +62,7 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
     fn index(session: Self::Session) -> usize;
 
     /// The session that an event starts or ends, if any.
-    fn session_change(
-        event: &Self::Event,
-    ) -> Option<SessionChange<'_, Self::Session, Self::Reason>>;
+    fn session_change(event: &Self::Event) -> Option<SessionChange<Self::Session, Self::Reason>>;
 
     /// Information about a session.
     fn session(&self, session: Self::Session) -> Option<SessionInfo<Self::Place>>;
@@ -117,6 +117,9 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
     fn is_quiet(&self) -> bool;
 }
 
+/// Limit on the bytes of a header before a PPP frame, for all protocols.
+pub const HEADER_MAX: usize = 20;
+
 /// The header of a frame that an access composed.
 pub(crate) type Header<A> = <<A as Access>::Encapsulation as Encapsulation>::Header;
 
@@ -130,13 +133,8 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
     type Session: Copy + Eq + Hash + Debug + Send;
     /// The ids in data messages that identify their session. Two peers may use the same.
     type Id: Copy + Eq;
-    /// A header of this protocol.
+    /// A header of this protocol, of at most [`HEADER_MAX`] bytes.
     type Header: AsRef<[u8]>;
-    /// An array that a header and the four bytes of PPP's head fit into.
-    type Head: AsRef<[u8]> + AsMut<[u8]> + Clone + Debug + Send;
-
-    /// An empty head.
-    const EMPTY: Self::Head;
 
     /// The session.
     fn session(&self) -> Self::Session;
@@ -154,7 +152,7 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
     }
 
     /// The destination of its datagrams.
-    fn route(&self) -> &Self::Route;
+    fn route(&self) -> Self::Route;
 
     /// Whether PPP frames on this route begin with address and control bytes (FF 03) unless the peers agree to leave
     /// them out.
@@ -182,12 +180,26 @@ pub trait Encapsulation: Clone + Debug + Send + 'static {
 }
 
 /// A session's start or end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionChange<'a, S, R> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionChange<S, R> {
     /// It is established: frames may flow.
     Up(S),
     /// It ended.
-    Down(S, &'a R),
+    Down(S, R),
+}
+
+impl<S, R> SessionChange<S, R> {
+    /// Converts the session and the reason.
+    pub(crate) fn map<T, Q>(
+        self,
+        session: impl Fn(S) -> T,
+        reason: impl Fn(R) -> Q,
+    ) -> SessionChange<T, Q> {
+        match self {
+            Self::Up(key) => SessionChange::Up(session(key)),
+            Self::Down(key, why) => SessionChange::Down(session(key), reason(why)),
+        }
+    }
 }
 
 /// What an edge needs to know of a session when a subscriber starts in it.
@@ -199,6 +211,17 @@ pub struct SessionInfo<P> {
     pub is_ppp: bool,
     /// Whether our side is the network's: an LNS, or an access concentrator of PPPoE.
     pub is_network: bool,
+}
+
+impl<P> SessionInfo<P> {
+    /// Converts the place.
+    pub(crate) fn map<Q>(self, place: impl Fn(P) -> Q) -> SessionInfo<Q> {
+        SessionInfo {
+            place: place(self.place),
+            is_ppp: self.is_ppp,
+            is_network: self.is_network,
+        }
+    }
 }
 
 /// Why a session ended.

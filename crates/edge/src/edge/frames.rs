@@ -5,7 +5,7 @@ use base::Instant;
 use wire::ppp::control::code;
 use wire::ppp::{Frame, protocol};
 
-use crate::access::{Access, Encapsulation};
+use crate::access::Access;
 use crate::counters::Discard;
 use crate::edge::Edge;
 use crate::key::SubscriberKey;

@@ -206,7 +206,7 @@ impl<A: Access> Edge<A> {
             match A::session_change(&event) {
                 Some(SessionChange::Up(session)) => self.session_up(session, now),
                 Some(SessionChange::Down(session, reason)) => {
-                    self.session_down(session, reason, now);
+                    self.session_down(session, &reason, now);
                 }
                 None => {}
             }

@@ -12,7 +12,7 @@ use forward::source::Addresses;
 use hqos::{Direction, SubId};
 use wire::ppp::{Compression, protocol};
 
-use crate::access::Encapsulation;
+use crate::access::{Encapsulation, HEADER_MAX};
 use crate::key::{QueueLosses, SubscriberKey, Traffic};
 
 /// About a second: 2^30 ns.
@@ -42,11 +42,14 @@ pub(crate) struct Entry<E: Encapsulation> {
     pub(super) bucket: Bucket,
     meters: Arc<[Meter]>,
     /// The head of an IPv4 packet: the access's header, then PPP's.
-    head: E::Head,
+    head: [u8; HEAD_MAX],
     head_length: u8,
     /// Bytes of the head that are PPP's.
     ppp_length: u8,
 }
+
+/// Bytes of an access's header and of PPP's address, control and protocol fields.
+const HEAD_MAX: usize = HEADER_MAX + 4;
 
 /// The home of a subscriber without queues.
 const NOWHERE: u8 = u8::MAX;
@@ -85,14 +88,14 @@ impl<E: Encapsulation> Entry<E> {
     /// Puts what the edge knows of a subscriber into the form that packets need.
     pub(crate) fn new(one: Facts, way: E, header: &[u8]) -> Self {
         let compression = Compression {
-            address: one.compression.address || !E::has_address(way.route()),
+            address: one.compression.address || !E::has_address(&way.route()),
             ..one.compression
         };
         let (ppp, ppp_length) = compression.head(protocol::IPV4);
         let head_length = header.len() + ppp_length;
-        let mut head = E::EMPTY;
-        head.as_mut()[..header.len()].copy_from_slice(header);
-        head.as_mut()[header.len()..head_length].copy_from_slice(&ppp[..ppp_length]);
+        let mut head = [0; HEAD_MAX];
+        head[..header.len()].copy_from_slice(header);
+        head[header.len()..head_length].copy_from_slice(&ppp[..ppp_length]);
         Self {
             key: one.key,
             way,
@@ -169,11 +172,11 @@ impl<E: Encapsulation> Entry<E> {
     pub(super) fn append_head(&self, version: u8, header: Option<&[u8]>, out: &mut Vec<u8>) {
         let length = usize::from(self.head_length);
         match header {
-            None => out.extend_from_slice(&self.head.as_ref()[..length]),
+            None => out.extend_from_slice(&self.head[..length]),
             Some(header) => {
                 let ppp = length - usize::from(self.ppp_length);
                 out.extend_from_slice(header);
-                out.extend_from_slice(&self.head.as_ref()[ppp..length]);
+                out.extend_from_slice(&self.head[ppp..length]);
             }
         }
         if version != 4

@@ -97,7 +97,7 @@ impl<E: Encapsulation> Path<E> {
         let own = numbered.as_ref().map(AsRef::as_ref);
         entry.append_head(header.version, own, &mut datagram);
         datagram.extend_from_slice(&out[..length]);
-        let (subscriber, route) = (entry.subscriber(), *entry.way.route());
+        let (subscriber, route) = (entry.subscriber(), entry.way.route());
         E::complete(&route, &mut datagram, 0);
         if self.copies.is_on() {
             let passed = Passed::Outside(route);

@@ -269,7 +269,8 @@ impl<E: Encapsulation> Path<E> {
     ) -> Result<(), Discard> {
         let entry = self.entry(place).ok_or(Discard::NotOpen)?;
         let header = numbered(entry, headers)?;
-        let out = outside.begin(entry.way.route()).ok_or(Discard::Backlog)?;
+        let route = entry.way.route();
+        let out = outside.begin(&route).ok_or(Discard::Backlog)?;
         let begun = out.len();
         entry.append_head(version, header.as_ref().map(AsRef::as_ref), out);
         let start = out.len();
@@ -277,7 +278,6 @@ impl<E: Encapsulation> Path<E> {
         let octets = (out.len() - start) as u64;
         entry.meter(self.number).pass_out(1, octets);
         self.counts().pass_out(octets);
-        let route = *entry.way.route();
         E::complete(&route, out, begun);
         if self.copies.is_on() {
             let subscriber = entry.subscriber();

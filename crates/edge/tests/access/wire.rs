@@ -154,10 +154,10 @@ impl Access for Wire {
         0
     }
 
-    fn session_change(event: &Event) -> Option<SessionChange<'_, Session, Why>> {
+    fn session_change(event: &Event) -> Option<SessionChange<Session, Why>> {
         Some(match event {
             Event::Up => SessionChange::Up(Session),
-            Event::Down(why) => SessionChange::Down(Session, why),
+            Event::Down(why) => SessionChange::Down(Session, *why),
         })
     }
 
@@ -250,9 +250,6 @@ impl Encapsulation for Plug {
     type Session = Session;
     type Id = ();
     type Header = [u8; HEADER];
-    type Head = [u8; HEADER + 4];
-
-    const EMPTY: Self::Head = [0; HEADER + 4];
 
     fn session(&self) -> Session {
         Session
@@ -264,8 +261,8 @@ impl Encapsulation for Plug {
         0
     }
 
-    fn route(&self) -> &Socket {
-        &self.0
+    fn route(&self) -> Socket {
+        self.0
     }
 
     fn has_address(_: &Socket) -> bool {
