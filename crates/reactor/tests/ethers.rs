@@ -34,7 +34,11 @@ fn open(namespace: &Namespace, name: &str) -> Result<EtherSocket, PortError> {
         recv_buffer_bytes: Some(4 << 20),
         ..EtherOptions::default()
     };
-    namespace.run(|| EtherSocket::open(name, &options)).unwrap()
+    let opened = namespace.run(|| {
+        let mut socket = EtherSocket::open(name, &options)?;
+        socket.bind().map(|()| socket)
+    });
+    opened.unwrap()
 }
 
 fn push(batch: &mut EtherSend, to: [u8; 6], tags: &[u16], kind: u16, payload: &[u8]) {
@@ -132,6 +136,23 @@ fn lose_interface() {
         "{error}"
     );
     assert!(b.run(|| socket.check().is_err()).unwrap());
+    // The same socket serves an interface that is made again.
+    assert!(b.run(|| socket.bind().is_err()).unwrap());
+    veth((&a, "a0"), (&b, "b0")).unwrap();
+    for (namespace, name) in [(&a, "a0"), (&b, "b0")] {
+        namespace.netlink().unwrap().set_up(name, true).unwrap();
+    }
+    b.run(|| socket.bind()).unwrap().unwrap();
+    let mut from = open(&a, "a0").unwrap();
+    let mut batch = EtherSend::new(1);
+    let arrived = (0..2_000).any(|_| {
+        push(&mut batch, [0xff; 6], &[], WANTED, b"again");
+        from.send(&mut batch);
+        std::thread::sleep(Duration::from_millis(1));
+        b.run(|| socket.receive(&mut received)).unwrap().unwrap() > 0
+    });
+    assert!(arrived);
+    a.netlink().unwrap().delete("a0").unwrap();
     assert!(matches!(open(&b, "b0"), Err(PortError::Unknown(name)) if name == "b0"));
     assert!(matches!(open(&b, "lo"), Err(PortError::NotEthernet(name)) if name == "lo"));
 }

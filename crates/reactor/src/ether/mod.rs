@@ -29,10 +29,25 @@ use crate::sys::{ether, interface, packet, socket};
 pub struct EtherOptions {
     /// The EtherTypes to receive, at most 16.
     pub types: Vec<u16>,
+    /// Which part of the frames to receive; all of them if `None`.
+    pub spread: Option<Spread>,
     /// Receive buffer in bytes, including the kernel's overhead; the kernel's default if `None`.
     pub recv_buffer_bytes: Option<usize>,
     /// Send buffer in bytes; the kernel's default if `None`.
     pub send_buffer_bytes: Option<usize>,
+}
+
+/// A division of frames over sockets of several threads. Frames of other EtherTypes belong to part 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// The EtherType whose frames are divided.
+    pub kind: u16,
+    /// Where a 16-bit number is, in bytes behind the EtherType. Its remainder by `parts` is the frame's part.
+    pub offset: u8,
+    /// Number of parts.
+    pub parts: u16,
+    /// The part of this socket.
+    pub part: u16,
 }
 
 /// Counters of an [`EtherSocket`].
@@ -57,37 +72,33 @@ pub struct EtherStats {
 pub struct EtherSocket {
     fd: OwnedFd,
     name: String,
-    index: u32,
-    mac: [u8; 6],
-    mtu: u32,
+    options: EtherOptions,
+    /// The interface that it is bound to.
+    bound: Bound,
     stats: EtherStats,
     buffers: [Option<BufferReport>; 2],
 }
 
+/// An interface as it was when a socket was bound to it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bound {
+    index: u32,
+    mac: [u8; 6],
+    mtu: u32,
+}
+
 impl EtherSocket {
-    /// Opens the interface `name` of the calling thread's network namespace.
+    /// Opens a socket for the interface `name`. It receives nothing before [`EtherSocket::bind`], which needs no
+    /// privilege.
     ///
     /// # Errors
-    /// The interface does not exist, is no Ethernet interface or is down, or the privilege is missing.
+    /// The privilege is missing, or the kernel's error.
     pub fn open(name: &str, options: &EtherOptions) -> Result<Self, PortError> {
         let other = |error: io::Error| PortError::Other(name.to_owned(), error);
         let fd = packet::open().map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => PortError::Denied(name.to_owned()),
             _ => other(error),
         })?;
-        let flags =
-            interface::flags(fd.as_fd(), name).map_err(|error| match error.raw_os_error() {
-                Some(libc::ENODEV) => PortError::Unknown(name.to_owned()),
-                _ => other(error),
-            })?;
-        let index = name_to_index(&fd, name).map_err(|error| other(error.into()))?;
-        let (link, mac) = interface::hardware(fd.as_fd(), name).map_err(other)?;
-        if link != libc::ARPHRD_ETHER {
-            return Err(PortError::NotEthernet(name.to_owned()));
-        }
-        if flags & libc::IFF_UP == 0 {
-            return Err(PortError::Down(name.to_owned()));
-        }
         let sized = |side, bytes: Option<usize>| {
             let report = bytes.map(|bytes| buffers::size(&fd, side, bytes));
             report.transpose().map_err(other)
@@ -97,44 +108,62 @@ impl EtherSocket {
             sized(BufferSide::Send, options.send_buffer_bytes)?,
         ];
         ether::describe(&fd).map_err(other)?;
-        // The filter comes first, so that no other frame is queued before it.
-        let program = filter::program(mac, &options.types);
-        socket::attach_filter(fd.as_fd(), &program).map_err(other)?;
-        packet::bind_to(&fd, index).map_err(other)?;
-        let mtu = interface::mtu(fd.as_fd(), name).map_err(other)?;
         Ok(Self {
             fd,
             name: name.to_owned(),
-            index,
-            mac,
-            mtu,
+            options: options.clone(),
+            bound: Bound::default(),
             stats: EtherStats::default(),
             buffers,
         })
     }
 
-    /// The interface's name when it was opened.
+    /// Binds the socket to its interface in the calling thread's network namespace, also after the interface was
+    /// down or was made again.
+    ///
+    /// # Errors
+    /// The interface does not exist, is no Ethernet interface or is down.
+    pub fn bind(&mut self) -> Result<(), PortError> {
+        let (fd, name) = (&self.fd, &self.name);
+        let other = |error: io::Error| PortError::Other(name.clone(), error);
+        let flags =
+            interface::flags(fd.as_fd(), name).map_err(|error| match error.raw_os_error() {
+                Some(libc::ENODEV) => PortError::Unknown(name.clone()),
+                _ => other(error),
+            })?;
+        let index = name_to_index(fd, name).map_err(|error| other(error.into()))?;
+        let (link, mac) = interface::hardware(fd.as_fd(), name).map_err(other)?;
+        if link != libc::ARPHRD_ETHER {
+            return Err(PortError::NotEthernet(name.clone()));
+        }
+        if flags & libc::IFF_UP == 0 {
+            return Err(PortError::Down(name.clone()));
+        }
+        // The filter comes first, so that no other frame is queued before it.
+        let program = filter::program(mac, &self.options.types, self.options.spread);
+        socket::attach_filter(fd.as_fd(), &program).map_err(other)?;
+        packet::bind_to(fd, index).map_err(other)?;
+        let mtu = interface::mtu(fd.as_fd(), name).map_err(other)?;
+        self.bound = Bound { index, mac, mtu };
+        Ok(())
+    }
+
+    /// The interface's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The interface's index.
-    #[must_use]
-    pub fn index(&self) -> u32 {
-        self.index
-    }
-
-    /// The interface's MAC address when it was opened.
+    /// The interface's MAC address when the socket was bound.
     #[must_use]
     pub fn mac(&self) -> [u8; 6] {
-        self.mac
+        self.bound.mac
     }
 
-    /// The interface's MTU in bytes, without the Ethernet header, as of the last [`EtherSocket::look`].
+    /// The interface's MTU in bytes, without the Ethernet header, as of the last [`EtherSocket::check`].
     #[must_use]
     pub fn mtu(&self) -> u32 {
-        self.mtu
+        self.bound.mtu
     }
 
     /// Its counters.
@@ -154,13 +183,14 @@ impl EtherSocket {
         self.stats
     }
 
-    /// Whether the interface is still the one that was opened: same index, same MAC address, and up. Reads its MTU.
+    /// Whether the interface is still the one that the socket was bound to: same index, same MAC address, and up.
+    /// Reads its MTU.
     ///
     /// # Errors
-    /// What changed; the socket must be opened again.
+    /// What changed; the socket must be bound again.
     pub fn check(&mut self) -> Result<(), PortError> {
         let fault = |error| PortError::Other(self.name.clone(), error);
-        let is_there = name_to_index(&self.fd, &self.name) == Ok(self.index);
+        let is_there = name_to_index(&self.fd, &self.name) == Ok(self.bound.index);
         if !is_there {
             return Err(PortError::Gone(self.name.clone()));
         }
@@ -169,11 +199,11 @@ impl EtherSocket {
             return Err(PortError::Down(self.name.clone()));
         }
         let (_, mac) = interface::hardware(self.fd.as_fd(), &self.name).map_err(fault)?;
-        if mac != self.mac {
+        if mac != self.bound.mac {
             let changed = io::Error::other("the MAC address changed");
             return Err(PortError::Other(self.name.clone(), changed));
         }
-        self.mtu = interface::mtu(self.fd.as_fd(), &self.name).map_err(fault)?;
+        self.bound.mtu = interface::mtu(self.fd.as_fd(), &self.name).map_err(fault)?;
         Ok(())
     }
 
@@ -181,7 +211,7 @@ impl EtherSocket {
     fn fault(&self, error: io::Error) -> PortError {
         match error.raw_os_error() {
             Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
-                let is_there = name_to_index(&self.fd, &self.name) == Ok(self.index);
+                let is_there = name_to_index(&self.fd, &self.name) == Ok(self.bound.index);
                 let kind = if is_there {
                     PortError::Down
                 } else {
