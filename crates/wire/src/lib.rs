@@ -13,6 +13,7 @@
 //! - [`flow`]: flow keys for queues and filters, outside and inside tunnels.
 //! - [`virtio`]: the header before a packet on a TUN device, for open checksums and segmentation offload.
 //! - [`ppp`]: PPP frames (RFC 1661), control packets and their options, PAP and CHAP.
+//! - [`pppoe`]: PPP over Ethernet (RFC 2516): Discovery packets, their tags, and the header of session data.
 //! - [`radius`]: packets of RADIUS clients and servers (RFC 2865), and their authentication with the shared
 //!   secret.
 //! - [`bgp`]: BGP-4 messages (RFC 4271), with the error handling of RFC 7606.
@@ -35,6 +36,7 @@ pub mod l2tp;
 pub mod link;
 pub mod packet;
 pub mod ppp;
+pub mod pppoe;
 pub mod radius;
 pub mod segment;
 pub mod tcp;

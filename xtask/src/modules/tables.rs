@@ -192,8 +192,8 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "wire",
         order: &[
-            "link", "bgp", "l2tp", "ppp", "radius", "virtio", "packet", "tcp", "udp", "checksum",
-            "icmp", "ip", "segment", "ecn", "flow",
+            "link", "bgp", "l2tp", "ppp", "pppoe", "radius", "virtio", "packet", "tcp", "udp",
+            "checksum", "icmp", "ip", "segment", "ecn", "flow",
         ],
         besides: &[(
             "packet",
