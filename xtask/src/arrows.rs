@@ -64,6 +64,12 @@ const ALLOWED: &[Row] = &[
         "a protocol does no I/O and knows no other",
     ),
     row(
+        "pppoe",
+        &["base", "wire"],
+        &["sim"],
+        "a protocol does no I/O and knows no other; simulation is for its tests",
+    ),
+    row(
         "forward",
         &["base", "wire"],
         &["reactor"],

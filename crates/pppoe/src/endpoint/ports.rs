@@ -1,0 +1,95 @@
+//! Interfaces, and a new configuration.
+
+use base::Instant;
+
+use super::Endpoint;
+use super::fsm::Event;
+use crate::blacklist::Blacklist;
+use crate::config::{Config, PortConfig};
+use crate::event::EndReason;
+
+impl Endpoint {
+    /// The configuration.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Changes the configuration. Sessions that exist keep what they have; limits apply to new ones.
+    ///
+    /// # Panics
+    /// If `config` does not pass [`Config::validate`].
+    pub fn set_config(&mut self, config: Config) {
+        config.validate().expect("the configuration was validated");
+        if config.blacklist != self.config.blacklist {
+            self.blacklist = Blacklist::new(&config.blacklist, self.random.u64());
+        }
+        self.config = config;
+    }
+
+    /// Adds a port, or changes it if it exists. `port` is the owner's number for an interface; small numbers need less
+    /// memory.
+    ///
+    /// # Panics
+    /// If `config` does not pass [`PortConfig::validate`].
+    pub fn add_port(&mut self, port: u16, config: PortConfig) {
+        config.validate().expect("the configuration was validated");
+        let place = usize::from(port);
+        if place >= self.ports.len() {
+            self.ports.resize_with(place + 1, || None);
+        }
+        self.ports[place] = Some(Box::new(config));
+    }
+
+    /// Changes a port. Sessions that exist keep what they have.
+    ///
+    /// # Panics
+    /// If `config` does not pass [`PortConfig::validate`].
+    pub fn set_port(&mut self, port: u16, config: PortConfig) {
+        self.add_port(port, config);
+    }
+
+    /// Removes a port, because its interface is gone. Its sessions end without a PADT, which nobody would receive.
+    /// Does nothing if there is no such port.
+    ///
+    /// Visits every session of the endpoint once.
+    pub fn remove_port(&mut self, port: u16, _: Instant) {
+        let place = self.ports.get_mut(usize::from(port));
+        if place.and_then(Option::take).is_none() {
+            return;
+        }
+        let mut next = 0;
+        while let Some((index, session)) = self.sessions.next_from(next) {
+            next = index + 1;
+            if session.route.port == port {
+                self.end_by(index, Event::PortLost, EndReason::PortLost);
+            }
+        }
+        self.drop_delayed(|route| route.port == port);
+    }
+
+    /// A port's configuration.
+    #[must_use]
+    pub fn port(&self, port: u16) -> Option<&PortConfig> {
+        self.ports.get(usize::from(port))?.as_deref()
+    }
+
+    /// The AC-Name at a port.
+    pub(super) fn ac_name<'a>(&'a self, port: &'a PortConfig) -> &'a [u8] {
+        port.ac_name.as_deref().unwrap_or(&self.config.ac_name)
+    }
+
+    /// The Service-Names offered at a port; none: any name is accepted.
+    pub(super) fn services<'a>(&'a self, port: &'a PortConfig) -> &'a [Box<[u8]>] {
+        port.services.as_deref().unwrap_or(&self.config.services)
+    }
+
+    /// Whether a Service-Name is accepted at a port.
+    pub(super) fn accepts(&self, port: &PortConfig, name: &[u8]) -> bool {
+        if name.is_empty() {
+            return self.config.accept_any_service;
+        }
+        let services = self.services(port);
+        services.is_empty() || services.iter().any(|service| **service == *name)
+    }
+}
