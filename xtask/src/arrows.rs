@@ -98,7 +98,7 @@ const ALLOWED: &[Row] = &[
     row(
         "edge",
         &[
-            "base", "wire", "l2tp", "ppp", "aaa", "filter", "forward", "qos", "hqos",
+            "base", "wire", "l2tp", "ppp", "pppoe", "aaa", "filter", "forward", "qos", "hqos",
         ],
         &["sim"],
         "puts the protocols together into subscribers, without I/O",
@@ -208,7 +208,7 @@ const ALLOWED: &[Row] = &[
     row(
         "daemon",
         &[
-            "base", "wire", "capfile", "l2tp", "ppp", "aaa", "ledger", "filter", "forward", "hqos",
+            "base", "wire", "capfile", "l2tp", "ppp", "pppoe", "aaa", "ledger", "filter", "forward", "hqos",
             "edge", "reactor", "bgp", "peering", "settings", "control", "qos",
         ],
         &["sim"],

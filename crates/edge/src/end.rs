@@ -5,11 +5,11 @@ use core::fmt;
 use aaa::accounting::TerminateCause;
 use ppp::{Link, LinkEnd};
 
-use crate::access::{Access, Reason, Served};
+use crate::access::{Access, L2tp, Reason};
 
 /// Why a subscriber ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End<R = <Served as Access>::Reason> {
+pub enum End<R = <L2tp as Access>::Reason> {
     /// Its PPP link ended.
     Link(LinkEnd),
     /// The peer refused us as its client; its text, escaped and bounded.

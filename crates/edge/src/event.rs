@@ -6,12 +6,12 @@ use core::net::{IpAddr, Ipv4Addr};
 use aaa::Profile;
 use ppp::Claim;
 
-use crate::access::{Access, Served};
+use crate::access::{Access, L2tp};
 use crate::end::End;
 use crate::key::SubscriberKey;
 
 /// An event that an edge reports.
-pub enum Event<A: Access = Served> {
+pub enum Event<A: Access = L2tp> {
     /// The endpoint below reports something.
     Access(A::Event),
     /// A subscriber is connected: at least one network protocol is open.

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use base::Instant;
 
-use crate::access::{Access, Served};
+use crate::access::{Access, L2tp};
 use crate::end::End;
 use crate::key::Traffic;
 
 /// A subscriber that ended.
 #[derive(Clone, Debug)]
-pub struct Ended<P = <Served as Access>::Place, R = <Served as Access>::Reason> {
+pub struct Ended<P = <L2tp as Access>::Place, R = <L2tp as Access>::Reason> {
     /// Its name; empty if it gave none.
     pub name: Box<[u8]>,
     /// Its account's number.

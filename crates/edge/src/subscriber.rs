@@ -280,10 +280,10 @@ impl<A: Access> Subscriber<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Served;
+    use crate::access::L2tp;
 
     #[test]
     fn a_subscriber_fits_into_488_octets() {
-        assert!(size_of::<Subscriber<Served>>() <= 488);
+        assert!(size_of::<Subscriber<L2tp>>() <= 488);
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Lcp {
     pub(crate) compression: Compression,
     /// The peer requires authentication that we cannot provide, and has not accepted our refusal yet.
     pub(crate) unproven: bool,
+    /// The largest packet in a frame of PPPoE; 0 if the link runs over another protocol.
+    ether_max: u16,
     loops: u8,
 }
 
@@ -70,8 +72,17 @@ impl Lcp {
             peer_asks: None,
             compression: Compression::default(),
             unproven: false,
+            ether_max: 0,
             loops: 0,
         }
+    }
+
+    /// The link runs over PPPoE, which carries packets of up to `packet_max` bytes: neither side's MRU may be larger,
+    /// and neither PFC nor ACFC is requested (RFC 2516, section 7).
+    pub(crate) fn set_ether(&mut self, packet_max: u16) {
+        self.ether_max = packet_max.max(MRU_MIN);
+        self.mru = self.mru.min(self.ether_max);
+        self.offer = [false; 2];
     }
 
     /// The header compression that the peer may use in frames it sends, once it has agreed.
@@ -139,9 +150,14 @@ impl Negotiation for Lcp {
 
     fn judge(&mut self, option: &ConfigOption<'_>, random: &mut dyn Random) -> Judgement {
         match (option.kind, option.data) {
-            (MRU, &[high, low]) if u16::from_be_bytes([high, low]) >= MRU_MIN => Judgement::Agree,
-            (MRU, &[_, _]) => Judgement::suggest(&MRU_MIN.to_be_bytes()),
+            (MRU, &[high, low]) => match (u16::from_be_bytes([high, low]), self.ether_max) {
+                (mru, _) if mru < MRU_MIN => Judgement::suggest(&MRU_MIN.to_be_bytes()),
+                (mru, max) if max != 0 && mru > max => Judgement::suggest(&max.to_be_bytes()),
+                (_, _) => Judgement::Agree,
+            },
             (MRU, _) => Judgement::suggest(&MRU_DEFAULT.to_be_bytes()),
+            // PPPoE forbids these (RFC 2516, section 7).
+            (ACCM | ACFC, _) if self.ether_max != 0 => Judgement::Reject,
             (ACCM, [_, _, _, _]) => Judgement::Agree,
             (ACCM, _) => Judgement::suggest(&[0; 4]),
             (AUTHENTICATION, data) => match Authentication::from_option(data) {
@@ -192,7 +208,11 @@ impl Negotiation for Lcp {
         match (option.kind, option.data) {
             (MRU, &[high, low]) => {
                 let wanted = u16::from_be_bytes([high, low]);
-                self.mru = wanted.clamp(MRU_MIN, config.mru.max(MRU_MIN));
+                let own = match self.ether_max {
+                    0 => config.mru,
+                    max => config.mru.min(max),
+                };
+                self.mru = wanted.clamp(MRU_MIN, own.max(MRU_MIN));
             }
             (AUTHENTICATION, data) if self.ask.is_some() => {
                 let wanted = Authentication::from_option(data);

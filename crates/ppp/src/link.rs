@@ -136,6 +136,12 @@ impl Link {
         }
     }
 
+    /// Notes that the lower layer is PPPoE, and carries packets of up to `packet_max` bytes. Call this before
+    /// [`Link::up`].
+    pub fn set_ether(&mut self, packet_max: u16) {
+        self.lcp.negotiation.set_ether(packet_max);
+    }
+
     /// The lower layer is up: starts LCP.
     pub fn up(&mut self, ctx: &mut Context<'_>) {
         self.fire_lcp(Automaton::Open, ctx);

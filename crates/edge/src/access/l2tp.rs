@@ -14,7 +14,7 @@ use wire::l2tp::{DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer};
 use super::{Access, Encapsulation, HEADER_MAX, Numbers, Peer, Reason, SessionChange, SessionInfo};
 
 /// The default access protocol of an edge.
-pub type Served = Endpoint;
+pub type L2tp = Endpoint;
 
 const _: () = assert!(DATA_HEADER_MAX <= HEADER_MAX);
 
@@ -70,6 +70,7 @@ impl Access for Endpoint {
             },
             is_ppp: view.pseudowire == Pseudowire::Ppp.number(),
             is_network: !view.role.is_lac(),
+            ether_max: None,
         })
     }
 

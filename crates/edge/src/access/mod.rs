@@ -1,4 +1,5 @@
-//! What an edge needs of the protocol that brings PPP frames to it: L2TP today (the file `l2tp`), PPPoE next.
+//! What an edge needs of the protocol that brings PPP frames to it: L2TP (the file `l2tp`), PPPoE (`pppoe`), or both
+//! (`both`).
 //!
 //! # What the protocols share, and where they differ
 //!
@@ -27,11 +28,12 @@
 //! with each frame (sequence numbers) is asked of the endpoint by the edge; other paths leave such packets to it.
 //! A length in the header is written once the packet follows it ([`Encapsulation::complete`]).
 //!
-//! One edge has one `Access`, because its subscribers share pools, names and routes. An edge that serves two protocols
-//! gets an `Access` of two endpoints whose keys and routes are enums; [`Served`] is the only line that chooses.
+//! One edge has one `Access`, because its subscribers share pools, names and routes. [`Both`] is an `Access` of two
+//! endpoints, whose keys and routes are [`Either`] protocol's. The daemon's edge has [`Served`].
 
 mod both;
 mod l2tp;
+mod pppoe;
 
 use core::fmt::{Debug, Display};
 use core::hash::Hash;
@@ -41,7 +43,11 @@ use aaa::accounting::TerminateCause;
 use base::{Duration, Instant, Machine};
 
 pub use self::both::{Both, Either};
-pub use self::l2tp::{Place as L2tpPlace, Served, Way as L2tpWay};
+pub use self::l2tp::{L2tp, Place as L2tpPlace, Way as L2tpWay};
+pub use self::pppoe::{Place as PppoePlace, Pppoe, Way as PppoeWay};
+
+/// The access protocols that the daemon serves.
+pub type Served = Both<L2tp, Pppoe>;
 
 /// An endpoint of the protocol that brings PPP frames, driven by one [`crate::Edge`].
 ///
@@ -211,6 +217,8 @@ pub struct SessionInfo<P> {
     pub is_ppp: bool,
     /// Whether our side is the network's: an LNS, or an access concentrator of PPPoE.
     pub is_network: bool,
+    /// The largest packet in a frame, in bytes, if the protocol is PPPoE, which has rules of its own for LCP.
+    pub ether_max: Option<u16>,
 }
 
 impl<P> SessionInfo<P> {
@@ -220,6 +228,7 @@ impl<P> SessionInfo<P> {
             place: place(self.place),
             is_ppp: self.is_ppp,
             is_network: self.is_network,
+            ether_max: self.ether_max,
         }
     }
 }
@@ -248,4 +257,28 @@ pub struct Peer<'a> {
     pub own_name: &'a [u8],
     /// Its IP address and ours, if the protocol runs over IP and both are known.
     pub addresses: Option<(IpAddr, IpAddr)>,
+}
+
+impl Served {
+    /// Tunnels and their sessions.
+    #[must_use]
+    pub const fn l2tp(&self) -> &L2tp {
+        &self.first
+    }
+
+    /// The same, for commands.
+    pub const fn l2tp_mut(&mut self) -> &mut L2tp {
+        &mut self.first
+    }
+
+    /// Sessions on Ethernet interfaces.
+    #[must_use]
+    pub const fn pppoe(&self) -> &Pppoe {
+        &self.second
+    }
+
+    /// The same, for commands.
+    pub const fn pppoe_mut(&mut self) -> &mut Pppoe {
+        &mut self.second
+    }
 }

@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use aaa::accounting::TerminateCause;
 use base::{Duration, Instant};
 
-use crate::access::{Access, Numbers, Served};
+use crate::access::{Access, L2tp, Numbers};
 use crate::edge::Edge;
 use crate::end::End;
 use crate::key::{QueueLosses, SubscriberKey, Traffic};
@@ -24,7 +24,7 @@ pub enum Entry {
 
 /// One accounting entry of a subscriber.
 #[derive(Clone, Debug)]
-pub struct Account<P = <Served as Access>::Place> {
+pub struct Account<P = <L2tp as Access>::Place> {
     /// Its kind.
     pub entry: Entry,
     /// The account's number; no two of an edge's are equal.

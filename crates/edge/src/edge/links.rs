@@ -35,7 +35,10 @@ impl<A: Access> Edge<A> {
         let name = dial.as_ref().and_then(Dial::name);
         let networks = dial.as_ref().map(|dial| dial.networks.clone());
         let side = dial.map_or(Side::Network, Dial::side);
-        let link = Link::new(side, &self.config.ppp, &mut self.random);
+        let mut link = Link::new(side, &self.config.ppp, &mut self.random);
+        if let Some(packet_max) = info.ether_max {
+            link.set_ether(packet_max);
+        }
         self.last_account += 1;
         let key = self
             .subscribers

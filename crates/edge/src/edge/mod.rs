@@ -43,7 +43,7 @@ use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 use ppp::Outbox;
 
-use crate::access::{Access, Served, SessionChange};
+use crate::access::{Access, L2tp, SessionChange};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::end::End;
@@ -79,7 +79,7 @@ const NIL: u32 = u32::MAX;
 ///
 /// Its owner passes it datagrams, packets and time. After every change the owner drains it: transmits, then events and
 /// questions, then the timeout. One drain may follow a whole batch.
-pub struct Edge<A: Access = Served> {
+pub struct Edge<A: Access = L2tp> {
     pub(crate) config: Config,
     pub(crate) endpoint: A,
     pub(crate) subscribers: Slab<Subscriber<A>>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use filter::{Carry, FilterSet, Hits};
 
-use crate::access::{Access, Served};
+use crate::access::{Access, L2tp};
 use crate::counters::Discard;
 use crate::edge::Edge;
 use crate::event::Event;
@@ -12,7 +12,7 @@ use crate::path::change::{Step, Table};
 use crate::path::{Change, Counts, Filters, Logged, Path, PathCounts};
 
 /// Changes the filters of all paths of an edge.
-pub struct FiltersMut<'a, A: Access = Served>(&'a mut Edge<A>);
+pub struct FiltersMut<'a, A: Access = L2tp>(&'a mut Edge<A>);
 
 impl<A: Access> FiltersMut<'_, A> {
     /// Replaces the set of filters. Lines that stay keep their counters.

@@ -8,7 +8,7 @@ use base::{Duration, Instant};
 use filter::FilterId;
 use ppp::Link;
 
-use crate::access::{Access, Numbers, Served};
+use crate::access::{Access, L2tp, Numbers};
 use crate::counters::{Ends, Refusals};
 use crate::edge::Edge;
 use crate::end::End;
@@ -49,7 +49,7 @@ pub struct Counts {
 }
 
 /// A subscriber as `show` sees it.
-pub struct SubscriberView<'a, A: Access = Served> {
+pub struct SubscriberView<'a, A: Access = L2tp> {
     /// Its key.
     pub key: SubscriberKey,
     /// Its session.

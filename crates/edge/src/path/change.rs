@@ -9,12 +9,12 @@ use hqos::{Plan, Shape};
 
 use super::look::Look;
 use super::{Entry, Path, TapId};
-use crate::access::{Access, Encapsulation, Served};
+use crate::access::{Access, Encapsulation, L2tp};
 use crate::key::SubscriberKey;
 
 /// A change of a path.
 #[derive(Clone, Debug)]
-pub struct Change<E: Encapsulation = <Served as Access>::Encapsulation>(pub(crate) Step<E>);
+pub struct Change<E: Encapsulation = <L2tp as Access>::Encapsulation>(pub(crate) Step<E>);
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step<E: Encapsulation> {

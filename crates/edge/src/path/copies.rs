@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::Path;
-use crate::access::{Access, Encapsulation, Served};
+use crate::access::{Access, Encapsulation, L2tp};
 use crate::key::SubscriberKey;
 
 /// Limit on queued bytes.
@@ -26,7 +26,7 @@ impl TapId {
 
 /// Where a copy was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passed<R = <Served as Access>::Route> {
+pub enum Passed<R = <L2tp as Access>::Route> {
     /// An IP packet, between the session and the inside.
     Inside,
     /// A datagram to or from the peer, on this route.
@@ -35,7 +35,7 @@ pub enum Passed<R = <Served as Access>::Route> {
 
 /// A copy of a packet or datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tapped<R = <Served as Access>::Route> {
+pub struct Tapped<R = <L2tp as Access>::Route> {
     /// The tap that it is for.
     pub tap: TapId,
     /// The subscriber.

@@ -273,9 +273,9 @@ pub(super) fn add(number: &AtomicU64, more: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::{Access, Served};
+    use crate::access::{Access, L2tp};
 
-    type Way = <Served as Access>::Encapsulation;
+    type Way = <L2tp as Access>::Encapsulation;
 
     #[test]
     fn an_entry_fits_into_176_octets() {

@@ -42,7 +42,7 @@ use forward::routes::Routes;
 use hashbrown::HashTable;
 use hqos::Plan;
 
-use crate::access::{Access, Encapsulation, Header, Served};
+use crate::access::{Access, Encapsulation, Header, L2tp};
 use crate::config::Config;
 use crate::counters::Discard;
 use crate::outgoing::Outgoing;
@@ -78,7 +78,7 @@ pub trait Inside {
 }
 
 /// Takes datagrams to peers.
-pub trait Outside<R = <Served as Access>::Route> {
+pub trait Outside<R = <L2tp as Access>::Route> {
     /// Starts a datagram on this route. The caller appends its bytes to the buffer. `None` if there is no room.
     fn begin(&mut self, route: &R) -> Option<&mut Vec<u8>>;
 
@@ -87,7 +87,7 @@ pub trait Outside<R = <Served as Access>::Route> {
 }
 
 /// The data path of one core.
-pub struct Path<E: Encapsulation = <Served as Access>::Encapsulation> {
+pub struct Path<E: Encapsulation = <L2tp as Access>::Encapsulation> {
     /// Which of an edge's paths this is; its own is 0.
     number: usize,
     clamp_mss: bool,

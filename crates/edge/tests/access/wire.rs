@@ -166,6 +166,7 @@ impl Access for Wire {
             place: self.socket,
             is_ppp: true,
             is_network: self.is_network,
+            ether_max: None,
         })
     }
 

@@ -211,6 +211,41 @@ fn an_mru_of_ours_that_the_peer_finds_too_large_is_made_smaller_and_never_larger
     }
 }
 
+/// RFC 2516, section 7: "the MRU option MUST NOT be negotiated to a larger size than 1492"; FCS alternatives, ACFC and
+/// ACCM are not requested and must be rejected, and PFC is not recommended.
+#[test]
+fn over_pppoe_no_mru_is_larger_than_a_frame_and_forbidden_options_are_rejected() {
+    let config = Config {
+        compress: true,
+        ..Config::default()
+    };
+    let mut end = End::new(Side::Network, config, 1);
+    end.link.set_ether(1_492);
+    end.call(NOW, |link, ctx| link.up(ctx));
+    let (_, _, identifier, options) = end.packets().remove(0);
+    assert_eq!(options[..4], [1, 4, 0x05, 0xd4]);
+    // Only MRU and Magic-Number.
+    assert_eq!(options.len(), 4 + 6);
+    // A suggestion that is too large changes nothing.
+    let nak = [1, 4, 0x05, 0xdc];
+    let packets = exchange(&mut end, &frame(protocol::LCP, 3, identifier, &nak));
+    assert_eq!(packets[0].3[..4], [1, 4, 0x05, 0xd4]);
+    for (option, code, answer) in [
+        (&[1, 4, 0x05, 0xdc][..], 3, &[1, 4, 0x05, 0xd4][..]),
+        (&[1, 4, 0x05, 0xd4], 2, &[1, 4, 0x05, 0xd4]),
+        (&[2, 6, 0, 0, 0, 0], 4, &[2, 6, 0, 0, 0, 0]),
+        (&[8, 2], 4, &[8, 2]),
+        (&[9, 3, 1], 4, &[9, 3, 1]),
+    ] {
+        let packets = exchange(&mut end, &frame(protocol::LCP, 1, 7, option));
+        assert_eq!(
+            (packets[0].1, &packets[0].3[..]),
+            (code, answer),
+            "{option:?}"
+        );
+    }
+}
+
 #[test]
 fn there_is_no_ipv6_on_a_link_that_carries_less_than_1280_octets() {
     let mut end = network(&[], 1);
