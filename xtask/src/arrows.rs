@@ -208,8 +208,8 @@ const ALLOWED: &[Row] = &[
     row(
         "daemon",
         &[
-            "base", "wire", "capfile", "l2tp", "ppp", "pppoe", "aaa", "ledger", "filter", "forward", "hqos",
-            "edge", "reactor", "bgp", "peering", "settings", "control", "qos",
+            "base", "wire", "capfile", "l2tp", "ppp", "pppoe", "aaa", "ledger", "filter",
+            "forward", "hqos", "edge", "reactor", "bgp", "peering", "settings", "control", "qos",
         ],
         &["sim"],
         "the loop, the sockets and the configuration of what runs; no tool and no benchmark",

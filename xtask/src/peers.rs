@@ -20,6 +20,10 @@ const NEEDS: &[Need] = &[
         package: "ppp",
     },
     Need {
+        program: "pppoe-server",
+        package: "pppoe",
+    },
+    Need {
         program: "l2tpns",
         package: "l2tpns",
     },

@@ -28,6 +28,8 @@ fn line() -> Line<'static> {
         port_id: "tunnel 12 session 4711",
         calling: b"442071838750",
         called: b"",
+        access: b"",
+        kind: aaa::radius::PortType::default(),
         tunnel: Some(Tunnel {
             client: [192, 0, 2, 10].into(),
             server: [192, 0, 2, 1].into(),

@@ -132,6 +132,9 @@ pub enum Do {
     /// What the daemon wants of the kernel, and what the kernel has.
     #[serde(rename = "show.kernel")]
     ShowKernel(Nothing),
+    /// The interfaces with PPPoE subscribers.
+    #[serde(rename = "show.pppoe")]
+    ShowPppoe(Nothing),
     /// The state of the whole daemon in one row.
     #[serde(rename = "show.now")]
     ShowNow(Nothing),
@@ -189,6 +192,7 @@ impl Do {
             Do::ShowEventCpu(_) => "show.event.cpu",
             Do::ShowEventShards(_) => "show.event.shards",
             Do::ShowKernel(_) => "show.kernel",
+            Do::ShowPppoe(_) => "show.pppoe",
             Do::ShowNow(_) => "show.now",
             Do::ShowHistory(_) => "show.history",
             Do::ServerStats(_) => "server.stats",

@@ -62,6 +62,7 @@ pub const TYPES: &[RowType] = &[
     ReloadChange::TYPE,
     Reload::TYPE,
     Kernel::TYPE,
+    PppoeInterface::TYPE,
     Now::TYPE,
     History::TYPE,
     Subscriber::TYPE,

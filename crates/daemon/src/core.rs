@@ -3,8 +3,8 @@
 
 use std::io;
 
+use crate::served::Edge;
 use base::Instant;
-use edge::Edge;
 use reactor::netlink::Notice;
 use reactor::{HandlerId, Reactor};
 
@@ -14,7 +14,9 @@ use super::health::Health;
 use super::history::History;
 use super::inside::Inside;
 use super::notices::Notices;
+use super::ports::Ports;
 use super::rates::Rates;
+use super::redial::Redial;
 use super::routes::BgpService;
 use super::running::Running;
 use super::shards::Shards;
@@ -26,6 +28,8 @@ use super::waiting::OpenedFor;
 /// The accounts of the loop's time, one for each kind of work.
 pub(super) struct Handlers {
     pub(super) read: HandlerId,
+    pub(super) port_read: HandlerId,
+    pub(super) port_input: HandlerId,
     pub(super) input: HandlerId,
     pub(super) timers: HandlerId,
     pub(super) control: HandlerId,
@@ -52,6 +56,7 @@ impl Handlers {
     pub(super) fn of(&self, source: Source) -> HandlerId {
         match source {
             Source::Udp(_) => self.read,
+            Source::Port(_) => self.port_read,
             Source::Tun(_) => self.tun_read,
             Source::Shards => self.shards,
             Source::Radius(_) | Source::Disconnect => self.radius,
@@ -67,6 +72,8 @@ impl Handlers {
     pub(super) fn open(reactor: &mut Reactor) -> Self {
         Self {
             read: reactor.handler("udp read"),
+            port_read: reactor.handler("pppoe read"),
+            port_input: reactor.handler("pppoe input"),
             input: reactor.handler("l2tp input"),
             timers: reactor.handler("l2tp timers"),
             control: reactor.handler("control"),
@@ -98,6 +105,8 @@ pub(super) struct Core {
     /// The sources that have failed.
     pub(super) health: Health,
     pub(super) sockets: Sockets,
+    /// The interfaces of PPPoE.
+    pub(super) ports: Ports,
     /// Notifications of the kernel.
     pub(super) notices: Notices,
     pub(super) inside: Inside,
@@ -110,6 +119,8 @@ pub(super) struct Core {
     pub(super) names: filter::Names,
     /// User name and password of sessions that we open as a client.
     pub(super) client: Option<Dialler>,
+    /// The PPPoE session in which we are the client.
+    pub(super) redial: Redial,
     /// Tunnels that were opened for one session.
     pub(super) opened_for: OpenedFor,
     /// The time at which the turn started.
@@ -139,6 +150,12 @@ impl Core {
 
     /// Passes a notification to all that compare what they want with what the kernel has.
     pub(super) fn notice(&mut self, notice: &Notice) {
+        if matches!(
+            notice,
+            Notice::Link(_) | Notice::LinkGone(_) | Notice::Overflow
+        ) {
+            self.ports.doubt();
+        }
         if let Some(keeper) = &mut self.inside.keeper {
             keeper.notice(notice, self.now);
         }
@@ -178,7 +195,7 @@ impl Core {
     pub(super) fn close_failed(&mut self) -> bool {
         let mut any = false;
         while let Some(tunnel) = self.opened_for.next_failed() {
-            let endpoint = self.edge.endpoint_mut();
+            let endpoint = self.edge.endpoint_mut().l2tp_mut();
             any |= endpoint.close_tunnel_of_failed(tunnel, self.now);
         }
         any

@@ -24,8 +24,8 @@ const RETRY: Duration = Duration::from_secs(5);
 /// The kernel's main routing table.
 const MAIN: u32 = 254;
 
-/// A client's address, and the address of its LNS.
-pub(super) type Client = (Ipv4Addr, IpAddr);
+/// A client's address, and the address of its LNS; none if its sessions do not run over IP.
+pub(super) type Client = (Ipv4Addr, Option<IpAddr>);
 
 /// The connected clients. One of them has the default route.
 pub(super) struct DefaultRoute {
@@ -95,7 +95,7 @@ impl DefaultRoute {
         let (IpAddr::V4(to), Some(active)) = (to, &self.active) else {
             return to.is_ipv4();
         };
-        let IpAddr::V4(lns) = active.client.1 else {
+        let Some(IpAddr::V4(lns)) = active.client.1 else {
             return length == 0;
         };
         let differing = (to.to_bits() ^ lns.to_bits()).leading_zeros();
@@ -192,12 +192,14 @@ impl DefaultRoute {
             }
         };
         match before {
-            None => tracing::info!(%address, %lns, "default route added through a client session"),
+            None => {
+                tracing::info!(%address, lns = lns.map(tracing::field::display), "default route added through a client session")
+            }
             Some((before, lost)) if lost || before != routes => {
                 self.restored += 1;
-                let gateway = routes.first().filter(|route| route.to.0 == lns);
+                let gateway = routes.first().filter(|route| Some(route.to.0) == lns);
                 let gateway = gateway.and_then(|route| route.way.via);
-                tracing::info!(%address, %lns, ?gateway, "the routes to the LNS and through it were lost or led another way; they are set again");
+                tracing::info!(%address, lns = lns.map(tracing::field::display), ?gateway, "the routes to the LNS and through it were lost or led another way; they are set again");
             }
             Some(_) => {}
         }
@@ -217,7 +219,8 @@ impl DefaultRoute {
     }
 
     fn add(&self, (address, lns): Client, netlink: &mut Netlink) -> Result<Vec<Route>> {
-        let mut routes = Vec::from_iter(self.keep_way(lns, netlink)?);
+        let kept = lns.map(|lns| self.keep_way(lns, netlink)).transpose()?;
+        let mut routes = Vec::from_iter(kept.flatten());
         let way = Way {
             via: None,
             interface: self.interface,

@@ -4,6 +4,8 @@
 use std::fmt::Display;
 
 use base::{Duration, Instant};
+use edge::SubscriberKey;
+use edge::access::Either::{First, Second};
 use l2tp::{Event, SessionEnd};
 
 use super::core::Core;
@@ -71,7 +73,7 @@ impl Summary {
         }
         let (up, down) = (self.up, self.down);
         if up + down > 0 {
-            let counts = core.edge.endpoint().counts();
+            let counts = core.edge.endpoint().l2tp().counts();
             let (tunnels, sessions) = (counts.established, counts.sessions_established);
             tracing::info!(up, down, tunnels, sessions, "tunnels opened and closed");
         }
@@ -124,25 +126,16 @@ pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
 
 /// Passes one event on.
 pub(super) fn tell(
-    event: edge::Event,
+    event: crate::served::Event,
     core: &mut Core,
     server: &mut Server,
     summary: &mut Summary,
 ) {
     match event {
-        edge::Event::Access(event) => tell_access(event, core, server, summary),
+        edge::Event::Access(First(event)) => tell_l2tp(event, core, server, summary),
+        edge::Event::Access(Second(event)) => tell_pppoe(&event, core),
         edge::Event::Up { subscriber } => {
-            if tracing::enabled!(tracing::Level::DEBUG)
-                && let Some(view) = core.edge.subscriber(subscriber)
-            {
-                let name = String::from_utf8_lossy(view.name);
-                tracing::debug!(subscriber = %name, address = ?view.address, "connected");
-            }
-            if let Some(view) = core.edge.subscriber(subscriber) {
-                let line = WaitFor::Line(view.session);
-                core.opened_for.up(line);
-                server.up(line, core.now);
-            }
+            connected(subscriber, core, server);
         }
         edge::Event::Network {
             address,
@@ -159,13 +152,13 @@ pub(super) fn tell(
         } => {
             tracing::debug!(?addresses, "client");
             if let Some(clients) = &mut core.inside.clients {
-                let tunnel = core
-                    .edge
-                    .subscriber(subscriber)
-                    .map(|view| view.place.tunnel);
-                let tunnel = tunnel.and_then(|key| core.edge.endpoint().tunnel(key));
+                let view = core.edge.subscriber(subscriber);
+                let tunnel = view
+                    .and_then(|view| view.place.first())
+                    .map(|place| place.tunnel);
+                let tunnel = tunnel.and_then(|key| core.edge.endpoint().l2tp().tunnel(key));
                 let lns = tunnel.map(|tunnel| tunnel.route.peer.ip());
-                clients.set(subscriber, addresses.map(|(own, _)| own).zip(lns));
+                clients.set(subscriber, addresses.map(|(own, _)| (own, lns)));
             }
         }
         edge::Event::QueueFaults { subscriber, faults } => {
@@ -182,7 +175,9 @@ pub(super) fn tell(
             ..
         } => {
             // The session's own end, or its tunnel's, reports why it ended.
-            if !matches!(reason, edge::End::Session(_)) {
+            if !matches!(reason, edge::End::Session(_))
+                && let First(session) = session
+            {
                 server.down(WaitFor::Line(session), &reason, core.now);
             }
             let name = String::from_utf8_lossy(&name);
@@ -194,10 +189,47 @@ pub(super) fn tell(
     }
 }
 
+/// A subscriber is up; a control client may wait for that.
+fn connected(subscriber: SubscriberKey, core: &mut Core, server: &mut Server) {
+    let Some(view) = core.edge.subscriber(subscriber) else {
+        return;
+    };
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        let name = String::from_utf8_lossy(view.name);
+        tracing::debug!(subscriber = %name, address = ?view.address, "connected");
+    }
+    match view.session {
+        First(session) => {
+            let line = WaitFor::Line(session);
+            core.opened_for.up(line);
+            server.up(line, core.now);
+        }
+        Second(session) => core.redial.up(session),
+    }
+}
+
+/// Passes an event of PPPoE on.
+fn tell_pppoe(event: &pppoe::Event, core: &mut Core) {
+    match event {
+        pppoe::Event::SessionUp { session } => {
+            let view = core.edge.endpoint().pppoe().session(*session);
+            tracing::debug!(session = view.map(|view| view.id), "pppoe session up");
+        }
+        pppoe::Event::SessionDown {
+            session,
+            place,
+            reason,
+        } => {
+            tracing::debug!(session = place.id, host = %place.route.peer, %reason, "pppoe session down");
+            core.redial.down(*session, reason, core.now);
+        }
+    }
+}
+
 /// Passes an event of a tunnel or session on.
-fn tell_access(event: Event, core: &mut Core, server: &mut Server, summary: &mut Summary) {
+fn tell_l2tp(event: Event, core: &mut Core, server: &mut Server, summary: &mut Summary) {
     let id_of = |session| {
-        let view = core.edge.endpoint().session(session);
+        let view = core.edge.endpoint().l2tp().session(session);
         view.map(|view| view.id)
     };
     match event {
@@ -273,7 +305,11 @@ fn close_socket(socket: u32, core: &mut Core) {
         reactor,
         ..
     } = core;
-    sockets.left(socket, || edge.endpoint().tunnels_on(socket), reactor);
+    sockets.left(
+        socket,
+        || edge.endpoint().l2tp().tunnels_on(socket),
+        reactor,
+    );
 }
 
 /// Opens a socket for a tunnel that a peer opened, if tunnels get their own sockets.
@@ -281,6 +317,7 @@ fn give_socket(tunnel: l2tp::TunnelKey, core: &mut Core, summary: &mut Summary) 
     let Some(mut route) = core
         .edge
         .endpoint()
+        .l2tp()
         .tunnel(tunnel)
         .map(|tunnel| tunnel.route)
     else {
@@ -300,5 +337,6 @@ fn give_socket(tunnel: l2tp::TunnelKey, core: &mut Core, summary: &mut Summary) 
     }
     core.edge
         .endpoint_mut()
+        .l2tp_mut()
         .set_socket(tunnel, socket.unwrap_or(parent));
 }

@@ -6,6 +6,7 @@
 //! fraction of answering it.
 
 use base::{Duration, Route};
+use edge::access::Either::{First, Second};
 use reactor::{Ready, RecvBatch};
 
 use super::core::{Core, Handlers};
@@ -31,6 +32,45 @@ struct Kept {
     route: Route,
     start: u32,
     length: u32,
+}
+
+/// Reads the frames of a PPPoE interface, and handles them until the slice is over. Further ones wait in the socket's
+/// buffer.
+pub(super) fn receive_frames(
+    number: u32,
+    ready: Ready,
+    core: &mut Core,
+    handlers: &Handlers,
+    span: Duration,
+) -> (Outcome, u64) {
+    let slice = core.reactor.slice(span);
+    let mut total = 0;
+    loop {
+        let has_more = match core.ports.receive(number) {
+            Ok(has_more) => has_more,
+            Err(error) => return (Outcome::Lost(error), total),
+        };
+        core.reactor.lap(handlers.port_read);
+        let Core {
+            edge,
+            ports,
+            inside,
+            now,
+            ..
+        } = core;
+        let count = ports.each(number, |route, packet| {
+            edge.receive(Second(route), packet, *now, inside);
+        });
+        core.reactor.lap_many(handlers.port_input, count);
+        total += count;
+        if !has_more {
+            core.reactor.drained(ready.token);
+            return (Outcome::Again, total);
+        }
+        if slice.is_over() {
+            return (Outcome::Again, total);
+        }
+    }
 }
 
 /// Reads the sockets.
@@ -60,6 +100,11 @@ impl Input {
             at_once: 0,
             span,
         }
+    }
+
+    /// Counts frames that [`receive_frames`] handled.
+    pub(super) fn add(&mut self, frames: u64) {
+        self.count += frames;
     }
 
     /// Starts a turn.
@@ -123,7 +168,7 @@ impl Input {
                 local: datagram.local,
                 socket: sockets.number_for(number, datagram.peer),
             };
-            (route, datagram.bytes)
+            (First(route), datagram.bytes)
         });
         core.edge.touch(ahead);
         for datagram in self.received.iter() {
@@ -195,5 +240,6 @@ fn handle(route: Route, bytes: &[u8], core: &mut Core) {
     if core.sockets.refuses(route.socket, bytes) {
         return;
     }
-    core.edge.receive(route, bytes, core.now, &mut core.inside);
+    core.edge
+        .receive(First(route), bytes, core.now, &mut core.inside);
 }

@@ -3,9 +3,9 @@
 
 use std::io;
 
+use crate::served::Edge;
 use anyhow::Result;
 use base::Instant;
-use edge::Edge;
 use forward::join::{Joiner, Options};
 use reactor::tun::Tun;
 use reactor::{Interest, Reactor, Token};

@@ -36,6 +36,7 @@ fn take_handovers(core: &mut Core) {
         edge,
         inside,
         sockets,
+        ports,
         reactor,
         shards,
         now,
@@ -43,7 +44,16 @@ fn take_handovers(core: &mut Core) {
     } = core;
     let all = edge.is_moving();
     shards.take_handovers(all, |batch| {
-        edge.take_handover(batch, *now, &mut Outside { sockets, reactor }, inside);
+        edge.take_handover(
+            batch,
+            *now,
+            &mut Outside {
+                sockets,
+                ports,
+                reactor,
+            },
+            inside,
+        );
     });
 }
 
@@ -52,6 +62,7 @@ fn take(batch: &Batch, core: &mut Core) {
         edge,
         inside,
         sockets,
+        ports,
         reactor,
         now,
         ..
@@ -60,7 +71,15 @@ fn take(batch: &Batch, core: &mut Core) {
         edge.receive_left(route, bytes, *now, inside);
     }
     for mut packet in batch.packets() {
-        edge.forward(&mut packet, *now, &mut Outside { sockets, reactor });
+        edge.forward(
+            &mut packet,
+            *now,
+            &mut Outside {
+                sockets,
+                ports,
+                reactor,
+            },
+        );
     }
     inside.tell(edge);
     for &session in &batch.heard {

@@ -44,6 +44,11 @@ impl Daemon {
         let reactor = &mut core.reactor;
         match source {
             Source::Udp(number) => core.sockets.lose(number, reactor),
+            Source::Port(number) => {
+                core.ports.lose(number, reactor);
+                let endpoint = core.edge.endpoint_mut().pppoe_mut();
+                endpoint.remove_port(number as u16, core.now);
+            }
             Source::Tun(_) => core.inside.lose(reactor),
             Source::Kernel => core.notices.lose(reactor),
             Source::Radius(place) => {
@@ -73,6 +78,9 @@ impl Daemon {
         if let Some((number, error)) = self.core.sockets.take_failed() {
             self.lose(Source::Udp(number), None, &error);
         }
+        if let Some((number, error)) = self.core.ports.take_failed() {
+            self.lose(Source::Port(number), None, &error);
+        }
         self.take_radius_failure();
         self.take_bgp_failure();
         self.take_store_failure();
@@ -82,6 +90,7 @@ impl Daemon {
                 (State::Resting, Some(token)) => {
                     let interest = match source {
                         Source::Udp(number) => self.core.sockets.interest(number),
+                        Source::Port(number) => self.core.ports.interest(number),
                         _ => Interest::READ,
                     };
                     let watched = self.core.reactor.set_interest(token, interest);
@@ -105,6 +114,7 @@ impl Daemon {
         let reactor = &mut core.reactor;
         match source {
             Source::Udp(number) => core.sockets.reopen(number, reactor),
+            Source::Port(number) => core.bind_port(number),
             Source::Tun(_) => {
                 let made = core.inside.reopen(reactor, core.now);
                 let queues = made.map_err(|error| io::Error::other(format!("{error:#}")))?;
@@ -218,6 +228,10 @@ impl Daemon {
             Source::Udp(number) => match core.sockets.local_addr(number) {
                 Some(address) => format!("udp {address}"),
                 None => "udp".into(),
+            },
+            Source::Port(number) => match core.ports.name(number) {
+                Some(name) => format!("pppoe {name}"),
+                None => "pppoe".into(),
             },
             Source::Tun(_) => format!("tun {}", core.inside.name()),
             Source::Radius(place) => {

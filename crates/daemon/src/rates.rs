@@ -1,7 +1,7 @@
 //! Rates of subscribers' traffic, for lists of the fastest: each list reads all counters and keeps them for the next one.
 
+use crate::served::SubscriberView;
 use base::{Duration, Instant};
-use edge::SubscriberView;
 
 /// The least span of a rate. Within it, a further request gets the rates of the same span.
 const SPAN_MIN: Duration = Duration::from_secs(1);

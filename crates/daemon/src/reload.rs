@@ -339,8 +339,13 @@ fn parts(core: &mut Core, prepared: &mut Prepared) -> Failures {
     } = &*prepared;
     let appears = |name: &str| sections.iter().any(|section| section == name);
     if !appears("lns") && !appears("lac") {
-        let endpoint = core.edge.endpoint_mut();
+        let endpoint = core.edge.endpoint_mut().l2tp_mut();
         endpoint.set_config(new.l2tp.clone(), core.now);
+    }
+    if !appears("pppoe")
+        && let Some(pppoe) = &new.pppoe
+    {
+        core.reload_pppoe(pppoe);
     }
     let ends = [(End::Lns, "lns", &new.lns), (End::Lac, "lac", &new.lac)];
     for ((end, name, role), differs) in ends.into_iter().zip(listens) {
@@ -424,7 +429,7 @@ fn listen(core: &mut Core, end: End, role: &Role) -> Option<(&'static str, Strin
         let why = "needs a restart, because [event] shards is above 1";
         return Some((key, why.to_owned()));
     }
-    let tunnels = |socket| edge.endpoint().tunnels_on(socket);
+    let tunnels = |socket| edge.endpoint().l2tp().tunnels_on(socket);
     let done = sockets.reload(end, &role.listen, tunnels, &running.event, reactor);
     let (address, error) = done.err()?;
     Some((key, format!("cannot listen on {address}: {error}")))
@@ -444,6 +449,8 @@ fn edge(core: &mut Core, new: &Settings) {
         (None, _) => false,
     };
     let config = edge::Config {
+        // Interfaces need a restart.
+        interfaces: Arc::clone(&old.interfaces),
         accounting,
         tells_networks,
         ..new.subscribers.edge.clone()

@@ -9,6 +9,8 @@ pub(super) enum Source {
     Listener,
     /// A UDP socket, by its number.
     Udp(u32),
+    /// A PPPoE interface, by its number.
+    Port(u32),
     /// A queue of the TUN device.
     Tun(u32),
     /// A socket to a RADIUS server, by its index.
@@ -44,6 +46,7 @@ impl Source {
             Source::Kernel => (9, 0),
             Source::Store => (10, 0),
             Source::Loader => (11, 0),
+            Source::Port(number) => (12, number),
         };
         kind << 32 | u64::from(number)
     }
@@ -67,6 +70,7 @@ impl Source {
             9 => Source::Kernel,
             10 => Source::Store,
             11 => Source::Loader,
+            12 => Source::Port(number),
             _ => Source::Client(number),
         }
     }
@@ -78,6 +82,7 @@ impl fmt::Display for Source {
             Source::Signals => f.write_str("signals"),
             Source::Listener => f.write_str("control socket"),
             Source::Udp(number) => write!(f, "udp socket {number}"),
+            Source::Port(number) => write!(f, "pppoe interface {number}"),
             Source::Tun(number) => write!(f, "tun queue {number}"),
             Source::Radius(place) => write!(f, "radius socket {place}"),
             Source::Disconnect => f.write_str("radius disconnect"),
@@ -102,6 +107,7 @@ mod tests {
             Source::Listener,
             Source::Udp(u32::MAX),
             Source::Client(7),
+            Source::Port(9),
             Source::Tun(1),
             Source::Radius(2),
             Source::Disconnect,

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::served::Edge;
 use aaa::Pools;
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
-use edge::Edge;
+use edge::access::Served;
 use filter::FilterSet;
 use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
@@ -26,7 +27,9 @@ use super::input::Input;
 use super::inside::Inside;
 use super::log;
 use super::notices::Notices;
+use super::ports::Ports;
 use super::rates::Rates;
+use super::redial::Redial;
 use super::reload;
 use super::rest::Rest;
 use super::routes::BgpService;
@@ -47,7 +50,6 @@ use crate::config::{Event, Settings};
 /// # Errors
 /// A resource could not be opened; the error names it.
 pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
-    let signals = Signals::new().context("cannot take signals")?;
     if let Err(error) = reactor::limits::raise_descriptor_limit() {
         tracing::warn!(%error, "cannot raise the limit on descriptors");
     }
@@ -55,15 +57,16 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let hang = Some(event.hang).filter(|hang| *hang > Duration::ZERO);
     let mut reactor = new_reactor(event, hang)?;
     let handlers = Handlers::open(&mut reactor);
-    let source = Source::Signals.to_bits();
-    reactor.add(&signals, "signals", source, Interest::READ)?;
+    let signals = signals(&mut reactor)?;
     let sockets = open_sockets(settings, &mut reactor)?;
     let server = open_server(settings, &mut reactor)?;
     let authority = authority(settings, &mut reactor)?;
     let (inside, queues) = Inside::open(&settings.subscribers, &mut reactor).context("tun")?;
     let routes = routes(settings, &mut reactor)?;
-    let notices = notices(&inside, routes.as_deref(), &mut reactor).context("netlink")?;
-    let seats = shards::seats(event, &sockets, queues).context("event.shards")?;
+    let interfaces = settings.pppoe_interfaces();
+    let ports = Ports::open(&interfaces, event, 0).context("pppoe")?;
+    let notices = notices(&inside, routes.as_deref(), &ports, &mut reactor)?;
+    let seats = shards::seats(event, &sockets, &interfaces, queues).context("event.shards")?;
     give_up_privileges(settings, &inside)?;
     let edge = edge(settings)?;
     let cookie = settings.l2tp.cookie_len;
@@ -76,6 +79,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         edge,
         health: Health::default(),
         sockets,
+        ports,
         notices,
         inside,
         shards,
@@ -83,6 +87,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         routes,
         names: crate::config::names(),
         client: settings.subscribers.client.clone().map(Dialler::new),
+        redial: redial(settings),
         opened_for: OpenedFor::default(),
         now,
         started: now,
@@ -94,6 +99,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         supervisor: Supervisor::open(),
     };
     set_filters(settings, &mut core);
+    core.bind_ports();
     core.history = history(&mut core);
     let hangs = hang.map(|limit| Hangs::start(core.reactor.pulse(), limit, hangs::log));
     let hangs = hangs.transpose().context("event.hang_ms")?;
@@ -115,12 +121,33 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     })
 }
 
+fn signals(reactor: &mut Reactor) -> Result<Signals> {
+    let signals = Signals::new().context("cannot take signals")?;
+    let source = Source::Signals.to_bits();
+    reactor.add(&signals, "signals", source, Interest::READ)?;
+    Ok(signals)
+}
+
 fn set_filters(settings: &Settings, core: &mut Core) {
     if let Some(file) = &settings.subscribers.filters {
         let set = FilterSet::clone(&file.set);
         core.edge.filters_mut().replace(set);
     }
     core.edge.filters_mut().set_logs(log::logs_packets());
+}
+
+/// The line that our PPPoE client dials.
+fn redial(settings: &Settings) -> Redial {
+    let client = settings.subscribers.client.as_ref();
+    let Some(line) = client.and_then(|client| client.pppoe.clone()) else {
+        return Redial::default();
+    };
+    let dial = pppoe::Dial {
+        service_name: line.service,
+        ac_name: line.ac_name,
+        ..pppoe::Dial::default()
+    };
+    Redial::new(line.interface, line.vlans, dial)
 }
 
 /// Starts to record. Steps end with whole seconds of the clock on the wall.
@@ -148,14 +175,21 @@ fn running(settings: &Settings, config: &Path, reactor: &mut Reactor) -> Result<
 }
 
 /// Notifications of the kernel, if anything is compared with what it has.
-fn notices(inside: &Inside, routes: Option<&BgpService>, reactor: &mut Reactor) -> Result<Notices> {
+fn notices(
+    inside: &Inside,
+    routes: Option<&BgpService>,
+    ports: &Ports,
+    reactor: &mut Reactor,
+) -> Result<Notices> {
     let learned = routes.and_then(BgpService::netlink_port).transpose()?;
     let clients = inside.clients.as_ref().map(Addresses::netlink_port);
     let own = Vec::from_iter(learned.into_iter().chain(clients.transpose()?));
-    Ok(match inside.keeper.is_some() || !own.is_empty() {
-        true => Notices::open(own, reactor)?,
-        false => Notices::default(),
-    })
+    Ok(
+        match inside.keeper.is_some() || ports.len() > 0 || !own.is_empty() {
+            true => Notices::open(own, reactor).context("netlink")?,
+            false => Notices::default(),
+        },
+    )
 }
 
 fn give_up_privileges(settings: &Settings, inside: &Inside) -> Result<()> {
@@ -203,7 +237,10 @@ fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<BgpSe
 
 fn edge(settings: &Settings) -> Result<Edge> {
     let subscribers = &settings.subscribers;
-    let endpoint = Endpoint::new(settings.l2tp.clone(), random()?);
+    let l2tp = Endpoint::new(settings.l2tp.clone(), random()?);
+    let config = settings.pppoe.as_ref().map(|pppoe| pppoe.config.clone());
+    let pppoe = pppoe::Endpoint::new(config.unwrap_or_default(), random()?);
+    let endpoint = Served::new(l2tp, pppoe);
     let own = vec![subscribers.edge.address];
     let pools = Pools::new(
         subscribers.pools.clone(),

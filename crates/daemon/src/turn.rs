@@ -1,6 +1,7 @@
 //! One turn of the loop: wait, read, fire timers, serve control clients, send, pass events on.
 //! Start with [`Daemon::run`]. No error of a source ends the loop: see `mend`.
 
+use edge::access::Either::{First, Second};
 use std::io;
 
 use base::{Duration, Instant};
@@ -10,7 +11,7 @@ use super::core::{Core, Handlers};
 use super::events::Summary;
 use super::hangs::Hangs;
 use super::health::Outcome;
-use super::input::Input;
+use super::input::{self, Input};
 use super::left;
 use super::reload;
 use super::rest::Rest;
@@ -122,6 +123,7 @@ impl Daemon {
             self.server.serve(&mut self.core, slice);
             self.core.reactor.lap(self.handlers.control);
         }
+        self.core.redial();
         self.core.shards.tell(&mut self.core.edge);
         self.send();
         let mut told = self.tell();
@@ -191,7 +193,7 @@ impl Daemon {
         }
         let timer = self.core.edge.poll_timeout().map(|(at, _)| at);
         // Queued packets wait for blocked sockets, which wake the loop when they are writable.
-        let is_blocked = self.core.sockets.is_blocked();
+        let is_blocked = self.core.sockets.is_blocked() || self.core.ports.is_blocked();
         let queues = self.core.edge.next_drain().filter(|_| !is_blocked);
         let radius = self.core.authority.radius();
         let radius = radius.and_then(|radius| radius.poll_timeout());
@@ -218,6 +220,7 @@ impl Daemon {
             check,
             clients,
             self.core.stop_at,
+            self.core.redial.due(),
         ];
         all.into_iter().flatten().min()
     }
@@ -229,7 +232,7 @@ impl Daemon {
         self.core.reactor.enter(handler, source.work());
         let outcome = self.serve(source, ready);
         self.note(source, ready.token, outcome);
-        !matches!(source, Source::Udp(_))
+        !matches!(source, Source::Udp(_) | Source::Port(_))
     }
 
     fn serve(&mut self, source: Source, ready: Ready) -> Outcome {
@@ -242,6 +245,9 @@ impl Daemon {
                 if ready.readiness.readable() {
                     return self.input.receive(number, ready, core, &self.handlers);
                 }
+            }
+            Source::Port(number) => {
+                return self.serve_frames(number, ready);
             }
             Source::Tun(_) => return self.forward().into(),
             Source::Shards => {
@@ -268,7 +274,11 @@ impl Daemon {
                     routes.ready(ready, &mut core.reactor, core.now);
                 }
             }
-            Source::Kernel => return core.take_notices().into(),
+            Source::Kernel => {
+                let taken = core.take_notices();
+                self.check_ports();
+                return taken.into();
+            }
             Source::Loader => {
                 let answer = reload::finish(core);
                 core.reactor.lap(self.handlers.reload);
@@ -285,6 +295,31 @@ impl Daemon {
             }
         }
         Outcome::Again
+    }
+
+    /// Serves a PPPoE interface that is ready.
+    fn serve_frames(&mut self, number: u32, ready: Ready) -> Outcome {
+        let core = &mut self.core;
+        if ready.readiness.writable() {
+            core.ports.writable(number, &mut core.reactor);
+        }
+        if !ready.readiness.readable() {
+            return Outcome::Again;
+        }
+        let (outcome, frames) =
+            input::receive_frames(number, ready, core, &self.handlers, self.span);
+        self.input.add(frames);
+        outcome
+    }
+
+    /// Compares the PPPoE interfaces with what the kernel has, if they may have changed.
+    fn check_ports(&mut self) {
+        for (number, outcome) in self.core.ports.check() {
+            match outcome {
+                Ok(()) => self.core.serve_port(number),
+                Err(error) => self.lose(Source::Port(number), None, &error),
+            }
+        }
     }
 
     /// Passes the outcome of a reload to the client that waits for it.
@@ -341,13 +376,22 @@ impl Daemon {
             edge,
             inside,
             sockets,
+            ports,
             reactor,
             now,
             ..
         } = &mut self.core;
         let now = *now;
         let count = inside.read(reactor, |octets, reactor| {
-            edge.forward(octets, now, &mut Outside { sockets, reactor });
+            edge.forward(
+                octets,
+                now,
+                &mut Outside {
+                    sockets,
+                    ports,
+                    reactor,
+                },
+            );
         })?;
         inside.tell(edge);
         reactor.lap_many(self.handlers.tun_read, count);
@@ -360,17 +404,27 @@ impl Daemon {
             edge,
             inside,
             sockets,
+            ports,
             reactor,
             now,
             ..
         } = &mut self.core;
         let is_due = edge.next_drain().is_some_and(|at| at <= *now);
-        if !is_due || sockets.is_blocked() {
+        if !is_due || sockets.is_blocked() || ports.is_blocked() {
             return;
         }
         reactor.enter(self.handlers.queues, 0);
         let slice = reactor.slice(self.span);
-        while edge.drain(*now, &mut Outside { sockets, reactor }, inside) && !slice.is_over() {}
+        while edge.drain(
+            *now,
+            &mut Outside {
+                sockets,
+                ports,
+                reactor,
+            },
+            inside,
+        ) && !slice.is_over()
+        {}
         reactor.lap(self.handlers.queues);
     }
 
@@ -387,12 +441,19 @@ impl Daemon {
         core.reactor.enter(handlers.output, 0);
         let slice = core.reactor.slice(*span);
         let mut messages = 0;
-        while !core.sockets.is_blocked() {
+        while !core.sockets.is_blocked() && !core.ports.is_blocked() {
             composed.clear();
             let Some(route) = core.edge.poll_transmit(core.now, composed) else {
                 break;
             };
             messages += 1;
+            let route = match route {
+                First(route) => route,
+                Second(route) => {
+                    core.ports.push(&route, composed, &mut core.reactor);
+                    continue;
+                }
+            };
             let is_full = messages == MESSAGES;
             if is_full || core.sockets.needs_room(route.socket) {
                 core.reactor.lap_many(handlers.output, messages);
@@ -411,9 +472,10 @@ impl Daemon {
         if messages > 0 {
             core.reactor.lap_many(handlers.output, messages);
         }
-        if core.sockets.has_queued() {
+        if core.sockets.has_queued() || core.ports.has_queued() {
             core.reactor.enter(handlers.write, 0);
             core.sockets.flush(&mut core.reactor);
+            core.ports.flush(&mut core.reactor);
             core.reactor.lap(handlers.write);
         }
     }
@@ -460,7 +522,7 @@ impl Daemon {
                 core.stop_at = Some(Instant::ZERO);
             }
             Signal::Terminate | Signal::Interrupt => {
-                let tunnels = core.edge.endpoint().counts().tunnels;
+                let tunnels = core.edge.endpoint().l2tp().counts().tunnels;
                 tracing::info!(tunnels, "shutting down: notifying every peer");
                 core.edge.shut_down(core.now);
                 if let Some(routes) = &mut core.routes {

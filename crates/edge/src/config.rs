@@ -57,6 +57,8 @@ pub struct Config {
     pub tells_networks: bool,
     /// Whether accounting entries are queued for [`crate::Edge::poll_account`].
     pub accounting: bool,
+    /// Names of the PPPoE interfaces by their ports, for NAS-Port-Id.
+    pub interfaces: Arc<[Box<str>]>,
     /// Limit on remembered subscribers that ended.
     pub history_max: usize,
     /// Resolution of the subscribers' timers.
@@ -88,6 +90,7 @@ impl Default for Config {
             by_session: false,
             tells_networks: false,
             accounting: false,
+            interfaces: Arc::default(),
             history_max: 4_096,
             tick: Duration::from_millis(10),
         }

@@ -8,7 +8,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `access` | what the edge needs of L2TP, and later of PPPoE |
+//! | `access` | what the edge needs of L2TP and PPPoE |
 //! | `edge` | the tables, and all that happens to a subscriber: links, admission, accounts, networks, taps |
 //! | `path` | the data path of packets, on one core or several |
 //! | `subscriber` | one subscriber's record |
@@ -18,7 +18,7 @@
 //!
 //! `edge` uses all others, `subscriber` uses `path`, and `path` uses only `access` and the last row.
 //!
-//! Left out: PPPoE, tunnel switching, NAT, IPv6 prefix delegation, the kernel's data plane.
+//! Left out: tunnel switching, NAT, IPv6 prefix delegation, the kernel's data plane.
 #![forbid(unsafe_code)]
 
 pub mod access;

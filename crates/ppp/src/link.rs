@@ -1,6 +1,7 @@
 //! A PPP link: its phases (RFC 1661, section 3), and the dispatch of each frame to a layer.
 
 mod early;
+mod start;
 
 use base::{Duration, Instant};
 use wire::ppp::control::{Control, code};
@@ -15,7 +16,6 @@ use crate::ipcp::{Ipcp, Ipv4Offer};
 use crate::ipv6cp::{Ipv6Offer, Ipv6cp};
 use crate::layer::{Context, Layer, REJECTED_MAX, Signals, retimed};
 use crate::lcp::Lcp;
-use crate::proxy::Proxy;
 use crate::view::{LcpOptions, LinkView};
 
 /// Our side of a link.
@@ -134,39 +134,6 @@ impl Link {
             closing: None,
             ended: false,
         }
-    }
-
-    /// Notes that the lower layer is PPPoE, and carries packets of up to `packet_max` bytes. Call this before
-    /// [`Link::up`].
-    pub fn set_ether(&mut self, packet_max: u16) {
-        self.lcp.negotiation.set_ether(packet_max);
-    }
-
-    /// The lower layer is up: starts LCP.
-    pub fn up(&mut self, ctx: &mut Context<'_>) {
-        self.fire_lcp(Automaton::Open, ctx);
-        self.fire_lcp(Automaton::Up, ctx);
-    }
-
-    /// The lower layer is up, and a LAC has negotiated in our name (RFC 2661, section 4.4.5). Continues from there if
-    /// we would have agreed to all of it, and returns `true`; otherwise starts LCP.
-    pub fn up_with_proxy(&mut self, proxy: &Proxy<'_>, ctx: &mut Context<'_>) -> bool {
-        if !self.adopt(proxy, ctx) {
-            self.up(ctx);
-            return false;
-        }
-        self.lcp.assume_opened();
-        self.lcp_is_up(proxy.claim(self.lcp.negotiation.ask), ctx);
-        true
-    }
-
-    fn adopt(&mut self, proxy: &Proxy<'_>, ctx: &mut Context<'_>) -> bool {
-        let mut lcp = self.lcp.negotiation.clone();
-        let fits = proxy.adopt(&mut lcp, ctx);
-        if fits {
-            self.lcp.negotiation = lcp;
-        }
-        fits
     }
 
     /// Closes the link: sends a Terminate-Request. [`Event::Ended`] follows once the peer answers or the retries end.

@@ -33,6 +33,7 @@ mod many;
 mod nat_router;
 mod page;
 mod pppd;
+mod pppoe;
 mod prometheus;
 mod qos_run;
 mod radius;
@@ -126,6 +127,8 @@ pub(crate) const ALL: &[Case] = &[
         kernel_ping::measures_what_the_wire_does,
     ),
     case("pppd_is_a_client_of_our_lns", pppd::is_our_client),
+    case("pppoe_serves_the_kernels_hosts", pppoe::serves_the_kernel),
+    case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
     case(
         "thirty_clients_recover_after_the_lns_crashes",
         many::recover_after_a_crash,

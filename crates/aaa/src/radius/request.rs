@@ -43,9 +43,39 @@ impl Nas {
     }
 }
 
+/// What kind of line a subscriber is connected by (NAS-Port-Type).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PortType {
+    /// A tunnel.
+    #[default]
+    Virtual,
+    /// PPPoE over Ethernet without, with one or with two VLAN tags (RFC 4603).
+    PppoeOverEthernet,
+    /// One tag.
+    PppoeOverVlan,
+    /// Two tags.
+    PppoeOverQinQ,
+}
+
+impl PortType {
+    const fn number(self) -> u32 {
+        match self {
+            Self::Virtual => port_type::VIRTUAL,
+            Self::PppoeOverEthernet => 32,
+            Self::PppoeOverVlan => 33,
+            Self::PppoeOverQinQ => 34,
+        }
+    }
+}
+
+/// The vendor of line attributes (RFC 4679).
+const ADSL_FORUM: u32 = 3561;
+
 /// Where a subscriber is connected. Empty values are not sent; values too long for an attribute are truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Line<'a> {
+    /// NAS-Port-Type.
+    pub kind: PortType,
     /// NAS-Port: a number that we choose.
     pub port: u32,
     /// NAS-Port-Id: the same as text.
@@ -54,6 +84,8 @@ pub struct Line<'a> {
     pub calling: &'a [u8],
     /// Called-Station-Id: the called number.
     pub called: &'a [u8],
+    /// Values of the access line: sub-options of vendor 3561 (RFC 4679), each a number, a length and a value.
+    pub access: &'a [u8],
     /// The tunnel of its session.
     pub tunnel: Option<Tunnel<'a>>,
 }
@@ -188,7 +220,7 @@ impl Line<'_> {
         list.integer(SERVICE_TYPE, service::FRAMED)
             .integer(FRAMED_PROTOCOL, framed_protocol::PPP)
             .integer(NAS_PORT, self.port)
-            .integer(NAS_PORT_TYPE, port_type::VIRTUAL);
+            .integer(NAS_PORT_TYPE, self.kind.number());
         for (kind, value) in [
             (NAS_PORT_ID, self.port_id.as_bytes()),
             (CALLING_STATION_ID, self.calling),
@@ -197,6 +229,13 @@ impl Line<'_> {
             if !value.is_empty() {
                 list.attribute(kind, &value[..value.len().min(TEXT_OCTETS_MAX)]);
             }
+        }
+        let mut rest = self.access;
+        while let Some((&[kind, length], after)) = rest.split_first_chunk()
+            && let Some((value, after)) = after.split_at_checked(length.into())
+        {
+            list.vendor_specific(ADSL_FORUM, &[(kind, value)]);
+            rest = after;
         }
         list.attribute(ACCT_SESSION_ID, &session.text());
         if let Some(tunnel) = &self.tunnel {

@@ -115,11 +115,23 @@ fn the_longest_record_has_room_in_a_packet() {
     nas.address = Some("2001:db8::1".parse().unwrap());
     let class: Vec<Box<[u8]>> = vec![[7; 248].into(); 6];
     let address = "2001:db8:1111:2222:3333:4444:5555:6666".parse().unwrap();
+    // Both identifiers and every number of RFC 4679.
+    let mut access = Vec::new();
+    for kind in [1, 2] {
+        access.extend([kind, 63]);
+        access.extend([b'x'; 63]);
+    }
+    for kind in 0x81..=0x8e {
+        access.extend([kind, 4, 0, 0, 0, 9]);
+    }
+    access.extend([0x90, 3, 1, 2, 3, 0xfe, 0]);
     let line = Line {
         port: 1,
         port_id: core::str::from_utf8(&long).unwrap(),
         calling: &long,
         called: &long,
+        access: &access,
+        kind: aaa::radius::PortType::default(),
         tunnel: Some(Tunnel {
             client: address,
             server: address,

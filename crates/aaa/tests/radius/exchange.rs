@@ -179,6 +179,8 @@ fn a_chap_request_says_who_asks_where_and_through_which_tunnel() {
             port_id: "tunnel 3 session 4",
             calling: &long,
             called: b"",
+            access: b"",
+            kind: aaa::radius::PortType::default(),
             tunnel: Some(Tunnel {
                 client: [192, 0, 2, 200].into(),
                 server: "2001:db8::1".parse().unwrap(),
@@ -244,6 +246,8 @@ fn values_that_no_attribute_has_room_for_are_refused_and_the_longest_are_not() {
                 port_id: core::str::from_utf8(&long).unwrap(),
                 calling: &long,
                 called: &long,
+                access: b"",
+                kind: aaa::radius::PortType::default(),
                 tunnel: Some(tunnel),
             },
         };

@@ -19,12 +19,14 @@ row! {
         role: &'a str = [text],
         /// Its address.
         address: Option<Ipv4Addr> = [text "ADDRESS"],
-        /// Our id of its tunnel.
+        /// `l2tp` or `pppoe`.
+        access: &'a str = [text],
+        /// Our id of its tunnel; 0: none.
         tunnel: u32 = [id "TUNNEL"],
         /// Our id of its session.
         session: u32 = [id "SESSION"],
-        /// Address and port of the tunnel's peer.
-        peer: Option<SocketAddr> = [text "PEER"],
+        /// Address and port of the tunnel's peer, or interface, VLANs and MAC address of the host.
+        peer: Option<String> = [text "PEER"],
         /// Its filter.
         filter: Option<&'a str> = [text "FILTER"],
         /// Its rate down; null: no limit of its own.
@@ -81,6 +83,8 @@ row! {
         tunnel: Option<TunnelPart<'a>> = [part TunnelPart],
         /// Its L2TP session.
         session: Option<SessionPart<'a>> = [part SessionPart],
+        /// Its PPPoE session.
+        pppoe: Option<PppoePart<'a>> = [part PppoePart],
         /// Its PPP link.
         ppp: Ppp = [part Ppp],
         /// IPv4.
@@ -109,6 +113,31 @@ row! {
         echo_rtt_us: Option<u32> = [gauge Micros],
         /// Its traffic.
         traffic: Traffic = [part Traffic],
+    }
+}
+
+row! {
+    /// The PPPoE session of a subscriber.
+    #[derive(Serialize)]
+    PppoePart<'a> is part {
+        /// SESSION_ID.
+        id: u16 = [id],
+        /// The interface.
+        interface: &'a str = [id text],
+        /// The VLAN ids, the outer one first.
+        vlans: Vec<u16> = [text],
+        /// The host's MAC address.
+        mac: String = [id text],
+        /// The Service-Name.
+        service: String = [text],
+        /// The access concentrator's name.
+        ac_name: String = [text],
+        /// Agent-Circuit-Id of the line (RFC 4679).
+        circuit_id: Option<String> = [text],
+        /// Agent-Remote-Id of the line (RFC 4679).
+        remote_id: Option<String> = [text],
+        /// The largest packet that both ends take (RFC 4638).
+        max_payload: u16 = [gauge Bytes],
     }
 }
 
@@ -271,7 +300,9 @@ row! {
         up_s: Option<f64> = [gauge Seconds "DURATION"],
         /// Its address.
         address: Option<Ipv4Addr> = [text "ADDRESS"],
-        /// Our id of its tunnel.
+        /// `l2tp` or `pppoe`.
+        access: &'a str = [text],
+        /// Our id of its tunnel; 0: none.
         tunnel: u32 = [id "TUNNEL"],
         /// Our id of its session.
         session: u32 = [id "SESSION"],
@@ -296,7 +327,7 @@ row! {
     Dropped<'a> is "subscriber.dropped/1" as Own {
         /// The name that it authenticated with.
         name: &'a str = [id text],
-        /// Our id of its tunnel.
+        /// Our id of its tunnel; 0: none.
         tunnel: u32 = [id],
         /// Our id of its session.
         session: u32 = [id],
@@ -365,7 +396,7 @@ row! {
     SubscriberSet<'a> is "subscriber.set/1" as Own {
         /// The name that it authenticated with.
         name: &'a str = [id text],
-        /// Our id of its tunnel.
+        /// Our id of its tunnel; 0: none.
         tunnel: u32 = [id],
         /// Our id of its session.
         session: u32 = [id],

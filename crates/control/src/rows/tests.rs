@@ -122,6 +122,7 @@ fn a_row_has_the_fields_that_it_declares_in_their_order() {
         ended_s_ago: 1.5,
         up_s: None,
         address: None,
+        access: "l2tp",
         tunnel: 7,
         session: 9,
         account: None,

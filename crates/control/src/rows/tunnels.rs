@@ -140,3 +140,38 @@ row! {
         value: u64 = [counter "VALUE"],
     }
 }
+
+row! {
+    /// An Ethernet interface of PPPoE.
+    #[derive(Serialize)]
+    PppoeInterface<'a> is "pppoe.interface/1" as Table {
+        /// Its name.
+        interface: &'a str = [id text "INTERFACE"],
+        /// `up`, or `lost` while it is down or absent.
+        state: &'a str = [text "STATE"],
+        /// `server` if it has subscribers, `client` if our client alone uses it.
+        role: &'a str = [text "ROLE"],
+        /// Its MAC address; null while it is lost.
+        mac: Option<String> = [text "MAC"],
+        /// Its MTU.
+        mtu: u32 = [gauge Bytes "MTU"],
+        /// The VLANs that are served.
+        vlans: String = [text "VLANS"],
+        /// Its sessions, those being set up included.
+        sessions: u32 = [gauge "SESSIONS"],
+        /// Frames received.
+        received: u64 = [counter "RECEIVED"],
+        /// Frames sent.
+        sent: u64 = [counter "SENT"],
+        /// Frames that the kernel dropped because they were not read in time.
+        missed: u64 = [counter "MISSED"],
+        /// Frames that the kernel refused to send.
+        refused: u64 = [counter "REFUSED"],
+        /// Frames to send that found no room, or while the interface was lost.
+        dropped: u64 = [counter "DROPPED"],
+        /// Discovery packets of VLANs that are not served.
+        other_vlan: u64 = [counter "OTHER VLAN"],
+        /// Frames that are no valid PPPoE.
+        malformed: u64 = [counter "MALFORMED"],
+    }
+}

@@ -86,7 +86,7 @@ impl Host {
 
     fn set(&mut self, client: u64, has: Option<Ipv4Addr>) {
         self.clients
-            .set(key(client), has.map(|own| (own, address(LNS))));
+            .set(key(client), has.map(|own| (own, Some(address(LNS)))));
         self.settle();
     }
 
@@ -156,7 +156,7 @@ fn more_changes_than_the_kernel_is_told_at_once_are_all_made() {
         let own = |n: u32| Ipv4Addr::from_bits(v4(0).to_bits() + n);
         for has in [true, false] {
             for n in 0..all {
-                let client = has.then(|| (own(n), address(LNS)));
+                let client = has.then(|| (own(n), Some(address(LNS))));
                 host.clients.set(key(n.into()), client);
             }
             host.settle();

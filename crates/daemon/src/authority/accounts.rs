@@ -9,6 +9,7 @@ mod storms;
 
 use std::path::Path;
 
+use crate::served::{Account, Edge};
 use aaa::accounting::{
     Authentic, Delivery, DeliveryConfig, DeliveryEvent, DeliveryTotals, QueueUsage, Record, Report,
     SessionId, Subscriber, TerminateCause, Usage,
@@ -16,7 +17,7 @@ use aaa::accounting::{
 use aaa::radius::{Client, Nas};
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
-use edge::{Account, Edge, Entry};
+use edge::Entry;
 use ledger::{Ledger, Options, RecordId, Stats};
 
 use super::line::Place;

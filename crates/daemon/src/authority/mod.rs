@@ -16,10 +16,11 @@ mod sockets;
 
 use std::sync::Arc;
 
+use crate::served::Edge;
 use aaa::Users;
 use aaa::users::{Proof, Reject, Verdict};
 use base::Instant;
-use edge::{Admission, Edge, Question, Refusal};
+use edge::{Admission, Question, Refusal};
 use reactor::Slice;
 
 pub(super) use radius::Radius;

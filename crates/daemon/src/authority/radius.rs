@@ -8,12 +8,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::served::{Edge, End};
 use aaa::accounting::{Authentic, SessionId, Subscriber};
 use aaa::dynauth::{Answer, Disconnect, Dynauth, DynauthCounters};
 use aaa::radius::{AccessRequest, Client, Event, Proof};
 use anyhow::{Context, Result};
 use base::{Datagram, Duration, Instant, Machine, Route};
-use edge::{Admission, Edge, End, Question, Refusal, SubscriberKey};
+use edge::{Admission, Question, Refusal, SubscriberKey};
 use ledger::Options;
 use reactor::{Interest, Reactor, RecvBatch, SendBatch, Slice, Token, UdpOptions, UdpSocket};
 

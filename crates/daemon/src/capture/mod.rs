@@ -9,13 +9,17 @@
 
 mod datagram;
 
+use crate::ports::{self, Ports};
+use edge::access::Either::{First, Second};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
+use wire::pppoe::Mac;
 
+use crate::served::{Passed, Tapped};
 use base::Slab;
 use base::slab::Key;
 use capfile::{PcapngWriter, Way};
-use edge::{Passed, SubscriberKey, TapId, Tapped};
+use edge::{SubscriberKey, TapId};
 use wire::link::LinkType;
 
 use super::client::Client;
@@ -155,7 +159,13 @@ impl Captures {
             };
             let waiting = client(one).out_len() + capture.file.get_mut().len();
             let has_room = waiting + self.copy.len() < BACKLOG_MAX;
-            let packet = capture.whole(&tapped, &self.copy, &mut self.packet, &core.sockets);
+            let packet = capture.whole(
+                &tapped,
+                &self.copy,
+                &mut self.packet,
+                &core.sockets,
+                &core.ports,
+            );
             capture.take(&tapped, packet, has_room, time_ns);
         }
         self.captures.retain_mut(|capture| {
@@ -176,6 +186,19 @@ impl Captures {
     }
 }
 
+/// Writes a PPPoE packet behind Ethernet's header, as it is on the wire.
+fn ethernet(packet: &mut Vec<u8>, route: pppoe::Route, is_to: bool, copy: &[u8], ports: &Ports) {
+    let own = ports
+        .view(route.port.into())
+        .map_or(Mac([0; 6]), |view| view.mac);
+    let (from, to) = match is_to {
+        true => (own, route.peer),
+        false => (route.peer, own),
+    };
+    packet.clear();
+    ports::append_frame(packet, from, to, route.vlans, copy);
+}
+
 impl Capture {
     /// A packet with all its headers.
     fn whole<'a>(
@@ -184,9 +207,15 @@ impl Capture {
         copy: &'a [u8],
         packet: &'a mut Vec<u8>,
         sockets: &Sockets,
+        ports: &Ports,
     ) -> &'a [u8] {
-        let Passed::Outside(route) = tapped.passed else {
-            return copy;
+        let route = match tapped.passed {
+            Passed::Inside => return copy,
+            Passed::Outside(First(route)) => route,
+            Passed::Outside(Second(route)) => {
+                ethernet(packet, route, tapped.is_to, copy, ports);
+                return packet;
+            }
         };
         if !tapped.is_to {
             self.local = route.local.or(self.local);

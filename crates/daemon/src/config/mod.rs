@@ -8,12 +8,14 @@ mod bgp;
 pub(crate) mod effect;
 mod listen;
 mod peer;
+mod pppoe;
 mod queue;
 mod radius;
 mod sections;
 mod subscribers;
 #[cfg(test)]
 mod tests;
+mod vlans;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,11 +24,13 @@ use base::Duration;
 use reactor::{PollerKind, StoreKind};
 
 pub use self::bgp::{Announce, Bgp, Install};
+pub use self::pppoe::{Interface as PppoeInterface, Pppoe};
+pub use self::vlans::VlanRange;
 pub use radius::{Disconnects, Radius};
 pub use settings::Faults;
 use settings::Record;
 pub use subscribers::{
-    Client, FiltersFile, Subscribers, Tun, UsersFile, load_users, parse_filters,
+    Client, ClientPppoe, FiltersFile, Subscribers, Tun, UsersFile, load_users, parse_filters,
 };
 
 /// The settings of a configuration file, with defaults filled in.
@@ -42,6 +46,8 @@ pub struct Settings {
     pub l2tp: l2tp::Config,
     /// `[ppp]`, `[[pool]]`, `[users]`, `[client]` and `[tun]`
     pub subscribers: Subscribers,
+    /// `[pppoe]`: present if the daemon serves Ethernet interfaces.
+    pub pppoe: Option<Pppoe>,
     /// `[bgp]`
     pub bgp: Option<Bgp>,
     /// `[event]`
@@ -169,6 +175,26 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Settings, Faults> {
     let (mut settings, advice) = notes.finish(read).map_err(|faults| faults.of(path))?;
     (settings.advice, settings.record) = (advice.of(path), record);
     Ok(settings)
+}
+
+impl Settings {
+    /// All interfaces of PPPoE: those with subscribers, and that of our own client.
+    #[must_use]
+    pub fn pppoe_interfaces(&self) -> Vec<PppoeInterface> {
+        pppoe_interfaces(self.pppoe.as_ref(), self.subscribers.client.as_ref())
+    }
+}
+
+fn pppoe_interfaces(pppoe: Option<&Pppoe>, client: Option<&Client>) -> Vec<PppoeInterface> {
+    let served = pppoe.into_iter().flat_map(|pppoe| &pppoe.interfaces);
+    let mut all: Vec<_> = served.cloned().collect();
+    if let Some(line) = client.and_then(|client| client.pppoe.as_ref())
+        && all.iter().all(|one| one.name != line.interface)
+    {
+        let range = VlanRange::of(line.vlans);
+        all.push(PppoeInterface::client(&line.interface, range));
+    }
+    all
 }
 
 /// The names of protocols and services on this machine, or only the well-known names if the machine has none.

@@ -1,6 +1,7 @@
 //! Reads the sections of the file, each with its keys. [`read`] calls all of them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::Duration;
 use base::timer::TimerKind;
@@ -12,14 +13,15 @@ use wire::l2tp::DigestType;
 
 use super::peer::{self, PeerKeys};
 use super::{
-    Control, Event, Log, LogFormat, LogTo, Role, Settings, Sockets, Steer, bgp, listen, subscribers,
+    Control, Event, Log, LogFormat, LogTo, Pppoe, Role, Settings, Sockets, Steer, Subscribers, bgp,
+    listen, pppoe, subscribers,
 };
 use settings::{Faults, Notes, Record};
 use settings::{Section, set};
 
-const SECTIONS: [&str; 16] = [
-    "control", "lns", "lac", "bgp", "l2tp", "ppp", "pool", "users", "filter", "radius", "queue",
-    "client", "tun", "event", "limits", "log",
+const SECTIONS: [&str; 17] = [
+    "control", "lns", "lac", "pppoe", "bgp", "l2tp", "ppp", "pool", "users", "filter", "radius",
+    "queue", "client", "tun", "event", "limits", "log",
 ];
 
 /// Reads every section. Any fault that it reports makes the settings unusable.
@@ -36,8 +38,10 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     limits(root, notes, &mut config);
     let log = log(root, notes);
     let bgp = bgp::read(root, path, notes);
+    let pppoe = pppoe::read(root, notes, &config.host_name);
     let mut subscribers = subscribers::read(root, path, notes, &config.host_name);
     subscribers.edge.paths = event.shards;
+    subscribers.edge.interfaces = interfaces(pppoe.as_ref(), &subscribers);
     subscribers.edge.by_session = event.steer == Steer::Session;
     subscribers.edge.tells_networks = bgp.as_ref().is_some_and(|bgp| bgp.announce.subscribers);
     if notes.is_empty()
@@ -51,6 +55,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
         lac,
         l2tp: config,
         subscribers,
+        pppoe,
         bgp,
         event,
         log,
@@ -58,6 +63,12 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
         advice: Faults::default(),
         record: Record::default(),
     })
+}
+
+/// The names of the PPPoE interfaces by their ports.
+fn interfaces(pppoe: Option<&Pppoe>, subscribers: &Subscribers) -> Arc<[Box<str>]> {
+    let all = super::pppoe_interfaces(pppoe, subscribers.client.as_ref());
+    all.into_iter().map(|one| one.name.into()).collect()
 }
 
 fn control(root: &DeTable<'_>, notes: &Notes<'_>) -> Option<Control> {
@@ -89,13 +100,13 @@ fn roles(
     notes: &Notes<'_>,
     keys: &mut Vec<PeerKeys>,
 ) -> (Option<Role>, Option<Role>) {
-    if !["lns", "lac", "bgp"]
+    if !["lns", "lac", "pppoe", "client", "bgp"]
         .iter()
         .any(|name| root.contains_key(*name))
     {
-        let message = "are all missing; give [lns] to accept tunnels, [lac] to originate them, [bgp] to exchange \
-                       routes, or several";
-        notes.whole("lns, lac, bgp", message);
+        let message = "are all missing; give [lns] to accept tunnels, [lac] to originate them, [pppoe] to serve Ethernet \
+                       interfaces, [bgp] to exchange routes, or several";
+        notes.whole("lns, lac, pppoe, bgp", message);
     }
     let mut bound = Vec::new();
     for (name, default) in [("lns", &[][..]), ("lac", &["0.0.0.0:0", "[::]:0"][..])] {

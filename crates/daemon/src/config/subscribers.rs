@@ -12,9 +12,12 @@ use base::Redacted;
 use filter::FilterSet;
 use ppp::Authentication;
 use toml::de::{DeTable, DeValue};
+use wire::pppoe::Vlans;
 
+use super::pppoe;
 use super::queue;
 use super::radius::{self, Radius};
+use super::vlans::VlanRange;
 use settings::Notes;
 use settings::secret;
 use settings::{At, Faults, Section, set};
@@ -75,6 +78,19 @@ pub struct Client {
     pub default_route: Option<u32>,
     /// Networks behind the client sessions.
     pub networks: Vec<Prefix>,
+    /// The line that a PPPoE session is kept up on.
+    pub pppoe: Option<ClientPppoe>,
+}
+
+/// The line of our PPPoE client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientPppoe {
+    pub interface: String,
+    pub vlans: Vlans,
+    /// The Service-Name to ask for; empty is any.
+    pub service: Box<[u8]>,
+    /// The only access concentrator to accept.
+    pub ac_name: Option<Box<[u8]>>,
 }
 
 /// The TUN device that carries subscribers' packets.
@@ -486,6 +502,7 @@ fn client(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Client> 
     set(section.flag("addresses"), &mut addresses);
     let default_route = default_route(&mut section, addresses, root.contains_key("tun"));
     let networks = networks(&mut section, "networks");
+    let pppoe = client_pppoe(&mut section);
     section.finish();
     Some(Client {
         name: name?.value.to_owned(),
@@ -493,6 +510,27 @@ fn client(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Client> 
         addresses,
         default_route,
         networks,
+        pppoe,
+    })
+}
+
+/// Reads the keys of the PPPoE line.
+fn client_pppoe(section: &mut Section<'_>) -> Option<ClientPppoe> {
+    let interface = section.parsed("pppoe", pppoe::interface_name);
+    let vlans = section.parsed("pppoe_vlan", |text| {
+        let range: Result<VlanRange, _> = text.parse();
+        let single = range.ok().and_then(|range| range.single());
+        single.ok_or_else(|| {
+            format!("\"{text}\" is not one VLAN; write \"100\", or \"300.7\" with an inner tag")
+        })
+    });
+    let service = section.parsed("pppoe_service", pppoe::service);
+    let ac_name = section.sized("pppoe_ac", 1..=255);
+    Some(ClientPppoe {
+        interface: interface?.value,
+        vlans: vlans.map_or(Vlans::NONE, |vlans| vlans.value),
+        service: service.map_or_else(Box::default, |service| service.value),
+        ac_name: ac_name.map(|name| name.value.as_bytes().into()),
     })
 }
 

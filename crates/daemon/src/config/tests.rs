@@ -400,7 +400,8 @@ fn what_is_missing_is_named() {
     assert_eq!(
         faults(""),
         "headend.toml: control: is missing; give [control] with socket = \"/run/headend.sock\"\n\
-         headend.toml: lns, lac, bgp: are all missing; give [lns] to accept tunnels, [lac] to originate them, [bgp] to exchange routes, or several"
+         headend.toml: lns, lac, pppoe, bgp: are all missing; give [lns] to accept tunnels, [lac] to originate them, [pppoe] to serve \
+         Ethernet interfaces, [bgp] to exchange routes, or several"
     );
     assert_eq!(
         faults("[control]\n[lns]\n"),

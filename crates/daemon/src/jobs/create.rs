@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use base::slab::Key;
+use edge::access::Either::First;
 use l2tp::{Call, Direction, OpenTunnel, Pseudowire, TunnelKey};
 
 use super::{Context, Work, check_count, version};
@@ -123,7 +124,7 @@ impl Context<'_> {
             now,
             ..
         } = &mut *self.core;
-        let endpoint = edge.endpoint_mut();
+        let endpoint = edge.endpoint_mut().l2tp_mut();
         let version = version(create.version).map_err(|refusal| refusal.message)?;
         let route = sockets.originate(create.peer, from, reactor)?;
         let tunnel = match endpoint.open_tunnel(OpenTunnel { route, version }, *now) {
@@ -145,9 +146,9 @@ impl Context<'_> {
             }
         }
         if let (Some(session), Some(dialler)) = (session, client) {
-            edge.dial(session, dialler.next(), *now);
+            edge.dial(First(session), dialler.next(), *now);
         }
-        let endpoint = edge.endpoint();
+        let endpoint = edge.endpoint().l2tp();
         let id = endpoint.tunnel(tunnel).map_or(0, |tunnel| tunnel.id);
         let session_id = session
             .and_then(|session| endpoint.session(session))
@@ -190,15 +191,18 @@ impl Context<'_> {
         let Core {
             edge, client, now, ..
         } = &mut *self.core;
-        let opened = edge.endpoint_mut().open_session(tunnel, call(create), *now);
+        let opened = edge
+            .endpoint_mut()
+            .l2tp_mut()
+            .open_session(tunnel, call(create), *now);
         let session = opened.map_err(|error| error.to_string())?;
         let is_ppp = matches!(create.pseudowire, Wire::Ppp);
         let dialler = client.as_mut().filter(|_| is_ppp);
         let dials = dialler.is_some();
         if let Some(dialler) = dialler {
-            edge.dial(session, dialler.next(), *now);
+            edge.dial(First(session), dialler.next(), *now);
         }
-        let id = edge.endpoint().session(session).map(|view| view.id);
+        let id = edge.endpoint().l2tp().session(session).map(|view| view.id);
         let wait_for = wait_for(session, dials);
         self.started(create.wait, wait_for, ticket, create.tunnel, id);
         Ok(())

@@ -168,6 +168,7 @@ impl Context<'_> {
                 left: u32::MAX,
             }),
             Do::ShowKernel(_) => show(What::Kernel),
+            Do::ShowPppoe(_) => show(What::Pppoe),
             Do::ShowNow(_) => show(What::Now),
             Do::ShowHistory(wanted) => show(What::History(HistoryShow::new(wanted)?)),
             Do::ShowPools(_) => show(What::Pools),
@@ -253,6 +254,7 @@ impl Context<'_> {
             .core
             .edge
             .endpoint_mut()
+            .l2tp_mut()
             .close_tunnel(key, self.core.now);
         reply::done(self.client.out(), id, Some(closed.into()));
         Ok(None)
@@ -264,6 +266,7 @@ impl Context<'_> {
             .core
             .edge
             .endpoint_mut()
+            .l2tp_mut()
             .close_session(session, self.core.now);
         reply::done(self.client.out(), id, Some(closed.into()));
         Ok(None)
@@ -273,7 +276,13 @@ impl Context<'_> {
     fn answer(&mut self, id: u64, name: SessionName) -> Result<Option<Work>, Refusal> {
         let number = name.session;
         let session = self.session(name)?;
-        if !self.core.edge.endpoint_mut().answer_call(session) {
+        if !self
+            .core
+            .edge
+            .endpoint_mut()
+            .l2tp_mut()
+            .answer_call(session)
+        {
             let message = format!("session {number} does not wait for an answer");
             return Err(Refusal::new(Code::Refused, message));
         }
@@ -289,7 +298,7 @@ impl Context<'_> {
         steps: &mut Steps,
     ) -> Option<Work> {
         let Core { edge, now, .. } = &mut *self.core;
-        let endpoint = edge.endpoint_mut();
+        let endpoint = edge.endpoint_mut().l2tp_mut();
         while steps.next() {
             let Some((next, view)) = endpoint.next_tunnel(cursor) else {
                 reply::done(self.client.out(), id, Some(closed));
@@ -304,7 +313,7 @@ impl Context<'_> {
 
     fn tunnel(&self, id: u32, number: Option<u8>) -> Result<TunnelKey, Refusal> {
         let version = number.map(version).transpose()?;
-        let found = self.core.edge.endpoint().find_tunnel(id, version);
+        let found = self.core.edge.endpoint().l2tp().find_tunnel(id, version);
         found.ok_or_else(|| Refusal::new(Code::NotFound, format!("there is no tunnel {id}")))
     }
 
@@ -313,6 +322,7 @@ impl Context<'_> {
         self.core
             .edge
             .endpoint()
+            .l2tp()
             .find_session(tunnel, name.session)
             .ok_or_else(|| {
                 let message = format!("tunnel {} has no session {}", name.tunnel, name.session);

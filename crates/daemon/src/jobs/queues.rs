@@ -46,8 +46,8 @@ impl Context<'_> {
         let row = rows::SubscriberSet {
             schema: rows::SubscriberSet::SCHEMA,
             name: &name,
-            tunnel: view.place.tunnel_id,
-            session: view.place.session_id,
+            tunnel: show::tunnel_id(view.place),
+            session: show::session_id(view.place),
             before: show::queue(change.before.as_ref()),
             after: show::queue(change.after.as_ref()),
         };

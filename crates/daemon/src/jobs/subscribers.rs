@@ -1,8 +1,11 @@
 //! Finds the subscribers that a request names, and disconnects them.
 
+use crate::show;
+use edge::access::Either::{First, Second};
 use std::fmt::Display;
 
-use edge::{End, SubscriberKey};
+use crate::served::End;
+use edge::SubscriberKey;
 
 use super::{Context, Work};
 use crate::capture::Wanted;
@@ -93,8 +96,8 @@ impl Context<'_> {
         let mut row = rows::Dropped {
             schema: rows::Dropped::SCHEMA,
             name: &name,
-            tunnel: view.place.tunnel_id,
-            session: view.place.session_id,
+            tunnel: show::tunnel_id(view.place),
+            session: show::session_id(view.place),
             address: view.address,
             up_s: view.up.map(|up| now.since(up).as_secs_f64()),
             outcome: "dropped",
@@ -169,11 +172,14 @@ impl Context<'_> {
             }
             (None, Some(tunnel), Some(session)) => {
                 let version = who.version;
-                let key = self.session(SessionName {
-                    tunnel,
-                    session,
-                    version,
-                })?;
+                let key = match tunnel {
+                    0 => Second(self.pppoe_session(session)?),
+                    tunnel => First(self.session(SessionName {
+                        tunnel,
+                        session,
+                        version,
+                    })?),
+                };
                 let view = edge.subscriber_in(key).ok_or_else(|| {
                     let message = format!(
                         "session {session} of tunnel {tunnel} does not end here: it has no subscriber"
@@ -187,6 +193,25 @@ impl Context<'_> {
                     "say who by a name or an address (\"who\"), or by \"tunnel\" and \"session\"";
                 Err(Refusal::new(Code::BadRequest, message))
             }
+        }
+    }
+}
+
+impl Context<'_> {
+    /// The PPPoE session with this id, if only one has it.
+    fn pppoe_session(&self, id: u32) -> Result<pppoe::SessionKey, Refusal> {
+        let sessions = self.core.edge.endpoint().pppoe().sessions();
+        let mut found = sessions.filter(|view| u32::from(view.id) == id && id != 0);
+        match (found.next(), found.next()) {
+            (Some(view), None) => Ok(view.key),
+            (None, _) => Err(Refusal::new(
+                Code::NotFound,
+                format!("no PPPoE session has the id {id}"),
+            )),
+            (Some(_), Some(_)) => Err(Refusal::new(
+                Code::Refused,
+                format!("several PPPoE sessions have the id {id}; name the subscriber"),
+            )),
         }
     }
 }

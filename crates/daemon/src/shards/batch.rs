@@ -1,8 +1,8 @@
 //! A batch: the items that a packet thread passes to the first thread in one turn, with one buffer for all bytes.
 
-use base::Route;
-use edge::{Logged, Passed, TapId, Tapped};
-use l2tp::SessionKey;
+use crate::served::{Passed, Tapped};
+use crate::served::{Route, Session};
+use edge::{Logged, TapId};
 
 /// Limit of bytes in a batch; later items are dropped.
 const OCTETS_MAX: usize = 512 << 10;
@@ -19,7 +19,7 @@ pub(crate) struct Batch {
     packets: Vec<Span>,
     tapped: Vec<(Tapped, Span)>,
     pub(crate) lost: Vec<(TapId, [u64; 2])>,
-    pub(crate) heard: Vec<SessionKey>,
+    pub(crate) heard: Vec<Session>,
     pub(crate) logged: Vec<Logged>,
 }
 

@@ -21,6 +21,8 @@ mod doors;
 mod steer;
 mod worker;
 
+use crate::config::PppoeInterface;
+use crate::ports::Ports;
 use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -28,8 +30,9 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::served::{Change, Edge, Path};
 use anyhow::{Context, Result};
-use edge::{Change, Edge, Handover, Path};
+use edge::Handover;
 use reactor::{Interest, Reactor, SocketStats, Waker, faults};
 
 use super::inside::{Inside, Queue, Written};
@@ -114,6 +117,7 @@ impl Common {
         let Seat {
             mut reactor,
             sockets,
+            ports,
             inside,
         } = seat;
         let number = path.number();
@@ -126,6 +130,7 @@ impl Common {
         let worker = Worker::new(worker::Parts {
             path,
             sockets,
+            ports,
             inside,
             reactor,
             batch: event.batch,
@@ -158,18 +163,25 @@ impl Common {
 pub(super) struct Seat {
     reactor: Reactor,
     sockets: Sockets,
+    ports: Ports,
     inside: Inside,
 }
 
 /// Opens a seat for each further thread.
-pub(super) fn seats(event: &Event, sockets: &Sockets, queues: Vec<Queue>) -> Result<Vec<Seat>> {
+pub(super) fn seats(
+    event: &Event,
+    sockets: &Sockets,
+    interfaces: &[PppoeInterface],
+    queues: Vec<Queue>,
+) -> Result<Vec<Seat>> {
     let mut queues = queues.into_iter();
-    let seat = |_| {
+    let seat = |number| {
         let mut reactor = Reactor::new(event.poller, event.descriptors)?;
         Ok(Seat {
             sockets: sockets
                 .copy(event, &mut reactor)
                 .context("cannot bind a listening address a second time")?,
+            ports: Ports::open(interfaces, event, number).context("pppoe")?,
             inside: match queues.next() {
                 Some(queue) => Inside::of_queue(queue, &mut reactor)?,
                 None => Inside::nowhere(),

@@ -1,13 +1,16 @@
 //! The loop of a thread that carries packets. Start with [`Worker::run`].
 
+use crate::ports::Ports;
+use edge::access::Either::{First, Second};
 use std::io;
 use std::sync::atomic::Ordering::Release;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::served::Path;
 use base::{Duration, Instant, Route};
-use edge::{Handover, Path, Taken};
+use edge::{Handover, Taken};
 use reactor::faults::Heir;
 use reactor::{Interest, Reactor, Ready, RecvBatch, Waker, clock};
 
@@ -35,6 +38,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct Parts {
     pub(super) path: Path,
     pub(super) sockets: Sockets,
+    pub(super) ports: Ports,
     pub(super) inside: Inside,
     pub(super) reactor: Reactor,
     /// Datagrams read with one system call.
@@ -93,7 +97,7 @@ impl Drop for Farewell {
 
 impl Worker {
     pub(super) fn new(parts: Parts) -> Self {
-        Self {
+        let mut worker = Self {
             received: RecvBatch::new(parts.batch),
             parts,
             left: Batch::default(),
@@ -108,7 +112,16 @@ impl Worker {
             made: 0,
             health: Health::default(),
             waits_failed: 0,
+        };
+        for number in 0..worker.parts.ports.len() as u32 {
+            let bound = worker.parts.ports.bind(number, &mut worker.parts.reactor);
+            if let Err(error) = bound {
+                let name = || format!("pppoe interface {number}");
+                let source = Source::Port(number);
+                worker.health.lost(source, name, &error, Instant::ZERO);
+            }
         }
+        worker
     }
 
     /// Runs until the first thread ends it, by that thread's plan of faults if a test has one.
@@ -133,7 +146,7 @@ impl Worker {
         let mut other_work = false;
         while let Some(ready) = self.parts.reactor.next_ready() {
             let source = Source::from_bits(ready.user);
-            other_work |= !matches!(source, Source::Udp(_));
+            other_work |= !matches!(source, Source::Udp(_) | Source::Port(_));
             match source {
                 Source::Udp(number) => {
                     if ready.readiness.writable() {
@@ -144,6 +157,16 @@ impl Worker {
                     }
                     if ready.readiness.readable() {
                         let outcome = self.receive(number, ready, now);
+                        self.note(source, ready, outcome);
+                    }
+                }
+                Source::Port(number) => {
+                    if ready.readiness.writable() {
+                        let Parts { ports, reactor, .. } = &mut self.parts;
+                        ports.writable(number, reactor);
+                    }
+                    if ready.readiness.readable() {
+                        let outcome = self.receive_frames(number, ready, now);
                         self.note(source, ready, outcome);
                     }
                 }
@@ -166,9 +189,15 @@ impl Worker {
 
     /// When the next wait has to end.
     fn deadline(&self) -> Option<Instant> {
-        let Parts { path, sockets, .. } = &self.parts;
+        let Parts {
+            path,
+            sockets,
+            ports,
+            ..
+        } = &self.parts;
         // Queued packets wait for blocked sockets, which wake this thread when they are writable.
-        let queues = path.next_deadline().filter(|_| !sockets.is_blocked());
+        let is_blocked = sockets.is_blocked() || ports.is_blocked();
+        let queues = path.next_deadline().filter(|_| !is_blocked);
         let owed = path.owes().then(|| self.now + OWED);
         [self.health.due(), queues, owed]
             .into_iter()
@@ -241,6 +270,7 @@ impl Worker {
                 }
                 (Some(token), _) => parts.reactor.set_interest(token, Interest::READ),
                 (None, Source::Udp(number)) => parts.sockets.reopen(number, &mut parts.reactor),
+                (None, Source::Port(number)) => parts.ports.bind(number, &mut parts.reactor),
                 // The first thread gives this one another queue.
                 (None, _) => Err(io::Error::other("the device is not there yet")),
             };
@@ -270,13 +300,23 @@ impl Worker {
         let Parts {
             path,
             sockets,
+            ports,
             inside,
             reactor,
             inbox,
             ..
         } = parts;
         inbox.take(!orders.is_empty(), |batch| {
-            path.take_handover(batch, now, &mut Outside { sockets, reactor }, inside);
+            path.take_handover(
+                batch,
+                now,
+                &mut Outside {
+                    sockets,
+                    ports,
+                    reactor,
+                },
+                inside,
+            );
         });
         for order in orders {
             self.obey(order);
@@ -284,11 +324,20 @@ impl Worker {
         let Parts {
             path,
             sockets,
+            ports,
             inside,
             reactor,
             ..
         } = &mut self.parts;
-        path.retry_handovers(now, &mut Outside { sockets, reactor }, inside);
+        path.retry_handovers(
+            now,
+            &mut Outside {
+                sockets,
+                ports,
+                reactor,
+            },
+            inside,
+        );
     }
 
     fn obey(&mut self, order: Order) {
@@ -318,14 +367,23 @@ impl Worker {
         let Parts {
             path,
             sockets,
+            ports,
             inside,
             reactor,
             ..
         } = &mut self.parts;
         let is_due = |path: &Path| path.next_deadline().is_some_and(|at| at <= now);
         let mut left = DRAINS;
-        while left > 0 && is_due(path) && !sockets.is_blocked() {
-            path.drain(now, &mut Outside { sockets, reactor }, inside);
+        while left > 0 && is_due(path) && !sockets.is_blocked() && !ports.is_blocked() {
+            path.drain(
+                now,
+                &mut Outside {
+                    sockets,
+                    ports,
+                    reactor,
+                },
+                inside,
+            );
             left -= 1;
         }
     }
@@ -353,7 +411,7 @@ impl Worker {
                         local: datagram.local,
                         socket: number,
                     };
-                    (route, datagram.bytes)
+                    (First(route), datagram.bytes)
                 })
             };
             parts.path.touch(datagrams());
@@ -372,6 +430,36 @@ impl Worker {
         Outcome::Again
     }
 
+    /// Reads the frames of a PPPoE interface whose session ids are this thread's.
+    fn receive_frames(&mut self, number: u32, ready: Ready, now: Instant) -> Outcome {
+        let Self {
+            parts,
+            left,
+            stats,
+            came,
+            ..
+        } = self;
+        for _ in 0..READS {
+            let has_more = match parts.ports.receive(number) {
+                Ok(has_more) => has_more,
+                Err(error) => return Outcome::Lost(error),
+            };
+            let (path, inside) = (&mut parts.path, &mut parts.inside);
+            *came += parts.ports.each(number, |route, packet| {
+                let route = Second(route);
+                let taken = path.receive(&route, packet, now, inside);
+                if taken == Taken::Left && !left.push_datagram(route, packet) {
+                    stats.dropped += 1;
+                }
+            });
+            if !has_more {
+                parts.reactor.drained(ready.token);
+                break;
+            }
+        }
+        Outcome::Again
+    }
+
     fn forward(&mut self, now: Instant) -> io::Result<()> {
         let Self {
             parts, left, stats, ..
@@ -379,12 +467,21 @@ impl Worker {
         let Parts {
             path,
             sockets,
+            ports,
             inside,
             reactor,
             ..
         } = parts;
         inside.read(reactor, |octets, reactor| {
-            let taken = path.forward(octets, now, &mut Outside { sockets, reactor });
+            let taken = path.forward(
+                octets,
+                now,
+                &mut Outside {
+                    sockets,
+                    ports,
+                    reactor,
+                },
+            );
             if taken == Taken::Left && !left.push_packet(octets) {
                 stats.dropped += 1;
             }
@@ -397,6 +494,7 @@ impl Worker {
         let Parts {
             path,
             sockets,
+            ports,
             inside,
             reactor,
             ..
@@ -410,6 +508,13 @@ impl Worker {
             let Some(route) = path.poll_transmit(&mut self.composed) else {
                 break;
             };
+            let route = match route {
+                First(route) => route,
+                Second(route) => {
+                    ports.push(&route, &self.composed, reactor);
+                    continue;
+                }
+            };
             if sockets.needs_room(route.socket) {
                 sockets.make_room(route.socket, reactor);
             }
@@ -421,6 +526,9 @@ impl Worker {
         }
         if sockets.has_queued() {
             sockets.flush(reactor);
+        }
+        if ports.has_queued() {
+            ports.flush(reactor);
         }
     }
 

@@ -61,7 +61,7 @@ pub(super) fn timers(core: &Core, out: &mut Rows) {
     out.push(&rows::Timers {
         schema: rows::Timers::SCHEMA,
         store: core.timers.name(),
-        armed: core.edge.endpoint().counts().timers.into(),
+        armed: core.edge.endpoint().l2tp().counts().timers.into(),
         next_ms: next.map(|(at, _)| rounded(until(at))),
         next_timer: next.map(|(_, name)| name),
         fired: late.count(),
@@ -115,7 +115,7 @@ pub(super) fn cpu(core: &Core, out: &mut Rows) {
 
 pub(super) fn server(core: &Core, clients: usize, out: &mut Rows) {
     let used = usage::of_this_process();
-    let counts = core.edge.endpoint().counts();
+    let counts = core.edge.endpoint().l2tp().counts();
     out.push(&rows::Server {
         schema: rows::Server::SCHEMA.into(),
         pid: std::process::id(),

@@ -8,6 +8,7 @@ mod kernel;
 mod now;
 pub(super) mod past;
 mod pools;
+mod pppoe;
 mod queues;
 mod radius;
 mod shards;
@@ -27,7 +28,7 @@ pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
 pub(super) use queues::Queues;
 pub(super) use sorted::Sorted;
-pub(super) use subscribers::{Details, queue};
+pub(super) use subscribers::{Details, queue, session_id, tunnel_id};
 pub(super) use worst::Worst;
 
 /// A `show` command in progress, with its position.
@@ -58,6 +59,8 @@ pub(super) enum What {
     },
     /// What the kernel has of what we want.
     Kernel,
+    /// The interfaces of PPPoE.
+    Pppoe,
     /// The state of the whole daemon.
     Now,
     /// What was recorded of the last day.
@@ -147,7 +150,7 @@ impl What {
             return details.next(core, cursor, out);
         }
         let core = &*core;
-        let endpoint = core.edge.endpoint();
+        let endpoint = core.edge.endpoint().l2tp();
         match self {
             What::Tunnels => after(endpoint.next_tunnel(cursor), |view| {
                 tables::tunnel(&view, core.now, out);
@@ -197,6 +200,10 @@ impl What {
             }
             What::Kernel => {
                 kernel::rows(core, out);
+                Step::End
+            }
+            What::Pppoe => {
+                pppoe::rows(core, out);
                 Step::End
             }
             What::Server { clients } => {

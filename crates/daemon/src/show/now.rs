@@ -70,7 +70,7 @@ fn subscribers(core: &Core) -> rows::NowSubscribers {
 }
 
 fn tunnels(core: &Core) -> rows::NowTunnels {
-    let counts = core.edge.endpoint().counts();
+    let counts = core.edge.endpoint().l2tp().counts();
     let by_state = [
         ("opening", counts.tunnels - counts.established),
         ("established", counts.established),
@@ -81,7 +81,7 @@ fn tunnels(core: &Core) -> rows::NowTunnels {
             .map(|(state, count)| (state.to_owned(), count.into()))
             .into(),
         sessions: counts.sessions_established.into(),
-        retransmissions: core.edge.endpoint().retransmissions(),
+        retransmissions: core.edge.endpoint().l2tp().retransmissions(),
     }
 }
 

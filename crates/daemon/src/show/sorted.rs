@@ -6,8 +6,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use crate::served::SubscriberView;
 use base::Instant;
-use edge::{SubscriberKey, SubscriberView};
+use edge::SubscriberKey;
 
 use super::{Rows, Step, subscribers};
 use crate::core::Core;

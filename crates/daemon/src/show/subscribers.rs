@@ -2,9 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::served::{Edge, Place, SubscriberView};
 use aaa::queue::Way;
 use base::{Duration, Instant};
-use edge::{Edge, SubscriberKey, SubscriberView};
+use edge::SubscriberKey;
+use edge::access::Either::{First, Second};
 use hqos::View;
 use l2tp::{SessionView, TunnelView};
 
@@ -43,7 +45,7 @@ pub(super) fn is_wanted(filter: &SubscriberFilter, view: &SubscriberView) -> boo
         && filter.state.is_none_or(|state| is_in(state, view.phase))
         && filter
             .tunnel
-            .is_none_or(|tunnel| view.place.tunnel_id == tunnel)
+            .is_none_or(|tunnel| tunnel_id(view.place) == tunnel)
 }
 
 fn is_in(state: State, phase: edge::Phase) -> bool {
@@ -117,9 +119,17 @@ pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
         state: view.phase.name(),
         role: role(view),
         address: view.address,
-        tunnel: view.place.tunnel_id,
-        session: view.place.session_id,
-        peer: tunnel.map(|tunnel| tunnel.route.peer),
+        access: access(view.place),
+        tunnel: tunnel_id(view.place),
+        session: session_id(view.place),
+        peer: match view.place {
+            First(_) => tunnel.map(|tunnel| tunnel.route.peer.to_string()),
+            Second(place) => Some(format!(
+                "{} {}",
+                core.line_name(place.route),
+                place.route.peer
+            )),
+        },
         filter: filter_name(core, view),
         rate_down_bps: queue(view.queue).rate_down_bps,
         rate_up_bps: queue(view.queue).rate_up_bps,
@@ -172,7 +182,8 @@ fn detail(core: &Core, key: SubscriberKey, queues: Option<&[View; 2]>, out: &mut
     let Some(view) = core.edge.subscriber(key) else {
         return;
     };
-    let session = core.edge.endpoint().session(view.session);
+    let session = view.session.first();
+    let session = session.and_then(|session| core.edge.endpoint().l2tp().session(session));
     let tunnel = tunnel_of(&core.edge, &view);
     let profile = view.profile;
     let ending = view.ending;
@@ -185,6 +196,10 @@ fn detail(core: &Core, key: SubscriberKey, queues: Option<&[View; 2]>, out: &mut
         ending: ending.as_ref().map(|end| end as &dyn std::fmt::Display),
         tunnel: tunnel.as_ref().map(|tunnel| tunnel_part(tunnel, core.now)),
         session: session.as_ref().map(session_part),
+        pppoe: view
+            .session
+            .second()
+            .and_then(|session| pppoe_part(core, session)),
         ppp: ppp(&link),
         ipv4: ipv4(&view, &link),
         ipv6: view.ipv6.map(|[local, peer]| rows::Ipv6 {
@@ -214,8 +229,9 @@ pub(super) fn ended(core: &Core, name: Option<&[u8]>, cursor: u32, out: &mut Row
         out.push(&rows::EndedSubscriber {
             schema: rows::EndedSubscriber::SCHEMA,
             name: &String::from_utf8_lossy(&ended.name),
-            tunnel: ended.place.tunnel_id,
-            session: ended.place.session_id,
+            access: access(ended.place),
+            tunnel: tunnel_id(ended.place),
+            session: session_id(ended.place),
             address: ended.address,
             account: core.authority.account(ended.account),
             ended_s_ago: seconds(core.now.since(ended.ended)),
@@ -229,13 +245,57 @@ pub(super) fn ended(core: &Core, name: Option<&[u8]>, cursor: u32, out: &mut Row
     Step::From(cursor + 1)
 }
 
+/// The access protocol of a session.
+fn access(place: Place) -> &'static str {
+    match place {
+        First(_) => "l2tp",
+        Second(_) => "pppoe",
+    }
+}
+
+/// Our id of a session's tunnel; 0 if it has none.
+pub(crate) fn tunnel_id(place: Place) -> u32 {
+    place.first().map_or(0, |place| place.tunnel_id)
+}
+
+/// Our id of a session.
+pub(crate) fn session_id(place: Place) -> u32 {
+    match place {
+        First(place) => place.session_id,
+        Second(place) => place.session_id.into(),
+    }
+}
+
+/// What identifies the line of a PPPoE session.
+fn pppoe_part(core: &Core, session: pppoe::SessionKey) -> Option<rows::PppoePart<'_>> {
+    let view = core.edge.endpoint().pppoe().session(session)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(rows::PppoePart {
+        id: view.id,
+        interface: core.ports.name(view.route.port.into()).unwrap_or_default(),
+        vlans: view
+            .route
+            .vlans
+            .outer()
+            .into_iter()
+            .chain(view.route.vlans.inner())
+            .collect(),
+        mac: view.route.peer.to_string(),
+        service: text(view.service_name),
+        ac_name: text(view.ac_name),
+        circuit_id: view.line.and_then(|line| line.circuit_id()).map(text),
+        remote_id: view.line.and_then(|line| line.remote_id()).map(text),
+        max_payload: view.max_payload,
+    })
+}
+
 fn role(view: &SubscriberView) -> &'static str {
     if view.is_client { "client" } else { "network" }
 }
 
 fn tunnel_of<'a>(edge: &'a Edge, view: &SubscriberView) -> Option<TunnelView<'a>> {
-    let endpoint = edge.endpoint();
-    endpoint.tunnel(endpoint.session(view.session)?.tunnel)
+    let endpoint = edge.endpoint().l2tp();
+    endpoint.tunnel(endpoint.session(view.session.first()?)?.tunnel)
 }
 
 fn tunnel_part<'a>(tunnel: &'a TunnelView, now: Instant) -> rows::TunnelPart<'a> {

@@ -1,6 +1,7 @@
 //! Rows of the endpoint's tables and counters.
 
 use base::Instant;
+use edge::access::Either::First;
 use l2tp::{Codes, Endpoint, PeerView, Pseudowire, SessionEnd, SessionView, TunnelEnd, TunnelView};
 
 use super::{Rows, Step, seconds};
@@ -40,7 +41,7 @@ pub(super) fn tunnel(view: &TunnelView, now: Instant, out: &mut Rows) {
 
 pub(super) fn session(view: &SessionView, core: &Core, out: &mut Rows) {
     let now = core.now;
-    let subscriber = core.edge.subscriber_in(view.key);
+    let subscriber = core.edge.subscriber_in(First(view.key));
     let name = subscriber.map(|subscriber| String::from_utf8_lossy(subscriber.name));
     let called = view
         .details
@@ -128,6 +129,15 @@ fn codes(codes: Option<Codes>) -> (Option<u16>, Option<u16>) {
     codes.map_or((None, None), |codes| (Some(codes.result), codes.error))
 }
 
+/// The counters of PPPoE, if there are interfaces.
+fn pppoe_counters(core: &Core, push: &mut impl FnMut(&dyn std::fmt::Display, u64)) {
+    if core.ports.len() > 0 {
+        for (name, value) in core.edge.endpoint().pppoe().counters().rows() {
+            push(&format_args!("pppoe_{name}"), value);
+        }
+    }
+}
+
 pub(super) fn counters(core: &Core, out: &mut Rows) {
     let mut push = |name: &dyn std::fmt::Display, value| {
         out.push(&rows::Counter {
@@ -136,9 +146,10 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
             value,
         });
     };
-    for (name, value) in core.edge.endpoint().counters() {
+    for (name, value) in core.edge.endpoint().l2tp().counters() {
         push(&name, value);
     }
+    pppoe_counters(core, &mut push);
     if let Some(routes) = &core.routes {
         let counts = routes.counts();
         push(&"bgp_connections", counts.connections.into());

@@ -5,7 +5,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use edge::{SubscriberKey, SubscriberView};
+use crate::served::SubscriberView;
+use edge::SubscriberKey;
 
 use super::{Rows, Step, subscribers};
 use crate::core::Core;

@@ -299,6 +299,7 @@ fn numbers(details: &CallDetails) -> Option<Box<Numbers>> {
     let numbers = Numbers {
         calling: details.calling_number.clone(),
         called: details.called_number.clone(),
+        line: Box::default(),
     };
     (numbers != Numbers::default()).then(|| Box::new(numbers))
 }

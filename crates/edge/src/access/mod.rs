@@ -246,6 +246,8 @@ pub struct Numbers {
     pub calling: Box<[u8]>,
     /// The called number (Called-Station-Id).
     pub called: Box<[u8]>,
+    /// Values of the line from the access node: sub-options of RFC 4679, each a number, a length and a value.
+    pub line: Box<[u8]>,
 }
 
 /// The peer that a session is with.

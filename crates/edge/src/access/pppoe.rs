@@ -70,6 +70,9 @@ impl Access for Endpoint {
         Some(Box::new(Numbers {
             calling: view.route.peer.to_string().into_bytes().into(),
             called: view.service_name.into(),
+            line: view
+                .line
+                .map_or_else(Box::default, |line| line.as_bytes().into()),
         }))
     }
 
@@ -186,8 +189,8 @@ impl Encapsulation for Way {
 
     #[inline]
     fn hash(id: u16) -> u64 {
-        let mixed = (u128::from(id) + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
-        (mixed >> 64) as u64 ^ mixed as u64
+        let mixed = u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed.rotate_left(32)
     }
 
     #[inline]

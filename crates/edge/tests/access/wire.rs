@@ -174,6 +174,7 @@ impl Access for Wire {
         Some(Box::new(Numbers {
             calling: self.socket.to_string().into_bytes().into(),
             called: Box::default(),
+            line: Box::default(),
         }))
     }
 

@@ -76,6 +76,8 @@ enum What {
     },
     /// L2TP peers by address
     Peers,
+    /// Ethernet interfaces of PPPoE
+    Pppoe,
     /// BGP peers and routes
     #[command(subcommand)]
     Bgp(bgp::Show),
@@ -161,6 +163,7 @@ impl What {
             What::Counters => Do::ShowCounters(nothing),
             What::Server => Do::ServerStats(nothing),
             What::Kernel => Do::ShowKernel(nothing),
+            What::Pppoe => Do::ShowPppoe(nothing),
             What::Event(Event::Poll) => Do::ShowEventPoll(nothing),
             What::Event(Event::Timers(whose)) => Do::ShowEventTimers(whose.clone()),
             What::Event(Event::Cpu) => Do::ShowEventCpu(nothing),
@@ -189,6 +192,7 @@ impl What {
             What::Counters => rows::Counter::SCHEMA,
             What::Server => rows::Server::SCHEMA,
             What::Kernel => rows::Kernel::SCHEMA,
+            What::Pppoe => rows::PppoeInterface::SCHEMA,
             What::Event(Event::Poll) => rows::Waits::SCHEMA,
             What::Event(Event::Timers(_)) => rows::Timers::SCHEMA,
             What::Event(Event::Cpu) => rows::Handler::SCHEMA,

@@ -300,7 +300,7 @@ impl Storm {
     }
 }
 
-fn keys(edge: &Edge) -> Vec<SubscriberKey> {
+fn keys(edge: &crate::served::Edge) -> Vec<SubscriberKey> {
     let mut cursor = 0;
     let next = || {
         let (next, view) = edge.next_subscriber(cursor)?;

@@ -7,11 +7,15 @@ use std::rc::Rc;
 use aaa::accounting::{Delivery, DeliveryConfig, SessionId};
 use aaa::radius::{Client, Config, Event, Nas, ServerConfig};
 use base::{Datagram, Duration, Instant, Machine, Route};
-use edge::{Edge, Entry};
+use edge::Entry;
+use edge::access::Either::First;
+use edge::access::Served;
 use hashbrown::HashMap;
 use ledger::Options;
 use ppp::Authentication;
 use sim::Rng;
+
+use crate::served::Edge;
 
 use super::books::Books;
 use super::server::address;
@@ -81,7 +85,9 @@ fn edge(seed: [u8; 32], boot: u32, rechallenge: u64) -> Edge {
         },
         ..edge::Config::default()
     };
-    Edge::new(config, endpoint(true, boot as u8), pools, seed)
+    let pppoe = pppoe::Endpoint::new(pppoe::Config::default(), seed);
+    let served = Served::new(endpoint(true, boot as u8), pppoe);
+    Edge::new(config, served, pools, seed)
 }
 
 impl Node {
@@ -260,13 +266,13 @@ fn wall_s(now: Instant) -> u64 {
 impl Machine for Node {
     type Input<'a> = Datagram<'a>;
     type Transmit = Route;
-    type Event = edge::Event;
+    type Event = crate::served::Event;
     type Discard = core::convert::Infallible;
 
     fn handle(&mut self, input: Datagram<'_>, now: Instant) -> Result<(), Self::Discard> {
         let Datagram { route, bytes } = input;
         match route.socket.checked_sub(1) {
-            None => self.edge.receive(route, bytes, now, &mut Nothing),
+            None => self.edge.receive(First(route), bytes, now, &mut Nothing),
             Some(socket) => {
                 let route = Route { socket, ..route };
                 // The client counts invalid replies itself.
@@ -284,7 +290,7 @@ impl Machine for Node {
     fn poll_transmit(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<Route> {
         self.work(now);
         if let Some(route) = self.edge.poll_transmit(now, out) {
-            return Some(route);
+            return route.first();
         }
         let to = self.client.poll_transmit(now, out)?;
         self.books.borrow_mut().sent(to.peer, to.socket, out);
@@ -295,7 +301,7 @@ impl Machine for Node {
         })
     }
 
-    fn poll_event(&mut self) -> Option<edge::Event> {
+    fn poll_event(&mut self) -> Option<crate::served::Event> {
         self.edge.poll_event()
     }
 

@@ -1,0 +1,212 @@
+//! pppd with its rp-pppoe plug-in and the kernel's PPPoE as host of our access concentrator, and rp-pppoe's
+//! access concentrator as peer of our client, in a guest whose kernel has PPPoE.
+//!
+//! ```text
+//! (namespace "host") pppd -- wire ==== wire -- headend (namespace "bng")
+//! (namespace "host") headend -- wire ==== wire -- pppoe-server and pppd (namespace "bng")
+//! ```
+
+use crate::kernel;
+use crate::runner::Bench;
+use crate::subscribers::{BEYOND, OWN, lns_settings, private_file};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+const USERS: &str = "[[user]]\nname = \"ann\"\npassword = \"sesame\"\naddress = \"10.64.0.77\"\n";
+
+const HOSTS: &str = r#"set -e
+work=$PWD
+mount --bind $work/pppd /usr/sbin/pppd
+modprobe -a tun pppoe veth 8021q
+ip netns add bng; ip netns add host
+ip link add wire netns host type veth peer name wire netns bng
+for n in host bng; do ip -n $n link set lo up; ip -n $n link set wire up; done
+cp headend *.toml *.ppp /tmp; cd /tmp; chmod 600 *.toml
+bng() { ip netns exec bng "$@"; }
+host() { ip netns exec host "$@"; }
+soon() { for i in $(seq 200); do "$@" > /dev/null 2>&1 && return; sleep 0.1; done; echo "not so: $*" >&2; cp *.log $work; exit 1; }
+"#;
+
+/// The same host connects untagged, in a VLAN, and in a VLAN within another.
+const SERVER: &str = r#"
+ip -n bng addr add BEYOND/32 dev lo
+ip netns exec bng ./headend run --config bng.toml > headend.log 2>&1 & headend=$!
+soon ./headend show server --socket bng.sock
+ip -n host link add link wire name vlan type vlan id 100
+ip -n host link add link wire name outer type vlan protocol 802.1ad id 200
+ip -n host link set outer up; ip -n host link add link outer name inner type vlan id 7
+for link in vlan inner; do ip -n host link set $link up; done
+for way in wire vlan inner; do
+  ip netns exec host pppd file host.ppp logfile /tmp/$way.pppd.log plugin rp-pppoe.so rp_pppoe_ac bng1 $way &
+  pppd=$!
+  soon grep -q 'remote IP address' $way.pppd.log; soon grep -q 'remote LL address' $way.pppd.log
+  host ip link show dev ppp0 > $way.link; host ip route add BEYOND dev ppp0
+  host ping -n -c 3 -i 0.2 -W 2 OWN > $way.ping 2>&1 || true
+  host ping -n -c 3 -i 0.2 -W 2 -s 1464 -M do BEYOND >> $way.ping 2>&1 || true
+  host ping -n -c 3 -i 0.2 -W 2 -s 3000 -M dont BEYOND >> $way.ping 2>&1 || true
+  bng iperf3 -s -1 -D -B BEYOND; sleep 0.5
+  host iperf3 -J -n 300000 -R -c BEYOND > $way.iperf3 || true
+  ./headend show subscriber ann --json --socket bng.sock > $way.detail
+  kill $pppd; wait $pppd || true
+  gone() { ! ./headend show subscriber ann --socket bng.sock; }; soon gone
+  ./headend show subscribers --ended --json --socket bng.sock > $way.ended
+done
+# A VLAN that is not served gets no answer.
+ip -n host link add link wire name other type vlan id 300; ip -n host link set other up
+host pppoe-discovery -I other -t 1 -a 1 > other.discovery 2>&1 || true
+./headend show pppoe --json --socket bng.sock > interfaces
+./headend show counters --json --socket bng.sock > counters
+kill $headend; wait $headend
+cp *.log *.link *.detail *.ended *.ping *.iperf3 *.discovery interfaces counters $work
+"#;
+
+/// rp-pppoe's server starts a pppd for each session.
+const CLIENT: &str = r#"
+mkdir ppp; printf '* * sesame *\n' > ppp/chap-secrets; chmod 600 ppp/chap-secrets; mount --bind ppp /etc/ppp
+ip -n bng addr add BEYOND/32 dev lo
+bng pppoe-server -F -q /usr/sbin/pppd -I wire -C there -S gold -L 10.9.9.1 -R 10.9.9.7 -O /tmp/server.ppp > server.log 2>&1 & server=$!
+sleep 1
+ip netns exec host ./headend run --config host.toml > headend.log 2>&1 & headend=$!
+soon ./headend show server --socket host.sock
+up() { host ip addr show dev outside | grep -q 10.9.9.7; }; soon up
+host ip route > client.routes
+host ping -n -c 3 -i 0.2 -W 2 BEYOND > client.ping 2>&1 || true
+./headend show subscribers --json --socket host.sock > client.subscribers
+# The access concentrator vanishes without a PADT, and is there again.
+kill -9 $server; for p in $(pidof pppd); do kill -9 $p; done; wait $server || true
+bng pppoe-server -F -q /usr/sbin/pppd -I wire -C there -S gold -L 10.9.9.1 -R 10.9.9.7 -O /tmp/server.ppp > server2.log 2>&1 & server=$!
+again() { ./headend show subscribers --ended --json --socket host.sock | grep -q subscriber.ended; }; soon again; soon up
+host ping -n -c 3 -i 0.2 -W 2 BEYOND > client2.ping 2>&1 || true
+kill $headend; wait $headend
+soon grep -q 'Connection terminated' peer.log
+kill $server; wait $server || true
+cp *.log client* $work
+"#;
+
+/// The kernel's PPPoE as our host, untagged and with one and two VLAN tags.
+pub(crate) fn serves_the_kernel(bench: &Bench<'_>) -> Result<()> {
+    bring(bench)?;
+    private_file(bench, "users.toml", USERS)?;
+    let settings = lns_settings(
+        "authenticate = [\"chap\"]\necho_interval_s = 1",
+        "",
+        "[users]\nfile = \"users.toml\"\n",
+    );
+    let head = "[control]\nsocket = \"/tmp/bng.sock\"\n[pppoe]\nac_name = \"bng1\"\n[[pppoe.interface]]\nname = \"wire\"\n\
+                vlans = [\"untagged\", \"100\", \"200.1-9\"]\n";
+    private_file(bench, "bng.toml", &format!("{head}{settings}"))?;
+    let options = "nodetach\nnoauth\nnodefaultroute\nuser ann\npassword sesame\ndebug\n+ipv6\nmtu 1492\nmru 1492\n";
+    std::fs::write(bench.directory.join("host.ppp"), options)?;
+    let script = [HOSTS, SERVER]
+        .concat()
+        .replace("BEYOND", BEYOND)
+        .replace("OWN", OWN);
+    kernel::boot(bench, &script)?;
+    for (way, vlans) in [
+        ("wire", vec![]),
+        ("vlan", vec![100]),
+        ("inner", vec![200, 7]),
+    ] {
+        went_well(bench, way, &vlans).with_context(|| way.to_owned())?;
+    }
+    let read = |name: &str| std::fs::read_to_string(bench.directory.join(name));
+    let discovery = read("other.discovery")?;
+    ensure!(!discovery.contains("bng1"), "{discovery}");
+    let interface = first(&read("interfaces")?)?;
+    ensure!(
+        interface["interface"] == "wire"
+            && interface["sessions"] == 0
+            && interface["malformed"] == 0,
+        "{interface}"
+    );
+    ensure!(interface["other_vlan"].as_u64() >= Some(1), "{interface}");
+    Ok(())
+}
+
+/// The output of pppd, ping, iperf3 and headend for one connection.
+fn went_well(bench: &Bench<'_>, way: &str, vlans: &[u16]) -> Result<()> {
+    let read = |name: &str| {
+        let path = bench.directory.join(format!("{way}.{name}"));
+        std::fs::read_to_string(path).with_context(|| name.to_owned())
+    };
+    let pppd = read("pppd.log")?;
+    for said in [
+        "CHAP authentication succeeded",
+        "local  IP address 10.64.0.77",
+        &format!("remote IP address {OWN}"),
+        "remote LL address fe80::",
+        "<mru 1492>",
+        "rcvd [LCP TermAck",
+    ] {
+        ensure!(pppd.contains(said), "pppd did not say {said:?}: {pppd}");
+    }
+    let link = read("link")?;
+    ensure!(link.contains("mtu 1492"), "{link}");
+    let pings = read("ping")?;
+    ensure!(pings.matches(" 0% packet loss").count() == 3, "{pings}");
+    let iperf3: Value = serde_json::from_str(&read("iperf3")?).context("iperf3's result")?;
+    let received = iperf3["end"]["sum_received"]["bytes"].as_u64();
+    ensure!(received >= Some(100_000), "{iperf3}");
+    let detail = first(&read("detail")?)?;
+    let session = &detail["pppoe"];
+    ensure!(
+        detail["state"] == "up" && detail["mtu"] == 1492 && session["max_payload"] == 1492,
+        "{detail}"
+    );
+    ensure!(
+        session["interface"] == "wire" && session["vlans"] == serde_json::json!(vlans),
+        "{detail}"
+    );
+    let ended = first(&read("ended")?)?;
+    // User-Request (RFC 2866, section 5.10).
+    ensure!(
+        ended["reason"] == "the peer ended it" && ended["terminate_cause"] == 1,
+        "{ended}"
+    );
+    Ok(())
+}
+
+/// rp-pppoe's access concentrator as the peer of our client. It vanishes and comes back.
+pub(crate) fn dials_rp_pppoe(bench: &Bench<'_>) -> Result<()> {
+    bring(bench)?;
+    let settings = "[control]\nsocket = \"/tmp/host.sock\"\n[log]\nlevel = \"debug\"\n\
+                    [client]\nname = \"ann\"\nsecret = \"sesame\"\npppoe = \"wire\"\npppoe_service = \"gold\"\n\
+                    pppoe_ac = \"there\"\ndefault_route = true\n[ppp]\necho_interval_s = 1\necho_tries = 2\n\
+                    address = \"10.64.255.1\"\nauthenticate = \"nobody\"\n[tun]\nname = \"outside\"\n";
+    private_file(bench, "host.toml", settings)?;
+    let options = "require-chap\nname there\nauth\ndebug\nlogfile /tmp/peer.log\nmtu 1492\nmru 1492\nnoipv6\n";
+    std::fs::write(bench.directory.join("server.ppp"), options)?;
+    let script = [HOSTS, CLIENT].concat().replace("BEYOND", BEYOND);
+    kernel::boot(bench, &script)?;
+    let read = |name: &str| {
+        let path = bench.directory.join(name);
+        std::fs::read_to_string(path).with_context(|| name.to_owned())
+    };
+    let routes = read("client.routes")?;
+    ensure!(routes.contains("default dev outside"), "{routes}");
+    for name in ["client.ping", "client2.ping"] {
+        let pings = read(name)?;
+        ensure!(pings.contains(" 0% packet loss"), "{name}: {pings}");
+    }
+    let row = first(&read("client.subscribers")?)?;
+    ensure!(
+        row["role"] == "client" && row["access"] == "pppoe" && row["address"] == "10.9.9.7",
+        "{row}"
+    );
+    let peer = read("peer.log")?;
+    ensure!(peer.contains("peer from calling number"), "{peer}");
+    ensure!(peer.contains("rcvd [LCP TermReq"), "{peer}");
+    Ok(())
+}
+
+fn bring(bench: &Bench<'_>) -> Result<()> {
+    kernel::bring_headend(bench)?;
+    std::fs::copy(bench.work.pppd(), bench.directory.join("pppd"))
+        .context("Debian's pppd, which only root and group dip may read")?;
+    Ok(())
+}
+
+fn first(text: &str) -> Result<Value> {
+    let line = text.lines().next().context("no row")?;
+    serde_json::from_str(line).with_context(|| line.to_owned())
+}
