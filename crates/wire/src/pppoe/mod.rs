@@ -17,8 +17,6 @@ mod address;
 mod lines;
 mod packet;
 mod tags;
-#[cfg(test)]
-mod tests;
 mod writer;
 
 pub use address::{Mac, NotAMac, Vlans};
