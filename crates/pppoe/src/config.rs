@@ -57,6 +57,8 @@ pub struct Limits {
     pub half_open_max: u32,
     /// PADRs answered per second; further ones are ignored, and hosts repeat them. 0: no limit.
     pub padrs_per_s: u32,
+    /// PADRs of one host answered per second; repeated ones do not count. 0: no limit.
+    pub padrs_per_mac_per_s: u32,
     /// PADIs answered per second; further ones are ignored. 0: no limit.
     pub padis_per_s: u32,
     /// PADIs of one host answered per second. 0: no limit.
@@ -176,6 +178,7 @@ impl Default for Limits {
             sessions_per_line_max: 0,
             half_open_max: 10_000,
             padrs_per_s: 5_000,
+            padrs_per_mac_per_s: 5,
             padis_per_s: 10_000,
             padis_per_mac_per_s: 5,
             pados_delayed_max: 4_096,

@@ -104,6 +104,8 @@ counters! {
     discard_delayed_full;
     /// Frames ignored: too many PADRs.
     discard_padr_rate;
+    /// Frames ignored: too many PADRs of this host.
+    discard_padr_rate_per_mac;
     /// Frames ignored: no AC-Cookie.
     discard_no_cookie;
     /// Frames ignored: wrong AC-Cookie.

@@ -73,6 +73,8 @@ discards! {
     DelayedFull, discard_delayed_full, "too many PADOs wait";
     /// A PADR over `padrs_per_s`.
     PadrRate, discard_padr_rate, "too many PADRs";
+    /// A PADR over `padrs_per_mac_per_s`.
+    PadrRatePerMac, discard_padr_rate_per_mac, "too many PADRs of this host";
     /// A PADR without an AC-Cookie.
     NoCookie, discard_no_cookie, "no AC-Cookie";
     /// A PADR whose AC-Cookie is not one that we gave to this host.

@@ -5,7 +5,7 @@ use wire::pppoe::{Code, Discovery, FaultKind, HEADER_LEN, LineInfo, Writer, tag}
 
 use super::fsm::Event;
 use super::offer::the_service;
-use super::tables::{UNLINKED, find_in};
+use super::tables::{UNLINKED, find_in, host_hash};
 use super::{Endpoint, PACKET_MAX};
 use crate::config::OverLimit;
 use crate::discard::Discard;
@@ -81,9 +81,7 @@ impl Endpoint {
             self.confirm(index, &tags);
             return Ok(());
         }
-        if !self.padrs.take(self.config.limits.padrs_per_s, now) {
-            return Err(Discard::PadrRate);
-        }
+        self.check_rate(&route, now)?;
         let line = tags.line.and_then(LineInfo::parse);
         let line_key = self.line_key(&route, line.as_ref());
         let request = Request {
@@ -97,6 +95,20 @@ impl Endpoint {
         match self.admit(&request)? {
             Ok(id) => self.accept(request, id, now),
             Err(why) => self.refuse(&request, why),
+        }
+        Ok(())
+    }
+
+    fn check_rate(&mut self, route: &Route, now: Instant) -> Result<(), Discard> {
+        let limits = &self.config.limits;
+        let host = host_hash(&self.hasher, route);
+        // First, so that one host cannot use up the rate of all.
+        let per_s = limits.padrs_per_mac_per_s;
+        if !self.padrs_of_hosts.take(host, per_s, now) {
+            return Err(Discard::PadrRatePerMac);
+        }
+        if !self.padrs.take(limits.padrs_per_s, now) {
+            return Err(Discard::PadrRate);
         }
         Ok(())
     }

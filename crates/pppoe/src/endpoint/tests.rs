@@ -1,6 +1,8 @@
+use base::timer::TimerStore as _;
 use base::{Duration, Instant, Machine};
-use wire::pppoe::{Mac, Vlans};
+use wire::pppoe::{Code, Discovery, Mac, Vlans, Writer, tag};
 
+use crate::session::Session;
 use crate::{Config, Dial, Endpoint, Event, Frame, PortConfig, Role, Route, SessionKey};
 
 const AC: Mac = Mac([0, 0x53, 0, 0, 0, 0xac]);
@@ -79,4 +81,91 @@ fn a_client_and_a_server_agree_on_a_session() {
         Some(Event::SessionDown { .. })
     ));
     assert_eq!((server.count(), client.count()), (0, 0));
+}
+
+/// An established session with what a home gateway's request has.
+fn street(sessions: u32) -> Endpoint {
+    let mut config = Config::default();
+    config.limits.padis_per_s = 0;
+    config.limits.padrs_per_s = 0;
+    config.limits.half_open_max = 0;
+    let mut server = endpoint(config, 1);
+    let now = Instant::ZERO + Duration::from_secs(5);
+    let mut bytes = Vec::new();
+    for n in 0..sessions {
+        let [_, b, c, d] = n.to_be_bytes();
+        let route = Route {
+            port: 0,
+            peer: Mac([0, 0x53, 0, b, c, d]),
+            vlans: Vlans::NONE,
+        };
+        let send = |server: &mut Endpoint, bytes: &[u8]| {
+            let is_broadcast = false;
+            let frame = Frame {
+                route,
+                is_broadcast,
+                bytes,
+            };
+            server.handle(frame, now).expect("nothing is ignored");
+        };
+        bytes.clear();
+        let mut writer = Writer::new(&mut bytes, Code::PADI, 0);
+        writer.tag(tag::SERVICE_NAME, b"");
+        writer.finish();
+        send(&mut server, &bytes);
+        bytes.clear();
+        server.poll_transmit(now, &mut bytes).expect("a PADO");
+        let pado = wire::pppoe::parse(&bytes).expect("whole");
+        let tags = Discovery::parse(pado.payload).expect("whole");
+        let mut padr = Vec::new();
+        let mut writer = Writer::new(&mut padr, Code::PADR, 0);
+        writer.tag(tag::SERVICE_NAME, b"");
+        writer.tag(tag::HOST_UNIQ, &n.to_be_bytes());
+        writer.tag_if(tag::AC_COOKIE, tags.ac_cookie);
+        writer.finish();
+        send(&mut server, &padr);
+        bytes.clear();
+        server.poll_transmit(now, &mut bytes).expect("a PADS");
+        let key = up(&mut server);
+        server.heard(key, now);
+    }
+    server
+}
+
+/// What a session costs in tables, without the allocator's own overhead.
+#[test]
+fn a_session_costs_at_most_200_bytes() {
+    const SESSIONS: usize = 60_000;
+    let server = street(SESSIONS as u32);
+    assert_eq!(server.count(), SESSIONS);
+    // The slab stores a generation and a tag beside each value.
+    let slab = SESSIONS.div_ceil(256) * 256 * (size_of::<Session>() + 8);
+    let tables = [&server.by_id, &server.by_host, &server.by_request];
+    let tables: usize = tables.iter().map(|table| table.allocation_size()).sum();
+    let uniq: usize = server.sessions.iter().map(|(_, s)| s.host_uniq.len()).sum();
+    // Room for 16-bit ids is needed however few sessions there are.
+    let total = slab + tables + uniq;
+    let each = total / SESSIONS;
+    assert!(
+        each <= 200,
+        "{each} bytes, {} in a record",
+        size_of::<Session>()
+    );
+    assert!(server.lines.is_empty());
+    assert_eq!(server.timers.len(), 0);
+}
+
+#[test]
+fn nothing_is_left_of_sessions_that_ended() {
+    let mut server = street(2_000);
+    server.shut_down(Instant::ZERO + Duration::from_secs(9));
+    assert!(server.sessions.is_empty());
+    let tables = [&server.by_id, &server.by_host, &server.by_request];
+    assert!(tables.iter().all(|table| table.is_empty()));
+    assert_eq!((server.half_open, server.dialing), (0, 0));
+}
+
+#[test]
+fn a_route_is_small() {
+    assert!(size_of::<Route>() <= 16);
 }
