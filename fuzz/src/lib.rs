@@ -295,6 +295,24 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "pppoe_client_live",
+        run: targets::pppoe_live::target_client,
+        len_max: 1500,
+        is_slow: false,
+    },
+    Target {
+        name: "pppoe_packet",
+        run: targets::pppoe_packet::target,
+        len_max: 600,
+        is_slow: false,
+    },
+    Target {
+        name: "pppoe_server_live",
+        run: targets::pppoe_live::target_server,
+        len_max: 1500,
+        is_slow: false,
+    },
+    Target {
         name: "radius_client",
         run: targets::radius_client::target,
         len_max: 1200,

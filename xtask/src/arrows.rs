@@ -370,6 +370,7 @@ const ALLOWED: &[Row] = &[
             "trace",
             "l2tp",
             "ppp",
+            "pppoe",
             "aaa",
             "filter",
             "forward",

@@ -21,6 +21,7 @@ pub(crate) const LIBRARIES: &[(&str, &str, &[&str])] = &[
         &["testdata/interop-trace/conn-size.pcap.gz"],
     ),
     ("l2tp", "pair", &[]),
+    ("pppoe", "pair", &[]),
     ("ppp", "pair", &[]),
     ("aaa", "admit", &[]),
     ("bgp", "pair", &[]),

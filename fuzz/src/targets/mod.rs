@@ -34,6 +34,8 @@ pub mod ping_load;
 pub mod ping_probe;
 pub mod ppp_frame;
 pub mod ppp_link;
+pub mod pppoe_live;
+pub mod pppoe_packet;
 pub mod radius_client;
 pub mod radius_dynauth;
 pub mod tc_message;
