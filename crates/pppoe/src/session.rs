@@ -150,7 +150,8 @@ pub struct SessionView<'a> {
     pub host_uniq: Option<&'a [u8]>,
     /// The line's values, if the host's access node sent them.
     pub line: Option<&'a LineInfo>,
-    /// The largest PPP payload in bytes: the limit of MRU and MTU (RFC 4638).
+    /// The largest PPP payload in bytes: the limit of MRU and MTU (RFC 2516, section 7; RFC 4638,
+    /// section 5.1).
     pub max_payload: u16,
     /// When it came up; before that, when its client began.
     pub since: Instant,

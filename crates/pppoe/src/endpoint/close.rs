@@ -1,4 +1,4 @@
-//! Every way to end a session.
+//! Every way to end a session: RFC 2516, section 5.5.
 
 use base::{Duration, Instant};
 use wire::pppoe::Discovery;

@@ -107,8 +107,8 @@ impl LineInfo {
 
     /// All values as AVPs of an ICRQ: Attribute Type and value (RFC 5515, section 5).
     ///
-    /// Access-Loop-Encapsulation is passed on unchanged. RFC 4679 and RFC 5515 number its data link differently; the
-    /// tag's numbers (TR-101) are those of RFC 5515.
+    /// Access-Loop-Encapsulation is passed on unchanged: RFC 4679 and RFC 5515 number its data link differently, and the
+    /// access node decides which numbers it sends.
     pub fn avps(&self) -> impl Iterator<Item = (u16, LineAvp<'_>)> {
         self.radius().map(|(number, value)| {
             let word = || value.try_into().map_or(0, u32::from_be_bytes);
