@@ -60,4 +60,10 @@ impl Outbox {
         }
         Some(route)
     }
+
+    /// Bytes and frames that fit without more memory.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> (usize, usize) {
+        (self.bytes.capacity(), self.frames.capacity())
+    }
 }

@@ -2,7 +2,9 @@
 
 use base::slab::Key;
 use base::{Duration, Instant};
-use wire::pppoe::{Code, Discovery, HEADER_LEN, Mac, SESSION_RESERVED, Vlans, Writer, tag};
+use wire::pppoe::{
+    ADSL_FORUM, Code, Discovery, HEADER_LEN, LineInfo, Mac, SESSION_RESERVED, Vlans, Writer, tag,
+};
 
 use super::fsm::{Event, Step, step};
 use super::tables::UNLINKED;
@@ -24,6 +26,9 @@ pub struct Dial {
     pub service_name: Box<[u8]>,
     /// The only AC-Name that is accepted; `None`: any.
     pub ac_name: Option<Box<[u8]>>,
+    /// The line's values, which are sent in PADI and PADR as an access node would add them (TR-101); `None` for an
+    /// ordinary host.
+    pub line: Option<LineInfo>,
     /// The largest PPP payload in bytes; above 1492 it is asked for by PPP-Max-Payload (RFC 4638), as far as the
     /// port's MTU allows.
     pub max_payload: u16,
@@ -42,6 +47,7 @@ impl Default for Dial {
         Self {
             service_name: Box::default(),
             ac_name: None,
+            line: None,
             max_payload: 1500,
             wait: Duration::from_secs(2),
             wait_max: Duration::from_secs(32),
@@ -64,8 +70,14 @@ pub enum DialError {
     #[error("shutting down")]
     ShuttingDown,
     /// The PADI would be longer than 1484 bytes.
-    #[error("the Service-Name is too long")]
+    #[error("the Service-Name and the line's values are too long")]
     TooLong,
+}
+
+/// The most bytes of a PADI: Service-Name, Host-Uniq, PPP-Max-Payload and Vendor-Specific.
+fn request_len(service: &[u8], line: Option<&LineInfo>) -> usize {
+    let line = line.map_or(0, |line| 4 + 4 + line.as_bytes().len());
+    HEADER_LEN + 3 * 4 + service.len() + UNIQ_LEN + 2 + line
 }
 
 impl Endpoint {
@@ -88,8 +100,7 @@ impl Endpoint {
         if self.count() >= self.config.limits.sessions_max as usize {
             return Err(DialError::SessionLimit);
         }
-        // Service-Name, Host-Uniq and PPP-Max-Payload.
-        if HEADER_LEN + 3 * 4 + dial.service_name.len() + UNIQ_LEN + 2 > PADI_MAX {
+        if request_len(&dial.service_name, dial.line.as_ref()) > PADI_MAX {
             return Err(DialError::TooLong);
         }
         let asked = config.payload_over(Some(dial.max_payload), u16::MAX);
@@ -114,7 +125,7 @@ impl Endpoint {
             host_count: 0,
             service_name: dial.service_name,
             host_uniq: [&key.index.to_be_bytes()[..], &random].concat().into(),
-            line: None,
+            line: dial.line,
             client: Some(Box::new(client)),
         });
         self.dialing += 1;
@@ -157,6 +168,10 @@ impl Endpoint {
         writer.tag(tag::HOST_UNIQ, &session.host_uniq);
         if let Some(asked) = client.max_payload {
             writer.tag(tag::PPP_MAX_PAYLOAD, &asked.to_be_bytes());
+        }
+        if let Some(line) = &session.line {
+            let vendor = ADSL_FORUM.to_be_bytes();
+            writer.tag(tag::VENDOR_SPECIFIC, &[&vendor, line.as_bytes()].concat());
         }
         writer.tag_if(tag::AC_COOKIE, client.cookie.as_deref());
         writer.tag_if(tag::RELAY_SESSION_ID, client.relay_session_id.as_deref());
@@ -221,8 +236,7 @@ impl Endpoint {
         // The PADR returns what the PADO has.
         let returned = [tags.ac_cookie, tags.relay_session_id];
         let returned: usize = returned.iter().flatten().map(|value| value.len()).sum();
-        let len = HEADER_LEN + 5 * 4 + service.len() + UNIQ_LEN + 2 + returned;
-        if len > PACKET_MAX {
+        if request_len(service, session.line.as_ref()) + 2 * 4 + returned > PACKET_MAX {
             return Err(Discard::AnswerTooLong);
         }
         Ok(name)

@@ -155,6 +155,40 @@ fn a_session_costs_at_most_200_bytes() {
     assert_eq!(server.timers.len(), 0);
 }
 
+/// The buffer for answers does not grow, and nothing else is touched.
+#[test]
+fn answering_an_initiation_takes_no_memory() {
+    let mut config = Config::default();
+    config.limits.padis_per_s = 0;
+    let mut server = endpoint(config, 1);
+    let now = Instant::ZERO + Duration::from_secs(5);
+    let mut padi = Vec::new();
+    let mut writer = Writer::new(&mut padi, Code::PADI, 0);
+    writer.tag(tag::SERVICE_NAME, b"");
+    writer.finish();
+    let mut out = Vec::with_capacity(1_500);
+    let mut capacities = Vec::new();
+    for n in 0..10_000_u16 {
+        let [c, d] = n.to_be_bytes();
+        let frame = Frame {
+            route: Route {
+                port: 0,
+                peer: Mac([0, 0x53, 0, 0, c, d]),
+                vlans: Vlans::NONE,
+            },
+            is_broadcast: true,
+            bytes: &padi,
+        };
+        server.handle(frame, now).expect("nothing is ignored");
+        out.clear();
+        server.poll_transmit(now, &mut out).expect("a PADO");
+        capacities.push(server.outbox.capacity());
+    }
+    assert!(capacities.iter().all(|found| *found == capacities[0]));
+    assert!(server.sessions.is_empty() && server.delayed.is_empty());
+    assert!(server.timers.is_empty() && server.events.is_empty());
+}
+
 #[test]
 fn nothing_is_left_of_sessions_that_ended() {
     let mut server = street(2_000);

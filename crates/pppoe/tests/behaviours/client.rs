@@ -2,8 +2,8 @@
 
 use base::{Duration, Machine};
 use pppoe::{
-    Dial, DialError, Discard, EndReason, Mac, Phase, PortConfig, Refusal, Role, Route, SessionKey,
-    Vlans,
+    Dial, DialError, Discard, EndReason, LineInfo, Mac, Phase, PortConfig, Refusal, Role, Route,
+    SessionKey, Vlans,
 };
 use wire::pppoe::{Code, FaultKind, tag};
 
@@ -272,6 +272,20 @@ fn a_larger_payload_is_agreed_if_both_want_it() {
         let view = bench.endpoint.session(key).unwrap();
         assert_eq!(view.max_payload, agreed, "mtu {mtu}, wanted {want}");
     }
+}
+
+#[test]
+fn a_client_can_send_the_line_that_an_access_node_would_add() {
+    let line = LineInfo::parse(&[1, 3, b'p', b'/', b'1']);
+    let dial = Dial {
+        line,
+        ..Dial::default()
+    };
+    let (mut bench, _, padi) = dialled(dial);
+    let value = [0, 0, 0x0d, 0xe9, 1, 3, b'p', b'/', b'1'];
+    assert_eq!(padi.one(tag::VENDOR_SPECIFIC), value);
+    let padr = bench.answer(ac(AC), &reply(Code::PADO, 0, &padi, &OFFER));
+    assert_eq!(padr.one(tag::VENDOR_SPECIFIC), value);
 }
 
 #[test]

@@ -62,14 +62,47 @@ impl LineInfo {
     /// everything from a sub-option on that is beyond the tag's end.
     #[must_use]
     pub fn parse(data: &[u8]) -> Option<Self> {
+        Self::collect(Options(data))
+    }
+
+    /// Collects numbers and values, as [`LineInfo::radius`] returns them. Returns `None` if none of them can be used.
+    /// What [`LineInfo::parse`] ignores is ignored here as well.
+    pub fn collect<'a>(values: impl IntoIterator<Item = (u8, &'a [u8])>) -> Option<Self> {
         let mut raw = Vec::new();
-        for (number, value) in Options(data) {
+        for (number, value) in values {
             if allows(number, value.len()) && Options(&raw).all(|(known, _)| known != number) {
                 raw.extend_from_slice(&[number, value.len() as u8]);
                 raw.extend_from_slice(value);
             }
         }
         (!raw.is_empty()).then(|| Self { raw: raw.into() })
+    }
+
+    /// Collects the AVPs of an ICRQ whose vendor id is [`ADSL_FORUM`]: Attribute Type and value (RFC 5515, section 5).
+    /// Returns `None` if none of them can be used. A data rate of 2^32 bits per second or more becomes 2^32 - 1.
+    pub fn from_avps<'a>(avps: impl IntoIterator<Item = (u16, &'a [u8])>) -> Option<Self> {
+        let mut raw = Vec::new();
+        for (attribute, value) in avps {
+            let Ok(number) = u8::try_from(attribute) else {
+                continue;
+            };
+            let rate = value.try_into().map(u64::from_be_bytes).map(|rate| {
+                let rate = u32::try_from(rate).unwrap_or(u32::MAX);
+                rate.to_be_bytes()
+            });
+            let value = match (number, &rate) {
+                (line::ACTUAL_RATE_UP..=line::LAST_RATE, Ok(rate)) => &rate[..],
+                (line::ACTUAL_RATE_UP..=line::LAST_RATE, Err(_)) => continue,
+                // "0x00 IWF not performed, 0x01 IWF performed"; in the tag its presence says so.
+                (line::IWF_SESSION, _) if value == [0, 0, 0, 1] => &[],
+                (line::IWF_SESSION, _) => continue,
+                _ => value,
+            };
+            let len = u8::try_from(value.len()).unwrap_or(u8::MAX);
+            raw.extend_from_slice(&[number, len]);
+            raw.extend_from_slice(&value[..usize::from(len)]);
+        }
+        Self::parse(&raw)
     }
 
     /// Agent-Circuit-Id.

@@ -91,3 +91,37 @@ fn values_that_the_rfc_does_not_allow_are_ignored() {
     assert_eq!(found.remote_id(), Some(&b"a"[..]));
     assert_eq!(found.circuit_id(), None);
 }
+
+#[test]
+fn a_line_is_the_same_after_radius_and_after_l2tp() {
+    let found = golden_line();
+    assert_eq!(LineInfo::collect(found.radius()), Some(found.clone()));
+    let avps: Vec<(u16, Vec<u8>)> = found
+        .avps()
+        .map(|(attribute, value)| match value {
+            LineAvp::Bytes(bytes) => (attribute, bytes.to_vec()),
+            LineAvp::Rate(rate) => (attribute, rate.to_be_bytes().to_vec()),
+            LineAvp::Word(word) => (attribute, word.to_be_bytes().to_vec()),
+        })
+        .collect();
+    let avps = || {
+        avps.iter()
+            .map(|(attribute, value)| (*attribute, &value[..]))
+    };
+    assert_eq!(LineInfo::from_avps(avps()), Some(found));
+
+    let ten_gigabits = 10_000_000_000_u64.to_be_bytes();
+    let fast = LineInfo::from_avps([(130, &ten_gigabits[..])]).unwrap();
+    assert_eq!(fast.word(line::ACTUAL_RATE_DOWN), Some(u32::MAX));
+    let long = [b'a'; 300];
+    let unusable: [(u16, &[u8]); 6] = [
+        // Not a rate of 64 bits, no IWF, too long, and other attributes.
+        (129, &[0, 0, 0, 1]),
+        (254, &[0, 0, 0, 0]),
+        (1, &long),
+        (145, &[1, 0, 0, 0]),
+        (98, &[]),
+        (257, b"x"),
+    ];
+    assert_eq!(LineInfo::from_avps(unusable), None);
+}
