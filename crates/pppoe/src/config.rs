@@ -164,7 +164,7 @@ impl Default for Config {
             pado_delay: Vec::new(),
             cookie_lifetime: Duration::from_secs(60),
             setup_timeout: Duration::from_secs(30),
-            unknown_padts_per_s: 100,
+            unknown_padts_per_s: 1_000,
             timer_tick: Duration::from_millis(1),
         }
     }

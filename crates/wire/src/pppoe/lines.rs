@@ -117,7 +117,7 @@ impl LineInfo {
         self.get(line::AGENT_REMOTE_ID)
     }
 
-    /// The value of a number, see [`line`].
+    /// The value of a number, see [`mod@line`].
     #[must_use]
     pub fn get(&self, number: u8) -> Option<&[u8]> {
         let mut options = Options(&self.raw);
