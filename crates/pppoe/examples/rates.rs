@@ -17,6 +17,7 @@ fn server(sessions: u32) -> Endpoint {
         sessions_max: sessions,
         half_open_max: 0,
         padis_per_s: 0,
+        padis_per_vlan_per_s: 0,
         padrs_per_s: 0,
         ..Limits::default()
     };

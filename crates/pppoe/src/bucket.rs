@@ -29,7 +29,7 @@ impl Bucket {
     }
 }
 
-/// Buckets of hosts, in a table whose size never changes. A host that comes to the place of another one takes it over
+/// Buckets of hosts or of VLANs, in a table whose size never changes. A host that comes to the place of another one takes it over
 /// with a full bucket, so no host is limited by another host's packets.
 pub(crate) struct HostBuckets {
     /// By the low bits of the host's hash, with its other bits. Allocated at first use.

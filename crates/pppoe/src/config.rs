@@ -63,6 +63,9 @@ pub struct Limits {
     pub padis_per_s: u32,
     /// PADIs of one host answered per second. 0: no limit.
     pub padis_per_mac_per_s: u32,
+    /// PADIs of one port's VLAN answered per second, or of its untagged hosts, so that a flood in one VLAN leaves the rest
+    /// of `padis_per_s` to the others. 0: no limit.
+    pub padis_per_vlan_per_s: u32,
     /// PADOs that wait for their delay at the same time; further PADIs are ignored.
     pub pados_delayed_max: u32,
 }
@@ -181,6 +184,7 @@ impl Default for Limits {
             padrs_per_mac_per_s: 5,
             padis_per_s: 10_000,
             padis_per_mac_per_s: 5,
+            padis_per_vlan_per_s: 5_000,
             pados_delayed_max: 4_096,
         }
     }

@@ -98,6 +98,8 @@ counters! {
     discard_padi_rate;
     /// Frames ignored: too many PADIs of this host.
     discard_padi_rate_per_mac;
+    /// Frames ignored: too many PADIs of this VLAN.
+    discard_padi_rate_per_vlan;
     /// Frames ignored: no PADO at this number of sessions.
     discard_busy;
     /// Frames ignored: too many PADOs wait.

@@ -67,6 +67,8 @@ discards! {
     PadiRate, discard_padi_rate, "too many PADIs";
     /// A PADI over `padis_per_mac_per_s`.
     PadiRatePerMac, discard_padi_rate_per_mac, "too many PADIs of this host";
+    /// A PADI over `padis_per_vlan_per_s`.
+    PadiRatePerVlan, discard_padi_rate_per_vlan, "too many PADIs of this VLAN";
     /// The PADO delay says not to answer at this number of sessions.
     Busy, discard_busy, "no PADO at this number of sessions";
     /// Too many PADOs wait for their delay.

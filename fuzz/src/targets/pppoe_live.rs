@@ -23,6 +23,7 @@ const LIMITS: Limits = Limits {
     padrs_per_mac_per_s: 8,
     padis_per_s: 20,
     padis_per_mac_per_s: 8,
+    padis_per_vlan_per_s: 16,
     pados_delayed_max: 2,
 };
 

@@ -97,6 +97,7 @@ pub struct Endpoint {
     padrs: Bucket,
     unknown_padts: Bucket,
     padis_of_hosts: HostBuckets,
+    padis_of_vlans: HostBuckets,
     padrs_of_hosts: HostBuckets,
     shutting_down: bool,
 }
@@ -134,6 +135,7 @@ impl Endpoint {
             padrs: Bucket::default(),
             unknown_padts: Bucket::default(),
             padis_of_hosts: HostBuckets::new(),
+            padis_of_vlans: HostBuckets::new(),
             padrs_of_hosts: HostBuckets::new(),
             shutting_down: false,
             random,

@@ -4,7 +4,7 @@
 use base::{Duration, Instant};
 use wire::pppoe::{Code, Discovery, Writer, tag};
 
-use super::tables::host_hash;
+use super::tables::{host_hash, vlan_hash};
 use super::{Endpoint, PACKET_MAX};
 use crate::config::PortConfig;
 use crate::discard::Discard;
@@ -34,9 +34,7 @@ impl Endpoint {
             return Err(Discard::UnknownService);
         }
         let delay = self.config.delay(self.count()).ok_or(Discard::Busy)?;
-        if !self.padis.take(self.config.limits.padis_per_s, now) {
-            return Err(Discard::PadiRate);
-        }
+        self.check_padi_rate(&route, now)?;
         if delay == Duration::ZERO {
             return self.offer_now(route, &tags, now);
         }
@@ -50,6 +48,20 @@ impl Endpoint {
             return Err(Discard::AnswerTooLong);
         }
         self.delay(route, pado.into(), now + delay);
+        Ok(())
+    }
+
+    /// The limit of the VLAN comes first, so that one VLAN cannot use up the rate of all.
+    fn check_padi_rate(&mut self, route: &Route, now: Instant) -> Result<(), Discard> {
+        let limits = &self.config.limits;
+        let vlan = vlan_hash(&self.hasher, route);
+        let per_s = limits.padis_per_vlan_per_s;
+        if !self.padis_of_vlans.take(vlan, per_s, now) {
+            return Err(Discard::PadiRatePerVlan);
+        }
+        if !self.padis.take(limits.padis_per_s, now) {
+            return Err(Discard::PadiRate);
+        }
         Ok(())
     }
 

@@ -27,6 +27,10 @@ pub(super) fn host_hash(hasher: &FixedState, route: &Route) -> u64 {
     hasher.hash_one((station(route.port, route.peer), route.vlans.bits()))
 }
 
+pub(super) fn vlan_hash(hasher: &FixedState, route: &Route) -> u64 {
+    hasher.hash_one((route.port, route.vlans.bits()))
+}
+
 fn request_hash(hasher: &FixedState, route: &Route, stamp: u64, host_uniq: &[u8]) -> u64 {
     hasher.hash_one((station(route.port, route.peer), stamp, host_uniq))
 }
@@ -113,7 +117,7 @@ impl Endpoint {
         let key = match ids {
             Some(ids) => self.hasher.hash_one(ids),
             None if route.vlans.is_none() => return 0,
-            None => self.hasher.hash_one((route.port, route.vlans.bits())),
+            None => vlan_hash(&self.hasher, route),
         };
         key.max(1)
     }

@@ -87,6 +87,7 @@ fn a_client_and_a_server_agree_on_a_session() {
 fn street(sessions: u32) -> Endpoint {
     let mut config = Config::default();
     config.limits.padis_per_s = 0;
+    config.limits.padis_per_vlan_per_s = 0;
     config.limits.padrs_per_s = 0;
     config.limits.half_open_max = 0;
     let mut server = endpoint(config, 1);
@@ -160,6 +161,7 @@ fn a_session_costs_at_most_200_bytes() {
 fn answering_an_initiation_takes_no_memory() {
     let mut config = Config::default();
     config.limits.padis_per_s = 0;
+    config.limits.padis_per_vlan_per_s = 0;
     let mut server = endpoint(config, 1);
     let now = Instant::ZERO + Duration::from_secs(5);
     let mut padi = Vec::new();

@@ -41,6 +41,7 @@ pub(crate) fn limits() -> Limits {
     Limits {
         padis_per_s: 0,
         padis_per_mac_per_s: 0,
+        padis_per_vlan_per_s: 0,
         padrs_per_s: 0,
         padrs_per_mac_per_s: 0,
         ..Limits::default()

@@ -1,7 +1,7 @@
 //! Floods: what they may cost.
 
 use base::{Duration, Machine};
-use pppoe::{Config, Discard, Limits};
+use pppoe::{Config, Discard, Limits, Vlans};
 use wire::pppoe::Code;
 
 use crate::common::{Bench, config, data, host, packet, padi};
@@ -11,6 +11,7 @@ fn a_flood_of_initiations_is_answered_at_the_rate_and_leaves_nothing() {
     let limits = Limits {
         padis_per_s: 1_000,
         padis_per_mac_per_s: 5,
+        padis_per_vlan_per_s: 0,
         ..Limits::default()
     };
     let mut bench = Bench::new(Config { limits, ..config() });
@@ -40,6 +41,31 @@ fn a_flood_of_initiations_is_answered_at_the_rate_and_leaves_nothing() {
     for n in 0..900 {
         bench.answer(host(0x20_0000 + n), &padi());
     }
+}
+
+#[test]
+fn a_flood_in_one_vlan_leaves_the_rate_to_the_others() {
+    let limits = Limits {
+        padis_per_s: 1_000,
+        padis_per_mac_per_s: 0,
+        padis_per_vlan_per_s: 400,
+        ..Limits::default()
+    };
+    let mut bench = Bench::new(Config { limits, ..config() });
+    let tagged = |n: u32, vlans| {
+        let mut route = host(n);
+        route.vlans = vlans;
+        route
+    };
+    for n in 0..5_000 {
+        let _ = bench.send(tagged(n, Vlans::one(1)), &padi());
+    }
+    assert_eq!(bench.sent().len(), 400);
+    assert_eq!(bench.counters().discard_padi_rate_per_vlan, 4_600);
+    for n in 0..600 {
+        bench.answer(tagged(n, Vlans::two(1, n as u16)), &padi());
+    }
+    bench.ignored(host(1), &padi(), Discard::PadiRate);
 }
 
 #[test]
