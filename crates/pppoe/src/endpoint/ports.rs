@@ -7,6 +7,7 @@ use super::fsm::Event;
 use crate::blacklist::Blacklist;
 use crate::config::{Config, PortConfig};
 use crate::event::EndReason;
+use crate::route::Route;
 
 impl Endpoint {
     /// The configuration.
@@ -53,19 +54,26 @@ impl Endpoint {
     /// Does nothing if there is no such port.
     ///
     /// Visits every session of the endpoint once.
-    pub fn remove_port(&mut self, port: u16, _: Instant) {
+    pub fn remove_port(&mut self, port: u16, now: Instant) {
         let place = self.ports.get_mut(usize::from(port));
-        if place.and_then(Option::take).is_none() {
-            return;
+        if place.and_then(Option::take).is_some() {
+            self.lose(|route| route.port == port, now);
         }
+    }
+
+    /// Ends the sessions of the routes that are gone, for example because a VLAN was removed, without a PADT. Drops the
+    /// PADOs that wait for them.
+    ///
+    /// Visits every session of the endpoint once.
+    pub fn lose(&mut self, is_gone: impl Fn(&Route) -> bool, _: Instant) {
         let mut next = 0;
         while let Some((index, session)) = self.sessions.next_from(next) {
             next = index + 1;
-            if session.route.port == port {
+            if is_gone(&session.route) {
                 self.end_by(index, Event::PortLost, EndReason::PortLost);
             }
         }
-        self.drop_delayed(|route| route.port == port);
+        self.drop_delayed(is_gone);
     }
 
     /// A port's configuration.

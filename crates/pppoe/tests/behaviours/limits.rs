@@ -101,6 +101,17 @@ fn requests_wait_while_too_many_sessions_are_half_open() {
 }
 
 #[test]
+fn a_host_that_restarts_while_half_open_is_let_in_at_the_limit() {
+    let mut one = config();
+    one.limits.half_open_max = 1;
+    let mut bench = Bench::new(one);
+    let (old, _) = bench.open(host(1), &[]);
+    assert_ne!(bench.request(host(1), &[]).session, 0);
+    assert_eq!(bench.down().0, old);
+    assert_eq!(bench.endpoint.half_open(), 1);
+}
+
+#[test]
 fn a_session_without_a_ppp_frame_ends() {
     let mut bench = Bench::new(config());
     let timeout = bench.endpoint.config().setup_timeout;

@@ -65,6 +65,25 @@ fn sessions_are_limited_by_line() {
 }
 
 #[test]
+fn a_line_is_both_its_ids() {
+    let mut bench = Bench::new(per_line(1));
+    let lines: [&[u8]; 5] = [
+        &[1, 1, b'a'],
+        &[2, 1, b'a'],
+        &[1, 1, b'a', 2, 1, b'b'],
+        &[1, 1, b'b', 2, 1, b'a'],
+        &[1, 2, b'a', b'b'],
+    ];
+    for (n, line) in (0..).zip(lines) {
+        bench.open(host(n), &[(tag::VENDOR_SPECIFIC, &vendor(line))]);
+    }
+    // Rates do not matter.
+    let with_rate = vendor(&[0x81, 4, 0, 0, 0, 1, 1, 1, b'a']);
+    let pads = bench.request(host(9), &[(tag::VENDOR_SPECIFIC, &with_rate)]);
+    assert_eq!(pads.session, 0);
+}
+
+#[test]
 fn without_line_tags_the_vlans_are_the_line_and_untagged_hosts_have_none() {
     let mut bench = Bench::new(per_line(1));
     let tagged = |n: u32, vlans| {

@@ -112,6 +112,36 @@ fn a_port_that_is_gone_ends_its_sessions_without_a_packet() {
 }
 
 #[test]
+fn a_vlan_that_is_gone_ends_its_sessions_alone() {
+    let mut bench = Bench::new(config());
+    let tagged = |n: u32, vlans| {
+        let mut route = host(n);
+        route.vlans = vlans;
+        route
+    };
+    let (lost, lost_id) = bench.open(tagged(1, Vlans::two(5, 1)), &[]);
+    let (kept, _) = bench.open(tagged(2, Vlans::two(5, 2)), &[]);
+    let gone = |route: &pppoe::Route| route.vlans == Vlans::two(5, 1);
+    bench.endpoint.lose(gone, bench.now);
+    assert_eq!(bench.down(), (lost, lost_id, EndReason::PortLost));
+    bench.no_event();
+    assert_eq!(bench.sent(), []);
+    assert!(bench.endpoint.session(kept).is_some());
+}
+
+#[test]
+fn timers_fire_as_many_as_the_caller_asks_for() {
+    let mut bench = Bench::new(config());
+    for n in 0..5 {
+        bench.open(host(n), &[]);
+    }
+    bench.now += Duration::from_secs(60);
+    let mut fire = |most| bench.endpoint.handle_timeouts(bench.now, most);
+    assert_eq!((fire(3), fire(3), fire(3)), (3, 2, 0));
+    assert_eq!(bench.endpoint.count(), 0);
+}
+
+#[test]
 fn a_shutdown_terminates_every_session_and_refuses_new_ones() {
     let mut bench = Bench::new(config());
     let cookie = bench.cookie(host(9));
