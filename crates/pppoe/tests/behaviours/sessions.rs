@@ -99,3 +99,23 @@ fn ids_are_unique_over_ports_and_not_reused_soon() {
         }
     }
 }
+
+#[test]
+fn a_released_id_comes_again_after_all_others() {
+    let mut bench = Bench::new(config());
+    let mut live = std::collections::VecDeque::new();
+    let mut last_use = std::collections::HashMap::new();
+    for n in 0..140_000_u32 {
+        let (key, id) = bench.open(host(n), &[]);
+        if let Some(before) = last_use.insert(id, n) {
+            assert!(n - before >= 65_000, "{id} again after {}", n - before);
+        }
+        live.push_back(key);
+        if live.len() > 100 {
+            let oldest = live.pop_front().unwrap();
+            bench.endpoint.close(oldest, bench.now);
+            bench.sent();
+            bench.down();
+        }
+    }
+}
