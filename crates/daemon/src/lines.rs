@@ -7,6 +7,9 @@ use super::core::Core;
 use super::source::Source;
 use crate::config::Pppoe;
 
+/// Linux sends frames of the MTU and one 802.1Q tag through a packet socket; with an outer tag of 802.1ad, both tags count.
+const TWO_TAGS: u16 = 8;
+
 impl Core {
     /// Binds every PPPoE interface. One that is not there is bound later.
     pub(super) fn bind_ports(&mut self) {
@@ -70,6 +73,7 @@ impl Core {
         let config = pppoe::PortConfig {
             // 576 is the least that the endpoint takes; Ethernet has no smaller one.
             mtu: mtu.clamp(576, 65_535) as u16,
+            two_tags_take: TWO_TAGS,
             ..port
         };
         let endpoint = self.edge.endpoint_mut().pppoe_mut();

@@ -1,7 +1,7 @@
 //! What an operator configures.
 
 use base::Duration;
-use wire::pppoe::Mac;
+use wire::pppoe::{Mac, Vlans};
 
 /// The largest PPP payload without RFC 4638: Ethernet's 1,500 bytes less PPPoE's header and PPP's protocol field.
 pub(crate) const PAYLOAD_STANDARD: u16 = 1492;
@@ -135,6 +135,8 @@ impl MacPrefix {
 pub struct PortConfig {
     /// The interface's MTU in bytes.
     pub mtu: u16,
+    /// Bytes of the MTU that two VLAN tags take. Drivers leave room for one tag beside the MTU.
+    pub two_tags_take: u16,
     /// Whether PADI and PADR are answered.
     pub server: bool,
     /// AC-Name.
@@ -147,6 +149,7 @@ impl Default for PortConfig {
     fn default() -> Self {
         Self {
             mtu: 1500,
+            two_tags_take: 0,
             server: true,
             ac_name: None,
             services: None,
@@ -290,15 +293,24 @@ impl PortConfig {
         Ok(())
     }
 
+    /// The largest PPP payload that a frame with these tags has room for.
+    fn room(&self, vlans: Vlans) -> u16 {
+        let tags = match vlans.inner() {
+            Some(_) => self.two_tags_take,
+            None => 0,
+        };
+        self.mtu.saturating_sub(OVERHEAD + tags)
+    }
+
     /// The largest PPP payload without PPP-Max-Payload.
-    pub(crate) fn payload_standard(&self) -> u16 {
-        PAYLOAD_STANDARD.min(self.mtu.saturating_sub(OVERHEAD))
+    pub(crate) fn payload_standard(&self, vlans: Vlans) -> u16 {
+        PAYLOAD_STANDARD.min(self.room(vlans))
     }
 
     /// The PPP payload that follows from `asked`, the host's PPP-Max-Payload, and our own limit: "min
     /// (PPP-Max-Payload-Tag, Interface MTU-8)" (RFC 4638, section 5.1). `None`: no more than the standard one.
-    pub(crate) fn payload_over(&self, asked: Option<u16>, own: u16) -> Option<u16> {
-        let payload = asked?.min(own).min(self.mtu.saturating_sub(OVERHEAD));
+    pub(crate) fn payload_over(&self, asked: Option<u16>, own: u16, vlans: Vlans) -> Option<u16> {
+        let payload = asked?.min(own).min(self.room(vlans));
         (payload > PAYLOAD_STANDARD).then_some(payload)
     }
 }

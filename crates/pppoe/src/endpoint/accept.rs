@@ -176,8 +176,8 @@ impl Endpoint {
         let own = self.config.max_payload;
         let port = self.port(route.port);
         let max_payload = port.map_or(0, |port| {
-            port.payload_over(tags.max_payload, own)
-                .unwrap_or_else(|| port.payload_standard())
+            port.payload_over(tags.max_payload, own, route.vlans)
+                .unwrap_or_else(|| port.payload_standard(route.vlans))
         });
         let index = self.insert(|key| Session {
             key,
@@ -243,7 +243,7 @@ impl Endpoint {
                 let mut writer = Writer::new(out, Code::PADS, id);
                 writer.tag(tag::SERVICE_NAME, tags.service_name.unwrap_or_default());
                 writer.tag(tag::AC_NAME, self.ac_name(port));
-                self.write_returned(&mut writer, port, tags);
+                self.write_returned(&mut writer, port, route.vlans, tags);
                 more(&mut writer);
                 writer.finish();
             });

@@ -103,8 +103,8 @@ impl Endpoint {
         if request_len(&dial.service_name, dial.line.as_ref()) > PADI_MAX {
             return Err(DialError::TooLong);
         }
-        let asked = config.payload_over(Some(dial.max_payload), u16::MAX);
-        let max_payload = config.payload_standard().min(dial.max_payload);
+        let asked = config.payload_over(Some(dial.max_payload), u16::MAX, vlans);
+        let max_payload = config.payload_standard(vlans).min(dial.max_payload);
         let peer = Mac::BROADCAST;
         let route = Route { port, peer, vlans };
         let random: [u8; UNIQ_LEN - 4] = self.random.bytes();

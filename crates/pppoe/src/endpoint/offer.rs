@@ -2,7 +2,7 @@
 //! that waits for its delay.
 
 use base::{Duration, Instant};
-use wire::pppoe::{Code, Discovery, Writer, tag};
+use wire::pppoe::{Code, Discovery, Vlans, Writer, tag};
 
 use super::tables::{host_hash, vlan_hash};
 use super::{Endpoint, PACKET_MAX};
@@ -120,7 +120,7 @@ impl Endpoint {
             }
         }
         writer.tag(tag::AC_COOKIE, &self.cookies.make(route, now));
-        self.write_returned(&mut writer, port, tags);
+        self.write_returned(&mut writer, port, route.vlans, tags);
         writer.finish();
     }
 
@@ -129,12 +129,13 @@ impl Endpoint {
         &self,
         writer: &mut Writer<'_>,
         port: &PortConfig,
+        vlans: Vlans,
         tags: &Discovery<'_>,
     ) {
         writer.tag_if(tag::HOST_UNIQ, tags.host_uniq);
         writer.tag_if(tag::RELAY_SESSION_ID, tags.relay_session_id);
         // "It MUST respond with an echo of the clients tag", if it can support more than 1492 (RFC 4638, section 4).
-        let supported = port.payload_over(tags.max_payload, self.config.max_payload);
+        let supported = port.payload_over(tags.max_payload, self.config.max_payload, vlans);
         if let (Some(asked), Some(_)) = (tags.max_payload, supported) {
             writer.tag(tag::PPP_MAX_PAYLOAD, &asked.to_be_bytes());
         }

@@ -1,6 +1,6 @@
 //! PPP-Max-Payload: RFC 4638, sections 4 and 5.
 
-use pppoe::{Config, PortConfig};
+use pppoe::{Config, PortConfig, Route, Vlans};
 use wire::pppoe::tag;
 
 use crate::common::{Bench, config, host};
@@ -47,5 +47,28 @@ fn the_server_echoes_what_it_can_support_and_limits_the_payload() {
         let key = bench.up();
         let view = bench.endpoint.session(key).unwrap();
         assert_eq!(view.max_payload, payload, "{case:?}");
+    }
+}
+
+/// A frame with two VLAN tags has less room at the same MTU of the interface.
+#[test]
+fn two_vlan_tags_take_their_bytes_of_the_mtu() {
+    for (mtu, vlans, payload) in [
+        (1500, Vlans::NONE, 1492),
+        (1500, Vlans::one(7), 1492),
+        (1500, Vlans::two(7, 8), 1484),
+        (1508, Vlans::two(7, 8), 1492),
+    ] {
+        let port = PortConfig {
+            mtu,
+            two_tags_take: 8,
+            ..PortConfig::default()
+        };
+        let mut bench = Bench::with_port(config(), port);
+        let route = Route { vlans, ..host(1) };
+        bench.request(route, &[]);
+        let key = bench.up();
+        let view = bench.endpoint.session(key).unwrap();
+        assert_eq!(view.max_payload, payload, "{mtu} {vlans}");
     }
 }
