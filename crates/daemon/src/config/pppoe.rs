@@ -127,8 +127,15 @@ fn limits(section: &mut Section<'_>, config: &mut Config) {
         ),
         ("half_open", 0, "sessions", &mut limits.half_open_max),
         ("padr_per_s", 0, "", &mut limits.padrs_per_s),
+        ("padr_per_mac_per_s", 0, "", &mut limits.padrs_per_mac_per_s),
         ("padi_per_s", 0, "", &mut limits.padis_per_s),
         ("padi_per_mac_per_s", 0, "", &mut limits.padis_per_mac_per_s),
+        (
+            "padi_per_vlan_per_s",
+            0,
+            "",
+            &mut limits.padis_per_vlan_per_s,
+        ),
         ("delayed_pados", 0, "", &mut limits.pados_delayed_max),
         ("unknown_padt_per_s", 0, "", &mut config.unknown_padts_per_s),
     ] {
