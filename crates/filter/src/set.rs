@@ -32,6 +32,9 @@ pub struct Verdict {
 pub struct FilterId(NonZeroU16);
 
 impl FilterId {
+    /// No set has a filter with this id, so no packet passes it.
+    pub const NOBODY: Self = Self(NonZeroU16::MAX);
+
     fn of(index: usize) -> Self {
         let number = u16::try_from(index + 1).ok().and_then(NonZeroU16::new);
         Self(number.expect("a set has FILTERS_MAX filters at most"))

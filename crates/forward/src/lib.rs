@@ -19,6 +19,7 @@
 //! | `mss` | lowers TCP's maximum segment size |
 //! | `fragment` | packets above the MTU: fragments, or an error |
 //! | `icmp` | ICMP errors to a packet's sender |
+//! | `portal` | answers to web requests in a walled garden |
 //! | `routes` | the session of a destination: longest prefix match |
 //! | `source` | whether a subscriber may send from an address |
 //! | `checksum` | updates a checksum after a change of one word |
@@ -35,6 +36,7 @@ pub mod hop;
 pub mod icmp;
 pub mod join;
 pub mod mss;
+pub mod portal;
 pub mod routes;
 pub mod source;
 pub mod split;
