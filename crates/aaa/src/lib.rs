@@ -6,11 +6,12 @@
 //! - [`pools`]: leases of IPv4 addresses.
 //! - [`radius`]: a client of RADIUS servers.
 //! - [`accounting`]: accounting records, and their delivery to a server.
-//! - [`dynauth`]: requests from servers to disconnect subscribers.
+//! - [`dynauth`]: requests from servers to disconnect subscribers, and to change their settings.
+//! - [`change`]: a change of a connected subscriber's settings.
 //!
 //! Start reading at [`profile`], whose settings both [`users`] and [`radius`] produce.
 //!
-//! Left out: MS-CHAP, EAP, CoA (RFC 5176, section 2.2), diameter.
+//! Left out: MS-CHAP, EAP, "Authorize Only" (RFC 5176, section 3.2), diameter.
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]
@@ -18,6 +19,7 @@
 struct Readme;
 
 pub mod accounting;
+pub mod change;
 pub mod dynauth;
 pub mod pools;
 pub mod profile;
@@ -25,6 +27,7 @@ pub mod queue;
 pub mod radius;
 pub mod users;
 
+pub use change::{Change, Walled};
 pub use pools::Pools;
 pub use profile::{Address, Prefix, Profile};
 pub use queue::Queue;

@@ -85,6 +85,8 @@ pub struct Profile {
     pub routes: Vec<Prefix>,
     /// The filter for its packets (Filter-Id).
     pub filter: Option<Box<str>>,
+    /// The walled garden that it starts in.
+    pub garden: Option<Box<str>>,
     /// Rates, templates and link of its queues.
     pub queue: Queue,
     /// Maximum length of the session (Session-Timeout).

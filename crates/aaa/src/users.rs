@@ -111,6 +111,7 @@ struct Entry {
 struct Terms {
     pool: Option<Box<str>>,
     filter: Option<Box<str>>,
+    garden: Option<Box<str>>,
     queue: Queue,
     session_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
@@ -119,13 +120,15 @@ struct Terms {
     sticky: bool,
 }
 
-/// The pools, filters, templates and links that users may name.
+/// The pools, filters, gardens, templates and links that users may name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
     /// The names of all pools; `None` if they are not known, so that any is taken.
     pub pools: Option<&'a [&'a str]>,
     /// The names of all filters; `None` if they are not known, so that any is taken.
     pub filters: Option<&'a [&'a str]>,
+    /// The names of all walled gardens; `None` if they are not known, so that any is taken.
+    pub gardens: Option<&'a [&'a str]>,
     /// The names of all templates of queues; `None` if they are not known, so that any is taken.
     pub templates: Option<&'a [&'a str]>,
     /// The names of all shared links, each with its rates down and up in bits per second; `None` if they are not known,
@@ -134,7 +137,7 @@ pub struct Known<'a> {
 }
 
 impl Users {
-    /// Reads a users file, whose users may name any pool, filter, template and link.
+    /// Reads a users file, whose users may name any pool, filter, garden, template and link.
     ///
     /// # Errors
     /// The faults of the file, in the order of the text, up to a hundred. No fault contains a password.
@@ -145,7 +148,7 @@ impl Users {
     /// Reads a users file, whose users may name what is known.
     ///
     /// # Errors
-    /// As for [`Users::parse`]; a pool, filter, template or link that does not exist is one.
+    /// As for [`Users::parse`]; a pool, filter, garden, template or link that does not exist is one.
     pub fn parse_with(text: &str, known: Known<'_>) -> Result<Self, settings::Faults> {
         read::read(text, known)
     }
@@ -211,6 +214,7 @@ impl Users {
                 pool: terms.pool.clone(),
                 routes: routes.to_vec(),
                 filter: terms.filter.clone(),
+                garden: terms.garden.clone(),
                 queue: terms.queue.clone(),
                 session_timeout: terms.session_timeout,
                 idle_timeout: terms.idle_timeout,

@@ -45,7 +45,7 @@ pub enum Do {
     /// Disconnects subscribers cleanly.
     #[serde(rename = "session.drop")]
     SessionDrop(SubscriberSelector),
-    /// Changes the rates, the template or the link of one subscriber.
+    /// Changes the queues, filter, garden, times or networks of one subscriber.
     #[serde(rename = "session.set")]
     SessionSet(SessionSet),
     /// Captures the packets of a subscriber as pcapng.
@@ -423,9 +423,28 @@ pub struct SessionSet {
     /// Its shared link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// First forget what earlier requests set.
+    /// First forget what earlier requests set for the queues.
     #[serde(default)]
     pub reset: bool,
+    /// Its filter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Its walled garden; `none`: it leaves the one that it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub garden: Option<String>,
+    /// Its longest session in seconds, from its start; 0: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_timeout_s: Option<u32>,
+    /// Its longest time without a data packet in seconds; 0: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_s: Option<u32>,
+    /// Seconds between its interim accounting records; 0: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interim_interval_s: Option<u32>,
+    /// The networks behind it, such as `10.1.0.0/16`. They replace those of the same version of IP; an empty list removes
+    /// all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routes: Option<Vec<String>>,
 }
 
 /// Arguments of `show.subscriber`.

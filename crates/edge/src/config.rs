@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::Duration;
 
+use crate::garden::Garden;
 use crate::queue::Queues;
 
 /// Limits and defaults of an [`crate::Edge`].
@@ -40,6 +41,10 @@ pub struct Config {
     pub filter: Option<Box<str>>,
     /// Templates and links of subscribers' queues, and who has which.
     pub queues: Arc<Queues>,
+    /// The walled gardens.
+    pub gardens: Arc<[Arc<Garden>]>,
+    /// Whether a change of a connected subscriber makes an interim entry.
+    pub interim_on_change: bool,
     /// Limit on subscribers, those being set up included.
     pub subscribers_max: u32,
     /// Limit on routes to subscribers: their own addresses and the networks behind them.
@@ -82,6 +87,8 @@ impl Default for Config {
             session_timeout: Duration::ZERO,
             filter: None,
             queues: Arc::default(),
+            gardens: Arc::default(),
+            interim_on_change: false,
             subscribers_max: 1 << 17,
             routes_max: 1 << 18,
             queue_packets_max: 1 << 16,

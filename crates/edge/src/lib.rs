@@ -14,6 +14,7 @@
 //! | `subscriber` | one subscriber's record |
 //! | `queue` | what decides a subscriber's queues: templates, shared links, the order of sources |
 //! | `event`, `end`, `history` | what the edge reports: events, reasons, ended subscribers |
+//! | `garden` | walled gardens |
 //! | `key`, `config`, `counters`, `outgoing` | what several of these share |
 //!
 //! `edge` uses all others, `subscriber` uses `path`, and `path` uses only `access` and the last row.
@@ -27,6 +28,7 @@ mod counters;
 mod edge;
 mod end;
 mod event;
+mod garden;
 mod history;
 mod key;
 mod outgoing;
@@ -39,11 +41,12 @@ pub use access::{Access, Numbers};
 pub use config::Config;
 pub use counters::{Discard, Ends, Refusal, Refusals};
 pub use edge::{
-    Account, Counts, Dial, Edge, Entry, FilterChange, FiltersMut, Limits, QueueChange,
-    QueueRefusal, SubscriberView, TAPPED_MAX, TAPS_MAX,
+    Account, ChangeRefusal, Counts, Dial, Edge, Entry, FilterChange, FiltersMut, Limits,
+    SubscriberView, TAPPED_MAX, TAPS_MAX,
 };
 pub use end::End;
 pub use event::{Admission, Event, Question};
+pub use garden::Garden;
 pub use history::Ended;
 pub use key::{QueueLosses, SubscriberKey, Traffic};
 pub use path::{

@@ -234,6 +234,7 @@ impl<A: Access> Subscriber<A> {
             mtu: self.mtu,
             compression: self.compression,
             filter: self.filter,
+            garden: None,
             addresses: self.addresses,
             home,
             meters,

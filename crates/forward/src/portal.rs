@@ -69,7 +69,6 @@ pub struct Portal {
     /// The whole response.
     response: Box<[u8]>,
     location: Box<str>,
-    seed: u64,
 }
 
 /// Why an address is none of a portal.
@@ -93,12 +92,11 @@ struct Segment {
 }
 
 impl Portal {
-    /// A portal at `location`, an absolute URI such as `http://portal.example/`. Portals with the same `seed` acknowledge
-    /// the same connections.
+    /// A portal at `location`, an absolute URI such as `http://portal.example/`.
     ///
     /// # Errors
     /// The address cannot be in the header of a response.
-    pub fn new(location: &str, seed: u64) -> Result<Self, BadLocation> {
+    pub fn new(location: &str) -> Result<Self, BadLocation> {
         if !(1..=LOCATION_OCTETS_MAX).contains(&location.len()) {
             return Err(BadLocation::Length);
         }
@@ -112,7 +110,6 @@ impl Portal {
         Ok(Self {
             response: response.into_bytes().into(),
             location: location.into(),
-            seed,
         })
     }
 
@@ -123,8 +120,14 @@ impl Portal {
     }
 
     /// Answers a packet that may not pass, of the subscriber and to any address. Writes the reply, IP header included, to
-    /// `out`.
-    pub fn answer(&self, header: &Header, packet: &[u8], out: &mut [u8; LENGTH_MAX]) -> Answer {
+    /// `out`. All packets of a connection need the same `seed`.
+    pub fn answer(
+        &self,
+        seed: u64,
+        header: &Header,
+        packet: &[u8],
+        out: &mut [u8; LENGTH_MAX],
+    ) -> Answer {
         let is_web = matches!(header.destination_port, HTTP | HTTPS);
         let is_tcp = header.protocol == tcp::PROTOCOL && header.upper == Upper::Ports;
         if !is_tcp || !is_web || header.fragment != Fragment::Whole {
@@ -139,16 +142,16 @@ impl Portal {
         if header.destination_port == HTTPS {
             return reset(header, &segment, out);
         }
-        self.answer_http(header, &segment, out)
+        self.answer_http(first(seed, header), header, &segment, out)
     }
 
     fn answer_http(
         &self,
+        first: u32,
         header: &Header,
         segment: &Segment,
         out: &mut [u8; LENGTH_MAX],
     ) -> Answer {
-        let first = self.first(header);
         match (segment.flags & SYN != 0, segment.flags & ACK != 0) {
             (true, false) => {
                 let acknowledged = segment.sequence.wrapping_add(1);
@@ -178,18 +181,18 @@ impl Portal {
             (_, false, false) => Answer::Silent,
         }
     }
+}
 
-    /// Our first sequence number in a connection.
-    fn first(&self, header: &Header) -> u32 {
-        let connection = (
-            header.source,
-            header.destination,
-            header.source_port,
-            header.destination_port,
-        );
-        let hash = FixedState::with_seed(self.seed).hash_one(connection);
-        (hash >> 32) as u32
-    }
+/// Our first sequence number in a connection.
+fn first(seed: u64, header: &Header) -> u32 {
+    let connection = (
+        header.source,
+        header.destination,
+        header.source_port,
+        header.destination_port,
+    );
+    let hash = FixedState::with_seed(seed).hash_one(connection);
+    (hash >> 32) as u32
 }
 
 impl Segment {

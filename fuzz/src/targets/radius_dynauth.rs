@@ -2,7 +2,7 @@
 //!
 //! An input is datagrams: an octet that chooses how each is built, an octet of length, and that many octets.
 
-use aaa::dynauth::{Answer, Dynauth, DynauthClient, DynauthConfig};
+use aaa::dynauth::{Cause, Dynauth, DynauthClient, DynauthConfig, Order};
 use aaa::radius::Nas;
 use base::{Datagram, Duration, Instant, Redacted, Route};
 use wire::radius::{Attributes, Packet, Writer, code};
@@ -22,10 +22,10 @@ pub fn target(input: &[u8]) {
     };
     let mut config = DynauthConfig::new(nas);
     config.recent_max = 8;
-    config.clients.push(DynauthClient {
-        address: [192, 0, 2, 1].into(),
-        secret: Redacted::new(SECRET.into()),
-    });
+    let secret = Redacted::new(SECRET.into());
+    config
+        .clients
+        .push(DynauthClient::new([192, 0, 2, 1].into(), secret));
     let mut dynauth = Dynauth::new(config);
     let mut now = Instant::ZERO;
     let mut rest = input;
@@ -77,8 +77,11 @@ fn one(dynauth: &mut Dynauth, bytes: &[u8], now: Instant) {
     let is_new = dynauth.counters().requests > before.requests;
     if let Some(asked) = dynauth.poll_event() {
         assert!(is_new && !asked.selection.is_empty());
+        if let Order::Change(change) = &asked.order {
+            assert!(!change.reset_queue);
+        }
         assert_eq!(dynauth.poll_transmit(&mut out), None);
-        dynauth.answer(asked.ticket, Answer::NotFound);
+        dynauth.answer(asked.ticket, Err(Cause::NotFound));
     }
     assert_eq!(dynauth.poll_transmit(&mut out), Some(route));
     assert_eq!(dynauth.poll_event(), None);

@@ -15,6 +15,7 @@ pub(super) const TABLES: &[Inside] = &[
         order: &[
             "queue",
             "profile",
+            "change",
             "pools",
             "users",
             "accounting",
@@ -247,6 +248,7 @@ pub(super) const TABLES: &[Inside] = &[
             "key",
             "end",
             "queue",
+            "garden",
             "config",
             "counters",
             "outgoing",
@@ -256,6 +258,14 @@ pub(super) const TABLES: &[Inside] = &[
             "random",
             "subscriber",
             "edge",
+        ],
+        besides: &[],
+    },
+    Inside {
+        krate: "forward",
+        order: &[
+            "discard", "check", "checksum", "routes", "fragment", "hop", "icmp", "join", "mss",
+            "portal", "source", "split",
         ],
         besides: &[],
     },

@@ -1,172 +1,67 @@
-//! Handles requests that servers send to us (RFC 5176) to disconnect subscribers.
+//! Handles requests that servers send to us (RFC 5176): to disconnect subscribers, and to change their authorisation.
 //!
-//! - [`Dynauth`]: turns a datagram into a question for the owner, and the owner's answer into the reply. Start
-//!   reading here.
-//! - [`Selection`]: which sessions a request selects.
+//! | file | contents |
+//! |---|---|
+//! | `config` | the permitted clients |
+//! | `read` | the attributes of both requests: NAS and session identification |
+//! | `order` | what a request asks for: [`Order`] |
+//! | `selection` | which sessions a request selects: [`Selection`] |
+//! | `cause` | why a request is refused: [`Cause`] |
+//! | `recent` | requests that were seen |
+//! | `counters` | counters, and why a datagram is ignored |
+//!
+//! [`Dynauth`] turns a datagram into a question for the owner, and the owner's answer into the reply. Start reading
+//! there.
 //!
 //! A request is accepted if its source is a configured client, its authenticator is right, and its
 //! Event-Timestamp is current. A repeated request gets the same reply as before and has no further effect
 //! (section 2.3). It is remembered for as long as its Event-Timestamp is accepted (section 6.3).
 //!
-//! Left out: changes of authorisation (section 2.2), which get a CoA-NAK with Unsupported Extension; Vendor-Specific,
-//! Chargeable-User-Identity and the IPv6 attributes as identification; "Authorize Only".
+//! Left out: Vendor-Specific, Chargeable-User-Identity and Acct-Multi-Session-Id as identification; "Authorize Only"
+//! (section 3.2), which gets a CoA-NAK with Unsupported Service; Diameter (section 4).
 
+mod cause;
+mod config;
+mod counters;
+mod order;
 mod read;
 mod recent;
 mod selection;
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use std::collections::VecDeque;
 
 use base::slab::Key;
-use base::{Datagram, Duration, Instant, Redacted, Route};
-use wire::radius::attribute::{ERROR_CAUSE, PROXY_STATE, error_cause};
+use base::{Datagram, Duration, Instant, Route};
+use wire::radius::attribute::{ERROR_CAUSE, EVENT_TIMESTAMP, PROXY_STATE, STATE};
 use wire::radius::secret::{Signature, signature, verify_request};
-use wire::radius::{Packet, ParseError, Writer, code};
+use wire::radius::{Packet, Writer, code};
 
-use crate::radius::Nas;
+use crate::radius::QueueAttributes;
 use recent::{Recent, Seen};
 
-pub use selection::Selection;
-
-/// The permitted clients, and the conditions for accepting a request.
-#[derive(Clone, Debug)]
-pub struct DynauthConfig {
-    /// Our own identity; NAS attributes in a request must match it.
-    pub nas: Nas,
-    /// The clients that may send requests.
-    pub clients: Vec<DynauthClient>,
-    /// How far an Event-Timestamp may be from the current time (RFC 5176, section 6.3).
-    pub window: Duration,
-    /// Whether requests without Event-Timestamp are discarded.
-    pub require_timestamp: bool,
-    /// The most requests remembered within the window; further ones are discarded.
-    pub recent_max: usize,
-}
-
-/// A client that may send requests.
-#[derive(Clone, Debug)]
-pub struct DynauthClient {
-    /// Its address; the port does not matter.
-    pub address: IpAddr,
-    /// The shared secret.
-    pub secret: Redacted<Box<[u8]>>,
-}
-
-impl DynauthConfig {
-    /// The default limits, and no clients.
-    #[must_use]
-    pub fn new(nas: Nas) -> Self {
-        Self {
-            nas,
-            clients: Vec::new(),
-            window: Duration::from_secs(300),
-            require_timestamp: false,
-            recent_max: 16_384,
-        }
-    }
-}
+pub use cause::Cause;
+pub use config::{DynauthClient, DynauthConfig};
+pub use counters::{DynauthCounters, DynauthDiscard};
+pub use order::Order;
+pub use selection::{Identity, Selection};
 
 /// A request for the owner to carry out; the owner replies with [`Dynauth::answer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Disconnect {
+pub struct Request {
     /// Identifies the request in the answer.
     pub ticket: Ticket,
     /// The requesting client's number: its index in the configuration, unless clients were replaced.
     pub client: usize,
-    /// The sessions to end: all that it selects.
+    /// The sessions that it is about: all that it selects.
     pub selection: Selection,
-    /// Class attributes for the sessions' Stop records (section 3.6, note 4).
-    pub class: Vec<Box<[u8]>>,
+    /// What is to be done.
+    pub order: Order,
 }
 
 /// Names a request that has not been answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(Key);
-
-/// The owner's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// All selected sessions have ended: Disconnect-ACK.
-    Done,
-    /// No session was selected: Disconnect-NAK with Session Context Not Found.
-    NotFound,
-    /// A selected session cannot be ended: Disconnect-NAK with Session Context Not Removable.
-    NotRemovable,
-    /// This client may not end the session: Disconnect-NAK with Administratively Prohibited.
-    Prohibited,
-    /// The owner cannot do it now: Disconnect-NAK with Resources Unavailable.
-    Unavailable,
-}
-
-impl Answer {
-    const fn error_cause(self) -> Option<u32> {
-        match self {
-            Self::Done => None,
-            Self::NotFound => Some(error_cause::SESSION_NOT_FOUND),
-            Self::NotRemovable => Some(error_cause::SESSION_NOT_REMOVABLE),
-            Self::Prohibited => Some(error_cause::PROHIBITED),
-            Self::Unavailable => Some(error_cause::RESOURCES_UNAVAILABLE),
-        }
-    }
-}
-
-/// Why a datagram was ignored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DynauthDiscard {
-    /// Its source is not a configured client.
-    #[error("from no client")]
-    UnknownClient,
-    /// Its lengths are invalid.
-    #[error("malformed: {0}")]
-    Malformed(ParseError),
-    /// It is not a request of RFC 5176.
-    #[error("unexpected code {0}")]
-    Code(u8),
-    /// Its authenticator is wrong: the sender does not know the secret.
-    #[error("bad authenticator")]
-    BadAuthenticator,
-    /// Its Message-Authenticator is wrong.
-    #[error("bad Message-Authenticator")]
-    BadSignature,
-    /// Its Event-Timestamp is outside the window.
-    #[error("stale Event-Timestamp")]
-    Stale,
-    /// It has no Event-Timestamp, which is required.
-    #[error("no Event-Timestamp")]
-    NoTimestamp,
-    /// It repeats a request that has not been answered yet.
-    #[error("a repetition of what is being done")]
-    InProgress,
-    /// Too many requests are remembered.
-    #[error("too many requests")]
-    Busy,
-}
-
-/// Counters of requests and replies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct DynauthCounters {
-    /// New requests that were accepted.
-    pub requests: u64,
-    /// Disconnect-ACK.
-    pub acks: u64,
-    /// Disconnect-NAK and CoA-NAK.
-    pub naks: u64,
-    /// Replies sent again for repeated requests.
-    pub repeated: u64,
-    /// [`DynauthDiscard::UnknownClient`].
-    pub unknown_client: u64,
-    /// [`DynauthDiscard::Malformed`] and [`DynauthDiscard::Code`].
-    pub malformed: u64,
-    /// [`DynauthDiscard::BadAuthenticator`] and [`DynauthDiscard::BadSignature`].
-    pub unauthentic: u64,
-    /// [`DynauthDiscard::Stale`] and [`DynauthDiscard::NoTimestamp`].
-    pub stale: u64,
-    /// [`DynauthDiscard::InProgress`].
-    pub in_progress: u64,
-    /// [`DynauthDiscard::Busy`].
-    pub busy: u64,
-}
 
 /// The server side of RFC 5176, which receives requests.
 pub struct Dynauth {
@@ -176,7 +71,7 @@ pub struct Dynauth {
     recent: Recent,
     /// Requests whose replies are ready to be sent.
     ready: VecDeque<Key>,
-    events: VecDeque<Disconnect>,
+    events: VecDeque<Request>,
     counters: DynauthCounters,
 }
 
@@ -213,6 +108,11 @@ impl Dynauth {
         self.config.clients = clients;
     }
 
+    /// Sets how attributes about queues are read.
+    pub fn set_queue(&mut self, queue: QueueAttributes) {
+        self.config.queue = queue;
+    }
+
     /// Handles a datagram. `wall_s` is the time of day, in seconds since 1970. The result is a reply, an event,
     /// or an event and later a reply.
     ///
@@ -226,7 +126,7 @@ impl Dynauth {
     ) -> Result<(), DynauthDiscard> {
         let taken = self.receive(input, now, wall_s);
         if let Err(why) = taken {
-            *self.counters.of(why) += 1;
+            self.counters.discard(why);
         }
         taken
     }
@@ -244,7 +144,7 @@ impl Dynauth {
             return Err(DynauthDiscard::Code(code));
         }
         self.verify(client, &packet)?;
-        self.check_time(&packet, wall_s)?;
+        let sent_s = self.check_time(client, &packet, wall_s)?;
         self.recent.forget_old(now);
         match self.recent.find(client, &packet.authenticator()) {
             Some((_, false)) => return Err(DynauthDiscard::InProgress),
@@ -254,21 +154,20 @@ impl Dynauth {
                 self.ready.push_back(key);
                 return Ok(());
             }
+            None if sent_s.is_some_and(|sent_s| self.recent.is_forgotten(client, sent_s)) => {
+                return Err(DynauthDiscard::Stale);
+            }
             None => {}
         }
-        let seen = Seen::new(client, input.route, &packet);
+        let seen = Seen::new(client, input.route, &packet, sent_s);
         let key = self.recent.insert(now, seen).ok_or(DynauthDiscard::Busy)?;
-        self.counters.requests += 1;
-        if code == code::COA_REQUEST {
-            self.reply(key, Some(error_cause::UNSUPPORTED_EXTENSION));
-            return Ok(());
-        }
-        match read::read_disconnect(&packet, &self.config.nas) {
-            Ok(wanted) => self.events.push_back(Disconnect {
+        self.counters.accept(code);
+        match order::read(&packet, &self.config) {
+            Ok((selection, order)) => self.events.push_back(Request {
                 ticket: Ticket(key),
                 client,
-                selection: wanted.selection,
-                class: wanted.class,
+                selection,
+                order,
             }),
             Err(cause) => self.reply(key, Some(cause)),
         }
@@ -285,48 +184,62 @@ impl Dynauth {
 
     fn verify(&self, client: usize, packet: &Packet<'_>) -> Result<(), DynauthDiscard> {
         let client = self.clients[client].as_ref();
-        let secret = client.ok_or(DynauthDiscard::UnknownClient)?.secret.reveal();
+        let client = client.ok_or(DynauthDiscard::UnknownClient)?;
+        let secret = client.secret.reveal();
         if !verify_request(packet, secret) {
             return Err(DynauthDiscard::BadAuthenticator);
         }
         match signature(packet, &[0; 16], secret) {
-            Signature::Right | Signature::Missing => Ok(()),
+            Signature::Right => Ok(()),
+            Signature::Missing if client.require_message_authenticator => {
+                Err(DynauthDiscard::NoSignature)
+            }
+            Signature::Missing => Ok(()),
             Signature::Wrong => Err(DynauthDiscard::BadSignature),
         }
     }
 
-    fn check_time(&self, packet: &Packet<'_>, wall_s: u64) -> Result<(), DynauthDiscard> {
-        let Some(timestamp) = packet.find(wire::radius::attribute::EVENT_TIMESTAMP) else {
-            return match self.config.require_timestamp {
+    /// The Event-Timestamp of a request, if it has one and that is current.
+    fn check_time(
+        &self,
+        client: usize,
+        packet: &Packet<'_>,
+        wall_s: u64,
+    ) -> Result<Option<u64>, DynauthDiscard> {
+        let Some(timestamp) = packet.find(EVENT_TIMESTAMP) else {
+            let client = self.clients[client].as_ref();
+            return match client.is_some_and(|client| client.require_event_timestamp) {
                 true => Err(DynauthDiscard::NoTimestamp),
-                false => Ok(()),
+                false => Ok(None),
             };
         };
         let sent_s = timestamp.integer().map(u64::from);
-        let apart_s = sent_s.map(|sent_s| sent_s.abs_diff(wall_s));
-        match apart_s {
-            Some(apart_s) if Duration::from_secs(apart_s) <= self.config.window => Ok(()),
-            _ => Err(DynauthDiscard::Stale),
-        }
+        let is_current = |sent_s: &u64| {
+            let apart_s = sent_s.abs_diff(wall_s);
+            Duration::from_secs(apart_s) <= self.config.window
+        };
+        let sent_s = sent_s.filter(is_current);
+        sent_s.map(Some).ok_or(DynauthDiscard::Stale)
     }
 
-    /// Answers a request; does nothing if it was answered before.
-    pub fn answer(&mut self, ticket: Ticket, answer: Answer) {
-        self.reply(ticket.0, answer.error_cause());
+    /// Answers a request: it was carried out for every session that it selects, or for none, for this reason. Does
+    /// nothing if the request was answered before.
+    pub fn answer(&mut self, ticket: Ticket, answer: Result<(), Cause>) {
+        self.reply(ticket.0, answer.err());
     }
 
     /// Writes a reply, which is also sent if the request is repeated.
-    fn reply(&mut self, key: Key, error_cause: Option<u32>) {
+    fn reply(&mut self, key: Key, cause: Option<Cause>) {
         let Some(seen) = self.recent.get_mut(key) else {
             return;
         };
         let Some(client) = &self.clients[seen.client] else {
             return;
         };
-        if !seen.reply.is_empty() {
+        if seen.reply.is_some() {
             return;
         }
-        let code = match (seen.code, error_cause) {
+        let code = match (seen.code, cause) {
             (code::DISCONNECT_REQUEST, None) => code::DISCONNECT_ACK,
             (code::DISCONNECT_REQUEST, Some(_)) => code::DISCONNECT_NAK,
             (_, None) => code::COA_ACK,
@@ -336,36 +249,40 @@ impl Dynauth {
         let mut reply = Vec::new();
         let mut writer = Writer::new(&mut reply, code, seen.identifier, &seen.authenticator);
         writer.message_authenticator();
-        if let Some(cause) = error_cause {
-            writer.integer(ERROR_CAUSE, cause);
+        if let Some(cause) = cause {
+            writer.integer(ERROR_CAUSE, cause.value());
+        }
+        // Section 3.3: unmodified, in an ACK and in a NAK.
+        if let Some(state) = &seen.state {
+            writer.attribute(STATE, state);
         }
         for state in &seen.proxy_states {
             writer.attribute(PROXY_STATE, state);
         }
         // If Proxy-State attributes fill the request completely, no reply fits, and none is sent.
-        if writer.finish_signed(secret).is_ok() {
-            seen.reply = reply.into();
-            self.ready.push_back(key);
+        if writer.finish_signed(secret).is_err() {
+            reply.clear();
         }
-        match error_cause {
-            None => self.counters.acks += 1,
-            Some(_) => self.counters.naks += 1,
-        }
+        seen.reply = Some(reply.into());
+        self.ready.push_back(key);
+        self.counters.reply(seen.code, cause);
     }
 
     /// Appends one reply to `out` and returns its destination; `None` means drained.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<Route> {
         loop {
             let key = self.ready.pop_front()?;
-            if let Some(seen) = self.recent.get_mut(key) {
-                out.extend_from_slice(&seen.reply);
+            if let Some(seen) = self.recent.get_mut(key)
+                && let Some(reply) = seen.reply.as_deref().filter(|reply| !reply.is_empty())
+            {
+                out.extend_from_slice(reply);
                 return Some(seen.route);
             }
         }
     }
 
     /// The next request for the owner to carry out.
-    pub fn poll_event(&mut self) -> Option<Disconnect> {
+    pub fn poll_event(&mut self) -> Option<Request> {
         self.events.pop_front()
     }
 
@@ -373,20 +290,5 @@ impl Dynauth {
     #[must_use]
     pub fn counters(&self) -> DynauthCounters {
         self.counters
-    }
-}
-
-impl DynauthCounters {
-    fn of(&mut self, why: DynauthDiscard) -> &mut u64 {
-        match why {
-            DynauthDiscard::UnknownClient => &mut self.unknown_client,
-            DynauthDiscard::Malformed(_) | DynauthDiscard::Code(_) => &mut self.malformed,
-            DynauthDiscard::BadAuthenticator | DynauthDiscard::BadSignature => {
-                &mut self.unauthentic
-            }
-            DynauthDiscard::Stale | DynauthDiscard::NoTimestamp => &mut self.stale,
-            DynauthDiscard::InProgress => &mut self.in_progress,
-            DynauthDiscard::Busy => &mut self.busy,
-        }
     }
 }

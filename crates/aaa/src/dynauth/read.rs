@@ -1,81 +1,64 @@
-//! Parses a Disconnect-Request. All of its attributes are mandatory (RFC 5176, section 2.3).
+//! Reads the NAS and session identification attributes of a request (RFC 5176, section 3).
 
 use core::net::{IpAddr, Ipv6Addr};
 
+use wire::radius::Attribute;
 use wire::radius::attribute::{
-    ACCT_SESSION_ID, ACCT_TERMINATE_CAUSE, CALLED_STATION_ID, CALLING_STATION_ID, CLASS,
-    EVENT_TIMESTAMP, FRAMED_IP_ADDRESS, MESSAGE_AUTHENTICATOR, NAS_IDENTIFIER, NAS_IP_ADDRESS,
-    NAS_IPV6_ADDRESS, NAS_PORT, NAS_PORT_ID, PROXY_STATE, REPLY_MESSAGE, USER_NAME,
-    error_cause::{
-        INVALID_REQUEST, MISSING_ATTRIBUTE, NAS_IDENTIFICATION_MISMATCH, UNSUPPORTED_ATTRIBUTE,
-    },
+    ACCT_SESSION_ID, CALLED_STATION_ID, CALLING_STATION_ID, FRAMED_INTERFACE_ID, FRAMED_IP_ADDRESS,
+    FRAMED_IPV6_PREFIX, NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT, NAS_PORT_ID,
+    USER_NAME,
 };
-use wire::radius::{Attribute, Packet};
 
-use super::Selection;
+use super::{Cause, Selection};
 use crate::radius::Nas;
+use crate::radius::route::parse_ipv6_prefix;
 
-/// The content of a Disconnect-Request.
-#[derive(Default)]
-pub(super) struct Wanted {
-    /// The sessions to end.
-    pub(super) selection: Selection,
-    /// Class attributes for the sessions' Stop records.
-    pub(super) class: Vec<Box<[u8]>>,
-}
-
-/// Parses a Disconnect-Request.
+/// Takes an attribute that identifies the NAS or the session. Returns whether it is one.
 ///
 /// # Errors
 /// The Error-Cause of the NAK.
-pub(super) fn read_disconnect(packet: &Packet<'_>, nas: &Nas) -> Result<Wanted, u32> {
-    let mut wanted = Wanted::default();
-    let selection = &mut wanted.selection;
-    for attribute in packet.attributes() {
-        match attribute.kind {
-            NAS_IDENTIFIER | NAS_IP_ADDRESS | NAS_IPV6_ADDRESS => check_nas(attribute, nas)?,
-            USER_NAME => put(&mut selection.user, octets(attribute))?,
-            ACCT_SESSION_ID => put(&mut selection.session, octets(attribute))?,
-            NAS_PORT => put(&mut selection.port, attribute.integer())?,
-            NAS_PORT_ID => put(&mut selection.port_id, octets(attribute))?,
-            FRAMED_IP_ADDRESS => put(&mut selection.address, attribute.address())?,
-            CALLING_STATION_ID => put(&mut selection.calling, octets(attribute))?,
-            CALLED_STATION_ID => put(&mut selection.called, octets(attribute))?,
-            CLASS => wanted.class.push(attribute.value.into()),
-            EVENT_TIMESTAMP
-            | MESSAGE_AUTHENTICATOR
-            | PROXY_STATE
-            | REPLY_MESSAGE
-            | ACCT_TERMINATE_CAUSE => {}
-            _ => return Err(UNSUPPORTED_ATTRIBUTE),
+pub(super) fn identify(
+    attribute: Attribute<'_>,
+    nas: &Nas,
+    selection: &mut Selection,
+) -> Result<bool, Cause> {
+    match attribute.kind {
+        NAS_IDENTIFIER | NAS_IP_ADDRESS | NAS_IPV6_ADDRESS => check_nas(attribute, nas)?,
+        USER_NAME => put(&mut selection.user, octets(attribute))?,
+        ACCT_SESSION_ID => put(&mut selection.session, octets(attribute))?,
+        NAS_PORT => put(&mut selection.port, attribute.integer())?,
+        NAS_PORT_ID => put(&mut selection.port_id, octets(attribute))?,
+        FRAMED_IP_ADDRESS => put(&mut selection.address, attribute.address())?,
+        FRAMED_INTERFACE_ID => put(&mut selection.interface, attribute.value.try_into().ok())?,
+        FRAMED_IPV6_PREFIX => {
+            let prefix = parse_ipv6_prefix(attribute.value).ok_or(Cause::InvalidRequest)?;
+            selection.prefixes.push(prefix);
         }
+        CALLING_STATION_ID => put(&mut selection.calling, octets(attribute))?,
+        CALLED_STATION_ID => put(&mut selection.called, octets(attribute))?,
+        _ => return Ok(false),
     }
-    if wanted.selection.is_empty() {
-        return Err(MISSING_ATTRIBUTE);
-    }
-    Ok(wanted)
+    Ok(true)
 }
 
 /// Checks that a NAS attribute in a request names us.
-fn check_nas(attribute: Attribute<'_>, nas: &Nas) -> Result<(), u32> {
+fn check_nas(attribute: Attribute<'_>, nas: &Nas) -> Result<(), Cause> {
     let is_ours = match attribute.kind {
         NAS_IDENTIFIER => {
             let own = nas.identifier.as_deref().map(str::as_bytes);
             own == Some(attribute.value)
         }
         NAS_IP_ADDRESS => {
-            let address = attribute.address().ok_or(INVALID_REQUEST)?;
+            let address = attribute.address().ok_or(Cause::InvalidRequest)?;
             nas.address == Some(IpAddr::V4(address))
         }
         _ => {
-            let octets: [u8; 16] = attribute.value.try_into().map_err(|_| INVALID_REQUEST)?;
+            let octets = attribute.value.try_into();
+            let octets: [u8; 16] = octets.map_err(|_| Cause::InvalidRequest)?;
             nas.address == Some(IpAddr::V6(Ipv6Addr::from(octets)))
         }
     };
-    match is_ours {
-        true => Ok(()),
-        false => Err(NAS_IDENTIFICATION_MISMATCH),
-    }
+    is_ours.then_some(()).ok_or(Cause::NasMismatch)
 }
 
 fn octets(attribute: Attribute<'_>) -> Option<Box<[u8]>> {
@@ -83,12 +66,12 @@ fn octets(attribute: Attribute<'_>) -> Option<Box<[u8]>> {
 }
 
 /// Stores a value; each attribute may occur once (RFC 5176, section 3.6), with a valid value.
-fn put<T>(place: &mut Option<T>, value: Option<T>) -> Result<(), u32> {
+pub(super) fn put<T>(place: &mut Option<T>, value: Option<T>) -> Result<(), Cause> {
     match (value, &place) {
         (Some(value), None) => {
             *place = Some(value);
             Ok(())
         }
-        (None, _) | (_, Some(_)) => Err(INVALID_REQUEST),
+        (None, _) | (_, Some(_)) => Err(Cause::InvalidRequest),
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! A request is identified by its client and its authenticator, a digest of the whole request. A replay from
 //! another port is therefore recognised too.
+//!
+//! The table has a limit. At the limit it forgets the oldest request, and remembers of it only its Event-Timestamp: from
+//! then on every request of that client with this time stamp or an older one is refused. A replay is therefore
+//! recognised under any load, and under load only the window becomes shorter.
 
 use std::collections::VecDeque;
 
@@ -9,7 +13,7 @@ use base::slab::Key;
 use base::{Duration, Instant, Route, Slab};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use wire::radius::attribute::PROXY_STATE;
+use wire::radius::attribute::{PROXY_STATE, STATE};
 use wire::radius::{Authenticator, Packet};
 
 /// A request and its reply.
@@ -21,12 +25,21 @@ pub(super) struct Seen {
     pub(super) authenticator: Authenticator,
     /// Proxy-State attributes to copy into the reply, in order (RFC 2865, section 5.33).
     pub(super) proxy_states: Vec<Box<[u8]>>,
-    /// Empty until there is a reply.
-    pub(super) reply: Box<[u8]>,
+    /// State to copy into the reply (RFC 5176, section 3.3).
+    pub(super) state: Option<Box<[u8]>>,
+    /// Event-Timestamp, in seconds since 1970.
+    pub(super) sent_s: Option<u64>,
+    /// The reply, once it was answered; empty if none fits into a packet.
+    pub(super) reply: Option<Box<[u8]>>,
 }
 
 impl Seen {
-    pub(super) fn new(client: usize, route: Route, packet: &Packet<'_>) -> Self {
+    pub(super) fn new(
+        client: usize,
+        route: Route,
+        packet: &Packet<'_>,
+        sent_s: Option<u64>,
+    ) -> Self {
         let is_state = |kind: u8| kind == PROXY_STATE;
         let states = packet.attributes().filter(|state| is_state(state.kind));
         Self {
@@ -36,7 +49,9 @@ impl Seen {
             identifier: packet.identifier(),
             authenticator: packet.authenticator(),
             proxy_states: states.map(|state| state.value.into()).collect(),
-            reply: Box::default(),
+            state: packet.find(STATE).map(|state| state.value.into()),
+            sent_s,
+            reply: None,
         }
     }
 }
@@ -49,6 +64,8 @@ pub(super) struct Recent {
     by_authenticator: HashMap<(usize, Authenticator), Key, FixedState>,
     /// In order of arrival.
     order: VecDeque<(Instant, Key)>,
+    /// By client: the latest Event-Timestamp of a request that was forgotten within the window.
+    forgotten_s: HashMap<usize, u64, FixedState>,
 }
 
 impl Recent {
@@ -60,6 +77,7 @@ impl Recent {
             seen: Slab::new(),
             by_authenticator: HashMap::default(),
             order: VecDeque::new(),
+            forgotten_s: HashMap::default(),
         }
     }
 
@@ -67,13 +85,19 @@ impl Recent {
     pub(super) fn find(&self, client: usize, authenticator: &Authenticator) -> Option<(Key, bool)> {
         let &key = self.by_authenticator.get(&(client, *authenticator))?;
         let seen = self.seen.get(key)?;
-        Some((key, !seen.reply.is_empty()))
+        Some((key, seen.reply.is_some()))
     }
 
-    /// Remembers a request; `None` if the table is full.
+    /// Whether a request of this client with this Event-Timestamp may have been forgotten.
+    pub(super) fn is_forgotten(&self, client: usize, sent_s: u64) -> bool {
+        let forgotten_s = self.forgotten_s.get(&client);
+        forgotten_s.is_some_and(|&forgotten_s| sent_s <= forgotten_s)
+    }
+
+    /// Remembers a request; `None` if the table is full of requests that are not answered yet.
     pub(super) fn insert(&mut self, now: Instant, seen: Seen) -> Option<Key> {
         if self.seen.len() >= self.len_max {
-            return None;
+            self.forget_first()?;
         }
         let name = (seen.client, seen.authenticator);
         let key = self.seen.insert(seen);
@@ -99,11 +123,31 @@ impl Recent {
             if now - at <= self.window {
                 break;
             }
-            self.order.pop_front();
-            if let Some(seen) = self.seen.remove(key) {
-                self.by_authenticator
-                    .remove(&(seen.client, seen.authenticator));
-            }
+            self.forget(key);
         }
+    }
+
+    /// Forgets the oldest request, if it was answered, and refuses all that are as old.
+    fn forget_first(&mut self) -> Option<()> {
+        let &(_, key) = self.order.front()?;
+        if self.seen.get(key).is_some_and(|seen| seen.reply.is_none()) {
+            return None;
+        }
+        if let Some(seen) = self.forget(key)
+            && let Some(sent_s) = seen.sent_s
+        {
+            let forgotten_s = self.forgotten_s.entry(seen.client).or_default();
+            *forgotten_s = sent_s.max(*forgotten_s);
+        }
+        Some(())
+    }
+
+    /// Forgets the oldest request, which has this key.
+    fn forget(&mut self, key: Key) -> Option<Seen> {
+        self.order.pop_front();
+        let seen = self.seen.remove(key)?;
+        let name = (seen.client, seen.authenticator);
+        self.by_authenticator.remove(&name);
+        Some(seen)
     }
 }

@@ -15,7 +15,7 @@ use wire::radius::{Attribute, Packet};
 use super::event::Rejection;
 use super::queue::{LeftOut, QueueAttributes, Reader};
 use super::route::{parse_ipv6_prefix, parse_route};
-use crate::{Address, Profile};
+use crate::{Address, Profile, Walled};
 
 /// The shortest Acct-Interim-Interval (RFC 2869, section 5.16).
 pub const INTERIM_INTERVAL_MIN: Duration = Duration::from_secs(60);
@@ -52,6 +52,10 @@ pub fn read_accept(packet: &Packet<'_>, queue: QueueAttributes) -> Result<Grant,
             .unwrap_or(Err(Rejection::Attribute(attribute.kind)))?;
     }
     grant.profile.queue = reader.finish();
+    grant.profile.garden = match reader.garden.take() {
+        Some(Walled::In(name)) => Some(name),
+        Some(Walled::Out) | None => None,
+    };
     grant.left_out = reader.left_out;
     match grant.left_out.first() {
         Some(first) if queue.strict => Err(Rejection::Queue(first.attribute)),

@@ -32,4 +32,5 @@ pub mod views;
 pub use client::Client;
 pub use config::{Config, ConfigError, ServerConfig};
 pub use event::{Discard, Event, Failure, Ignored, Purpose, Refused, Rejection, Transmit};
+pub use queue::QueueAttributes;
 pub use request::{AccessRequest, Line, Nas, PortType, Proof, Tunnel};

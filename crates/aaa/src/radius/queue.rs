@@ -1,5 +1,6 @@
-//! The attributes of an Access-Accept that are about queues (RFC 2865, sections 5.11 and 5.26): rates, templates and
-//! links, in our own and other vendors' formats. docs/radius.md is their reference.
+//! The attributes of an Access-Accept or a CoA-Request that are about queues (RFC 2865, sections 5.11 and 5.26): rates,
+//! templates and links, in our own and other vendors' formats; and the one that names a walled garden. docs/radius.md is
+//! their reference.
 //!
 //! For each part the strongest attribute decides, whatever their order: our own, Mikrotik-Rate-Limit, WISPr for rates;
 //! our own, Cisco's for templates. A value that cannot be read is left out and reported. Start reading at `Reader`.
@@ -9,6 +10,7 @@ use core::fmt;
 use wire::radius::Attribute;
 use wire::radius::vendor::{self, VendorSpecific, cisco, mikrotik, wispr};
 
+use crate::change::Walled;
 use crate::queue::{self, Queue, RATE_MAX, Way};
 
 /// Our own attributes, below the vendor number of the configuration.
@@ -21,6 +23,8 @@ pub mod own {
     pub const RATE_UP: u8 = 3;
     /// The shared link's name.
     pub const LINK: u8 = 4;
+    /// The walled garden's name, or `none`.
+    pub const GARDEN: u8 = 5;
     /// In accounting records: packets to the subscriber that its queue dropped.
     pub const DROPS_DOWN: u8 = 16;
     /// Packets from the subscriber that its queue dropped.
@@ -67,22 +71,24 @@ impl fmt::Display for LeftOut {
 /// Most attributes that are reported as left out; one Access-Accept has room for hundreds.
 const LEFT_OUT_MAX: usize = 8;
 
-/// Collects what the attributes of one Access-Accept say.
+/// Collects what the attributes of one Access-Accept or CoA-Request say.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     config: QueueAttributes,
     /// By strength: our own attributes, then those of others.
     own: Queue,
     mikrotik: Queue,
     other: Queue,
-    pub(super) left_out: Vec<LeftOut>,
+    /// The walled garden: that of our own attribute, or else that of a Filter-Id.
+    pub(crate) garden: Option<Walled>,
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// Why a value cannot be read.
 type Wrong = Box<str>;
 
 impl Reader {
-    pub(super) fn new(config: QueueAttributes) -> Self {
+    pub(crate) fn new(config: QueueAttributes) -> Self {
         Self {
             config,
             ..Self::default()
@@ -90,15 +96,23 @@ impl Reader {
     }
 
     /// What the attributes come to.
-    pub(super) fn finish(&mut self) -> Queue {
+    pub(crate) fn finish(&mut self) -> Queue {
         let mut queue = core::mem::take(&mut self.other);
         queue.replace_with(&self.mikrotik);
         queue.replace_with(&self.own);
         queue
     }
 
-    /// A Filter-Id that starts with `queue:` names a template. Returns whether it does.
-    pub(super) fn filter_id(&mut self, text: &str) -> bool {
+    /// A Filter-Id that starts with `queue:` names a template, and one that starts with `garden:` a walled garden.
+    /// Returns whether it names one of these.
+    pub(crate) fn filter_id(&mut self, text: &str) -> bool {
+        if let Some(name) = text.strip_prefix("garden:") {
+            match Walled::read(name) {
+                Ok(garden) => _ = self.garden.get_or_insert(garden),
+                Err(why) => self.leave_out("Filter-Id", why.into()),
+            }
+            return true;
+        }
         let Some(name) = text.strip_prefix("queue:") else {
             return false;
         };
@@ -114,7 +128,7 @@ impl Reader {
     }
 
     /// Reads a Vendor-Specific attribute. Returns how many attributes in it are about something else.
-    pub(super) fn vendor_specific(&mut self, value: &[u8]) -> u64 {
+    pub(crate) fn vendor_specific(&mut self, value: &[u8]) -> u64 {
         let Some(parsed) = VendorSpecific::parse(value) else {
             return 1;
         };
@@ -222,6 +236,11 @@ impl Reader {
             own::LINK => {
                 let taken = name(attribute).map(|name| own.link = Some(name));
                 ("Headend-Link", taken)
+            }
+            own::GARDEN => {
+                let read = text(attribute).and_then(|text| Walled::read(text).map_err(Into::into));
+                let taken = read.map(|garden| self.garden = Some(garden));
+                ("Headend-Garden", taken)
             }
             _ => return None,
         })

@@ -187,6 +187,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
     let pool = section.sized("pool", 1..=NAME_OCTETS_MAX);
     let routes = routes(section);
     let filter = section.sized("filter", 1..=NAME_OCTETS_MAX);
+    let garden = section.sized("garden", 1..=queue::NAME_OCTETS_MAX);
     let queue = queue(section, known);
     for (key, named, known, remedy) in [
         ("pool", pool, known.pools, "give [[pool]] with that name"),
@@ -195,6 +196,12 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
             filter,
             known.filters,
             "give [filter] with a file that has it",
+        ),
+        (
+            "garden",
+            garden,
+            known.gardens,
+            "give [[garden]] with that name",
         ),
     ] {
         if let (Some(named), Some(known)) = (named, known)
@@ -227,6 +234,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
         terms: Terms {
             pool: pool.map(|pool| pool.value.into()),
             filter: filter.map(|filter| filter.value.into()),
+            garden: garden.map(|garden| garden.value.into()),
             queue,
             session_timeout,
             idle_timeout,

@@ -2,6 +2,7 @@
 //! RFC 5080).
 
 mod accounts;
+mod coa;
 mod dynauth;
 mod exchange;
 mod lab;

@@ -91,8 +91,8 @@ row! {
         records_lost: u64 = [counter "accounting records lost"],
         /// The store on disk.
         store: Option<Store> = [part Store "store on disk"],
-        /// Disconnect-Requests (RFC 5176).
-        disconnects: Option<Disconnects> = [part Disconnects "Disconnect-Requests"],
+        /// Disconnect-Requests and CoA-Requests (RFC 5176).
+        disconnects: Option<Disconnects> = [part Disconnects "Disconnect-Requests and CoA-Requests"],
     }
 }
 
@@ -120,7 +120,7 @@ row! {
 }
 
 row! {
-    /// Disconnect-Requests (RFC 5176).
+    /// Disconnect-Requests and CoA-Requests (RFC 5176).
     #[derive(Serialize)]
     Disconnects is part {
         /// Valid requests.
@@ -129,6 +129,14 @@ row! {
         acks: u64 = [counter],
         /// Disconnect-NAKs sent.
         naks: u64 = [counter],
+        /// Valid CoA-Requests, which `requests` includes.
+        changes: u64 = [counter],
+        /// CoA-ACKs sent.
+        change_acks: u64 = [counter],
+        /// CoA-NAKs sent.
+        change_naks: u64 = [counter],
+        /// NAKs of both kinds, by Error-Cause.
+        refused_because: BTreeMap<&'static str, u64> = [counter One Text],
         /// Replies sent again.
         repeated: u64 = [counter],
         /// Requests ignored because their source is not a configured client.

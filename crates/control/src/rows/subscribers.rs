@@ -99,6 +99,8 @@ row! {
         routes_missing: Vec<String> = [text],
         /// Its filter.
         filter: Option<&'a str> = [text],
+        /// The walled garden that it is in, whose filter takes the place of its own.
+        garden: Option<&'a str> = [text],
         /// Its queues.
         queue: SubscriberQueue<'a> = [part SubscriberQueue],
         /// What its queue towards it holds and has done; null: it has no queues.
@@ -391,7 +393,26 @@ row! {
 }
 
 row! {
-    /// A subscriber whose queues a request changed.
+    /// Filter, garden, times and networks of a subscriber; null: none, never, or no limit.
+    #[derive(Clone, Default, Serialize)]
+    SubscriberPolicy<'a> is part {
+        /// Its own filter, which has no effect while it is in a garden.
+        filter: Option<&'a str> = [text],
+        /// The walled garden that it is in.
+        garden: Option<&'a str> = [text],
+        /// Session timeout.
+        session_timeout_s: Option<f64> = [gauge Seconds],
+        /// Idle timeout.
+        idle_timeout_s: Option<f64> = [gauge Seconds],
+        /// Interval between interim accounting records.
+        interim_interval_s: Option<f64> = [gauge Seconds],
+        /// Networks behind it.
+        routes: Vec<String> = [text],
+    }
+}
+
+row! {
+    /// A subscriber that a request changed.
     #[derive(Serialize)]
     SubscriberSet<'a> is "subscriber.set/1" as Own {
         /// The name that it authenticated with.
@@ -404,6 +425,10 @@ row! {
         before: SubscriberQueue<'a> = [part SubscriberQueue],
         /// Its queues now.
         after: SubscriberQueue<'a> = [part SubscriberQueue],
+        /// Filter, garden, times and networks before the request.
+        policy_before: SubscriberPolicy<'a> = [part SubscriberPolicy],
+        /// The same now.
+        policy_after: SubscriberPolicy<'a> = [part SubscriberPolicy],
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `radius` | requests to servers and their replies; Disconnect-Requests |
+//! | `radius` | requests to servers and their replies |
+//! | `requests` | requests from servers: Disconnect-Requests and CoA-Requests |
 //! | `accounts` | accounting records: written to disk, sent to a server, deleted |
 //! | `line` | the line of a subscriber, as reported to a server |
 //! | `sockets` | sockets to servers |
@@ -12,6 +13,7 @@
 mod accounts;
 mod line;
 mod radius;
+mod requests;
 mod sockets;
 
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Requests to RADIUS servers and their replies, and Disconnect-Requests from servers (RFC 2865,
-//! 2866, 5176).
+//! Requests to RADIUS servers and their replies (RFC 2865, 2866). Requests from servers are in `requests`.
 //!
 //! The protocol is in the `aaa` crate; this module owns the sockets and connects it to the edge.
 //! Start with [`Radius::work`].
@@ -8,22 +7,22 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::served::{Edge, End};
-use aaa::accounting::{Authentic, SessionId, Subscriber};
-use aaa::dynauth::{Answer, Disconnect, Dynauth, DynauthCounters};
+use crate::served::Edge;
+use aaa::accounting::SessionId;
+use aaa::dynauth::DynauthCounters;
 use aaa::radius::{AccessRequest, Client, Event, Proof};
-use anyhow::{Context, Result};
-use base::{Datagram, Duration, Instant, Machine, Route};
+use anyhow::Result;
+use base::{Datagram, Duration, Instant, Machine};
 use edge::{Admission, Question, Refusal, SubscriberKey};
 use ledger::Options;
-use reactor::{Interest, Reactor, RecvBatch, SendBatch, Slice, Token, UdpOptions, UdpSocket};
+use reactor::{Reactor, RecvBatch, Slice};
 
 use super::accounts::Accounts;
 use super::line::Place;
+use super::requests::Door;
 use super::sockets::Sockets;
 use super::{REFUSAL, WELCOME};
 use crate::config;
-use crate::source::Source;
 
 /// Number of datagrams read at a time.
 const BATCH: usize = 64;
@@ -35,8 +34,6 @@ const CHECKPOINT: Duration = Duration::from_secs(60);
 /// Sessions stored in a turn, and the pause before the next ones: 6,400 in a second.
 const CHECKPOINT_PART: usize = 64;
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(10);
-/// Limit of queued replies to Disconnect-Requests.
-const REPLIES: usize = 64;
 
 /// The client of RADIUS servers.
 pub(crate) struct Radius {
@@ -63,17 +60,6 @@ struct Checkpoint {
     /// When the walk goes on.
     at: Instant,
     cursor: u32,
-}
-
-/// The socket that receives Disconnect-Requests.
-struct Door {
-    dynauth: Dynauth,
-    /// The address of the configuration, and the one that is bound.
-    listen: SocketAddr,
-    address: SocketAddr,
-    /// `None` while the socket is lost.
-    socket: Option<(UdpSocket, Token)>,
-    out: SendBatch,
 }
 
 /// Wall-clock time, in seconds since 1970.
@@ -154,37 +140,10 @@ impl Radius {
             }
             Err(error) => failed.push(("radius.server", error.to_string())),
         }
-        if let Err(error) = self.reload_door(settings.disconnect.as_ref(), reactor) {
+        if let Err(error) = Door::reload(&mut self.door, settings.disconnect.as_ref(), reactor) {
             failed.push(("radius.disconnect", format!("{error:#}")));
         }
         failed
-    }
-
-    /// Moves the socket for Disconnect-Requests to another address, where that is asked for. The old socket stays if the
-    /// new one cannot be opened.
-    fn reload_door(
-        &mut self,
-        wanted: Option<&config::Disconnects>,
-        reactor: &mut Reactor,
-    ) -> Result<()> {
-        let is_there = |door: &&mut Door| wanted.is_some_and(|new| new.listen == door.listen);
-        if let (Some(door), Some(new)) = (self.door.as_mut().filter(is_there), wanted) {
-            door.dynauth.set_clients(new.dynauth.clients.clone());
-            return Ok(());
-        }
-        let mut opened = wanted.map(|new| Door::open(new, reactor)).transpose()?;
-        if let Some(old) = self.door.take() {
-            if let Some((_, token)) = old.socket {
-                reactor.remove(token);
-            }
-            // The requests that were answered already are recognised at the new address too.
-            if let (Some(door), Some(new)) = (&mut opened, wanted) {
-                door.dynauth = old.dynauth;
-                door.dynauth.set_clients(new.dynauth.clients.clone());
-            }
-        }
-        self.door = opened;
-        Ok(())
     }
 
     /// Whether a server is configured for authentication.
@@ -209,9 +168,9 @@ impl Radius {
         (delivery, stored, self.accounts.lost)
     }
 
-    /// Counters of Disconnect-Requests, if they are enabled.
+    /// Counters of Disconnect-Requests and CoA-Requests, if they are enabled.
     pub(crate) fn disconnects(&self) -> Option<DynauthCounters> {
-        self.door.as_ref().map(|door| door.dynauth.counters())
+        self.door.as_ref().map(Door::counters)
     }
 
     /// Sends an Access-Request for a subscriber.
@@ -233,24 +192,10 @@ impl Radius {
         })
     }
 
-    /// Reads Disconnect-Requests.
+    /// Reads Disconnect-Requests and CoA-Requests.
     pub(crate) fn receive_requests(&mut self, now: Instant) -> io::Result<()> {
-        let (Some(door), received) = (&mut self.door, &mut self.received) else {
-            return Ok(());
-        };
-        let Some((socket, _)) = &mut door.socket else {
-            return Ok(());
-        };
-        socket.recv(received)?;
-        for datagram in received.iter() {
-            let route = Route {
-                peer: datagram.peer,
-                local: datagram.local,
-                socket: 0,
-            };
-            let bytes = datagram.bytes;
-            let input = Datagram { route, bytes };
-            self.ignored += u64::from(door.dynauth.handle(input, now, wall_s()).is_err());
+        if let Some(door) = &mut self.door {
+            self.ignored += door.receive(&mut self.received, now)?;
         }
         Ok(())
     }
@@ -282,8 +227,8 @@ impl Radius {
 
     /// Closes the socket for Disconnect-Requests after a failure.
     pub(crate) fn lose_door(&mut self, reactor: &mut Reactor) {
-        if let Some((_, token)) = self.door.as_mut().and_then(|door| door.socket.take()) {
-            reactor.remove(token);
+        if let Some(door) = &mut self.door {
+            door.lose(reactor);
         }
     }
 
@@ -317,7 +262,9 @@ impl Radius {
         }
         self.accounts.handle_timeout(now);
         self.heed(edge, now);
-        self.disconnect(edge, now);
+        if let Some(door) = &mut self.door {
+            door.work(edge, self.accounts.boot(), now);
+        }
         let wall = wall_s();
         let mut taken = 0u32;
         self.has_accounts = false;
@@ -368,25 +315,6 @@ impl Radius {
         }
     }
 
-    /// Disconnects the subscribers that servers asked to disconnect.
-    fn disconnect(&mut self, edge: &mut Edge, now: Instant) {
-        let Some(door) = &mut self.door else { return };
-        while let Some(wanted) = door.dynauth.poll_event() {
-            let meant = meant(&wanted, edge, self.accounts.boot());
-            let mut ended = 0;
-            for key in &meant {
-                ended += u32::from(edge.drop_subscriber(*key, End::Disconnected, now));
-            }
-            tracing::info!(client = wanted.client, ended, "Disconnect-Request");
-            let answer = if meant.is_empty() {
-                Answer::NotFound
-            } else {
-                Answer::Done
-            };
-            door.dynauth.answer(wanted.ticket, answer);
-        }
-    }
-
     fn send(&mut self, reactor: &mut Reactor, now: Instant) {
         loop {
             self.composed.clear();
@@ -398,17 +326,7 @@ impl Radius {
         }
         self.sockets.flush();
         if let Some(door) = &mut self.door {
-            loop {
-                self.composed.clear();
-                let Some(route) = door.dynauth.poll_transmit(&mut self.composed) else {
-                    break;
-                };
-                door.out.push(&self.composed, route.peer, route.local);
-            }
-            if let Some((socket, _)) = &mut door.socket {
-                socket.send(&mut door.out);
-            }
-            door.out.clear();
+            door.send();
         }
     }
 
@@ -417,9 +335,9 @@ impl Radius {
         self.accounts.on_or_off(false, wall_s());
     }
 
-    /// Whether accounting entries of the edge are left over from the last turn.
+    /// Whether accounting entries of the edge or requests of servers are left over from the last turn.
     pub(super) fn has_work(&self) -> bool {
-        self.has_accounts
+        self.has_accounts || self.door.as_ref().is_some_and(Door::has_work)
     }
 
     /// Whether no record is on its way.
@@ -522,74 +440,6 @@ pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: 
                 purpose = purpose.name(),
                 "a RADIUS server lives again"
             );
-        }
-    }
-}
-
-impl Door {
-    fn open(settings: &config::Disconnects, reactor: &mut Reactor) -> Result<Self> {
-        let address = settings.listen;
-        let mut door = Self {
-            dynauth: Dynauth::new(settings.dynauth.clone()),
-            listen: address,
-            address,
-            socket: None,
-            out: SendBatch::new(REPLIES),
-        };
-        door.open_socket(reactor)
-            .with_context(|| format!("cannot listen for Disconnect-Requests on {address}"))?;
-        Ok(door)
-    }
-
-    fn open_socket(&mut self, reactor: &mut Reactor) -> io::Result<()> {
-        let socket = UdpSocket::bind(self.address, &UdpOptions::default())?;
-        // The kernel may have chosen the port.
-        self.address = socket.local_addr();
-        let source = Source::Disconnect.to_bits();
-        let token = reactor.add(&socket, "radius disconnect", source, Interest::READ)?;
-        self.socket = Some((socket, token));
-        Ok(())
-    }
-}
-
-/// The sessions that a request names. A user name or an address in the request limits the search;
-/// otherwise all sessions are compared.
-fn meant(wanted: &Disconnect, edge: &Edge, boot: u32) -> Vec<SubscriberKey> {
-    let is_meant = |key: SubscriberKey| {
-        let Some(view) = edge.subscriber(key).filter(|view| !view.is_client) else {
-            return false;
-        };
-        let place = Place::new(edge, key, view.place, view.numbers);
-        let subscriber = Subscriber {
-            user: view.name,
-            line: place.line(),
-            class: &[],
-            address: view.address,
-            interface_id: None,
-            authentic: Authentic::Radius,
-        };
-        let session = SessionId {
-            boot,
-            number: view.account,
-        };
-        wanted.selection.matches(session, &subscriber)
-    };
-    match (&wanted.selection.user, wanted.selection.address) {
-        (Some(name), _) => edge.find(name).filter(|&key| is_meant(key)).collect(),
-        (None, Some(address)) => {
-            let holder = edge.subscriber_at(address);
-            holder.into_iter().filter(|&key| is_meant(key)).collect()
-        }
-        (None, None) => {
-            let mut cursor = 0;
-            let mut found = Vec::new();
-            while let Some((next, view)) = edge.next_subscriber(cursor) {
-                cursor = next;
-                if is_meant(view.key) {
-                    found.push(view.key);
-                }
-            }
-            found
         }
     }
 }

@@ -31,7 +31,7 @@ const TABLE: &[Row] = &[
         &[""],
         Now,
         &[
-            "pool", "users", "filter", "queue", "l2tp", "event", "limits", "log",
+            "pool", "users", "filter", "garden", "queue", "l2tp", "event", "limits", "log",
         ],
     ),
     (
@@ -156,6 +156,7 @@ const TABLE: &[Row] = &[
             "rechallenge_interval_s",
             "idle_timeout_s",
             "interim_interval_s",
+            "interim_on_change",
         ],
     ),
     (
@@ -224,6 +225,7 @@ const TABLE: &[Row] = &[
     ),
     (&["users", "filter"], Now, &["file"]),
     (&["filter"], New, &["default"]),
+    (&["garden"], Now, &["name", "filter", "portal", "dns"]),
     (
         &["radius"],
         Now,
@@ -252,16 +254,19 @@ const TABLE: &[Row] = &[
             "transmissions",
             "dead_after",
             "dead_time_s",
-            "require_message_authenticator",
             "sockets",
         ],
     ),
     (
         &["radius.server", "radius.client"],
         Now,
-        &["secret", "secret_file"],
+        &["secret", "secret_file", "require_message_authenticator"],
     ),
-    (&["radius.client"], Now, &["address"]),
+    (
+        &["radius.client"],
+        Now,
+        &["address", "require_event_timestamp"],
+    ),
     (
         &["client"],
         New,

@@ -6,6 +6,7 @@
 
 mod bgp;
 pub(crate) mod effect;
+mod garden;
 mod listen;
 mod peer;
 mod pppoe;

@@ -1,5 +1,5 @@
 //! `[radius]`, `[[radius.server]]` and `[[radius.client]]`: the servers to query, and the clients that may send
-//! Disconnect-Requests.
+//! Disconnect-Requests and CoA-Requests.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Radius {
     pub accounting_queue: bool,
 }
 
-/// The address that receives Disconnect-Requests, and the clients that may send them.
+/// The address that receives Disconnect-Requests and CoA-Requests, and the clients that may send them.
 #[derive(Clone, Debug)]
 pub struct Disconnects {
     pub listen: SocketAddr,
@@ -81,6 +81,7 @@ pub(super) fn read(
     section.known("client");
     section.finish();
     let mut dynauth = DynauthConfig::new(nas);
+    dynauth.queue = client.queue;
     if let Some(table) = table {
         for mut section in Section::each(table, "server", "radius.server", notes) {
             client.servers.extend(server(&mut section, path));
@@ -96,7 +97,7 @@ pub(super) fn read(
         for address in addresses.into_iter().flatten().map(|one| one.ip()) {
             if dynauth.clients.iter().all(|known| known.address != address) {
                 let secret = server.secret.clone();
-                dynauth.clients.push(DynauthClient { address, secret });
+                dynauth.clients.push(DynauthClient::new(address, secret));
             }
         }
     }
@@ -160,9 +161,13 @@ fn requester(section: &mut Section, path: &Path) -> Option<DynauthClient> {
     section.require("address", "give the address that requests come from");
     let address = address(section, "address", "192.0.2.7");
     let secret = shared_secret(section, path)?;
+    let (mut signed, mut dated) = (false, false);
+    set(section.flag("require_message_authenticator"), &mut signed);
+    set(section.flag("require_event_timestamp"), &mut dated);
     Some(DynauthClient {
-        address: address?,
-        secret,
+        require_message_authenticator: signed,
+        require_event_timestamp: dated,
+        ..DynauthClient::new(address?, secret)
     })
 }
 

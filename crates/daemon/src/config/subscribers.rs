@@ -14,6 +14,7 @@ use ppp::Authentication;
 use toml::de::{DeTable, DeValue};
 use wire::pppoe::Vlans;
 
+use super::garden;
 use super::pppoe;
 use super::queue;
 use super::radius::{self, Radius};
@@ -115,7 +116,11 @@ pub(super) fn read(
     let mut queues = queue::read(root, notes);
     let pools = pools(root, notes, own, &mut queues);
     let (filters, set) = filters(root, path, notes, &mut edge);
-    let users = users(root, path, notes, known(&pools, set.as_deref()), &queues);
+    let dns: Vec<IpAddr> = edge.dns.into_iter().flatten().map(IpAddr::V4).collect();
+    edge.gardens = garden::read(root, notes, set.as_deref(), &dns);
+    let gardens: Vec<&str> = edge.gardens.iter().map(|one| &*one.name).collect();
+    let known = known(&pools, set.as_deref());
+    let users = users(root, path, notes, (known, &gardens), &queues);
     edge.queues = queues.finish(notes);
     let mut radius = radius::read(root, path, notes, host_name);
     if let Some(radius) = &mut radius {
@@ -167,6 +172,8 @@ fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option
     timers(&mut section, &mut edge.ppp);
     set(section.flag("ipv6"), &mut edge.ipv6);
     set(section.flag("clamp_mss"), &mut edge.clamp_mss);
+    let key = "interim_on_change";
+    set(section.flag(key), &mut edge.interim_on_change);
     let year_s = 31_536_000.0;
     for (key, longest_s, to) in [
         ("setup_timeout_s", 3_600.0, &mut edge.setup_timeout),
@@ -377,7 +384,7 @@ fn users(
     root: &DeTable<'_>,
     path: &Path,
     notes: &Notes<'_>,
-    [pools, filters]: [Option<Vec<&str>>; 2],
+    ([pools, filters], gardens): ([Option<Vec<&str>>; 2], &[&str]),
     queues: &queue::Reading,
 ) -> Option<UsersFile> {
     if !root.contains_key("users") {
@@ -391,6 +398,7 @@ fn users(
     let known = Known {
         pools: pools.as_deref(),
         filters: filters.as_deref(),
+        gardens: Some(gardens),
         templates: Some(&templates),
         links: Some(&links),
     };

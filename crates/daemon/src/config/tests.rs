@@ -123,6 +123,7 @@ fn every_key_of_subscribers_that_is_documented_is_taken_with_its_default() {
         "[ppp]\naddress = \"10.255.0.1\"\ndns = [\"9.9.9.9\", \"149.112.112.112\"]\n\
          [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\nexcluded = [\"10.64.0.0-10.64.0.9\"]\n[users]\nfile = \"users.toml\"\n\
          [filter]\nfile = \"filters.txt\"\ndefault = \"home\"\n\
+         [[garden]]\nname = \"unpaid\"\nportal = \"http://192.0.2.80/\"\nfilter = \"home\"\ndns = [\"9.9.9.9\"]\n\
          [radius]\nnas_identifier = \"headend\"\nnas_address = \"192.0.2.1\"\n\
          accounting_store = \"accounts.redb\"\ndisconnect = \"127.0.0.1:3799\"\n\
          [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\n\
@@ -148,6 +149,22 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
         (
             "[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]",
             "5:1: pool: is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own",
+        ),
+        (
+            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
+             [[garden]]\nname = \"none\"\nportal = \"http://a/\"",
+            "12:8: garden[1].name: means no garden; give another name",
+        ),
+        (
+            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
+             [[garden]]\nname = \"a\"\nportal = \"http://a b/\"",
+            "13:10: garden[1].portal: an address of a portal has no spaces and no other characters than ASCII's; write it as \
+             \"http://portal.example/\" or \"192.0.2.80:80\"",
+        ),
+        (
+            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
+             [[garden]]\nname = \"a\"\nportal = \"http://a/\"\nfilter = \"slow\"",
+            "14:10: garden[1].filter: there is no filter \"slow\"; give [filter] with a file that has it",
         ),
         (
             "[client]\nname = \"\"\nsecret = \"x\"",

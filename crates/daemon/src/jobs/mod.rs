@@ -1,9 +1,9 @@
 //! Carries out control requests, a bounded number of steps at a time. `create` opens tunnels and
-//! sessions, `subscribers` finds and disconnects subscribers, `queues` changes the
-//! queues of one, `reloads` reads the configuration again. Start with [`Job::work`].
+//! sessions, `subscribers` finds and disconnects subscribers, `policy` changes
+//! one, `reloads` reads the configuration again. Start with [`Job::work`].
 
 mod create;
-mod queues;
+mod policy;
 mod reloads;
 mod subscribers;
 
@@ -149,7 +149,7 @@ impl Context<'_> {
             Do::SessionDelete(name) => self.delete_session(id, name),
             Do::SessionAnswer(name) => self.answer(id, name),
             Do::SessionDrop(who) => self.begin_drop(&who).map(Some),
-            Do::SessionSet(set) => self.set_queue(id, &set),
+            Do::SessionSet(set) => self.set_session(id, &set),
             Do::CaptureSubscriber(wanted) => self.capture(id, &wanted),
             Do::CaptureStop(stop) => self.stop_capture(id, stop.capture),
             Do::ShowTunnels(_) => show(What::Tunnels),

@@ -5,6 +5,7 @@ use edge::access::Either::{First, Second};
 use std::fmt::Display;
 
 use crate::served::End;
+use aaa::accounting::SessionId;
 use edge::SubscriberKey;
 
 use super::{Context, Work};
@@ -168,6 +169,11 @@ impl Context<'_> {
                 if let (true, Ok(address)) = (keys.is_empty(), text.parse()) {
                     keys.extend(edge.at_address(address));
                 }
+                if let (true, Ok(account)) = (keys.is_empty(), text.parse::<SessionId>()) {
+                    let is_of_now = self.core.authority.account(account.number);
+                    let found = edge.at_account(account.number);
+                    keys.extend(found.filter(|_| is_of_now.as_deref() == Some(text)));
+                }
                 Ok(keys)
             }
             (None, Some(tunnel), Some(session)) => {
@@ -189,8 +195,7 @@ impl Context<'_> {
                 Ok(vec![view.key])
             }
             _ => {
-                let message =
-                    "say who by a name or an address (\"who\"), or by \"tunnel\" and \"session\"";
+                let message = "say who by a name, an address or an account (\"who\"), or by \"tunnel\" and \"session\"";
                 Err(Refusal::new(Code::BadRequest, message))
             }
         }

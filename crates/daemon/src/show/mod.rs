@@ -28,7 +28,7 @@ pub(super) use history::HistoryShow;
 use peering::show::BgpShow;
 pub(super) use queues::Queues;
 pub(super) use sorted::Sorted;
-pub(super) use subscribers::{Details, queue, session_id, tunnel_id};
+pub(super) use subscribers::{Details, policy, queue, session_id, tunnel_id};
 pub(super) use worst::Worst;
 
 /// A `show` command in progress, with its position.

@@ -1,5 +1,6 @@
 //! Rows of RADIUS servers, and of accounting records in delivery.
 
+use aaa::dynauth::Cause;
 use aaa::radius::Discard;
 
 use super::{Rows, Step, micros, seconds};
@@ -84,6 +85,13 @@ fn totals(radius: &Radius, out: &mut Rows) {
             requests: counters.requests,
             acks: counters.acks,
             naks: counters.naks,
+            changes: counters.changes,
+            change_acks: counters.change_acks,
+            change_naks: counters.change_naks,
+            refused_because: (Cause::ALL.iter().map(|cause| cause.name()))
+                .zip(counters.causes)
+                .filter(|(_, count)| *count > 0)
+                .collect(),
             repeated: counters.repeated,
             unknown_client: counters.unknown_client,
             malformed: counters.malformed,

@@ -97,6 +97,20 @@ pub(crate) fn queue(setting: Option<&edge::Setting>) -> rows::SubscriberQueue<'_
     }
 }
 
+/// Filter, garden, times and networks of a subscriber.
+pub(crate) fn policy<'a>(core: &'a Core, view: &SubscriberView<'a>) -> rows::SubscriberPolicy<'a> {
+    let profile = view.profile;
+    let times = times(core, view);
+    rows::SubscriberPolicy {
+        filter: filter_name(core, view),
+        garden: profile.and_then(|profile| profile.garden.as_deref()),
+        session_timeout_s: times.session_timeout_s,
+        idle_timeout_s: times.idle_timeout_s,
+        interim_interval_s: times.interim_interval_s,
+        routes: texts(profile.map_or(&[], |profile| &profile.routes)),
+    }
+}
+
 /// What a queue holds and has done.
 fn queue_now(view: &View) -> rows::QueueNow {
     rows::QueueNow {
@@ -210,6 +224,7 @@ fn detail(core: &Core, key: SubscriberKey, queues: Option<&[View; 2]>, out: &mut
         routes: texts(profile.map_or(&[], |profile| &profile.routes)),
         routes_missing: texts(&core.edge.missing_routes(key)),
         filter: filter_name(core, &view),
+        garden: profile.and_then(|profile| profile.garden.as_deref()),
         queue: queue(view.queue),
         queue_down: queues.map(|[down, _]| queue_now(down)),
         queue_up: queues.map(|[_, up]| queue_now(up)),

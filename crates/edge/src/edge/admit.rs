@@ -99,13 +99,19 @@ impl<A: Access> Edge<A> {
         mut profile: Profile,
         now: Instant,
     ) -> Result<(), (Refusal, String, &'static [u8])> {
-        self.template_of_filter_id(&mut profile);
+        self.names_of_filter_id(&mut profile);
         let wanted = profile.filter.as_ref().or(self.config.filter.as_ref());
         let filter = wanted.map(|name| self.path.filters.set().find(name));
         if filter == Some(None) {
             let name = wanted.map_or("", |name| name);
             let why = format!("there is no filter {name}");
             return Err((Refusal::NoFilter, why, b"no filter"));
+        }
+        if let Some(name) = profile.garden.as_deref()
+            && self.path.gardens.find(name).is_none()
+        {
+            let why = format!("there is no garden {name}");
+            return Err((Refusal::NoFilter, why, b"no garden"));
         }
         self.at_mut(index).filter = filter.flatten();
         let is_plain = profile == Profile::default();
@@ -365,7 +371,9 @@ impl<A: Access> Edge<A> {
                 let meters = &mut subscriber.meters;
                 let meters = meters.get_or_insert_with(|| Meter::of_paths(paths));
                 let meters = Arc::clone(meters);
-                let entry = Entry::new(subscriber.facts(home, meters), way, header.as_ref());
+                let mut facts = subscriber.facts(home, meters);
+                self.wall(index, &mut facts);
+                let entry = Entry::new(facts, way, header.as_ref());
                 if self.config.paths > 1 {
                     let copy = Step::Put(index, Box::new(entry.clone()));
                     self.tell(Change(copy));

@@ -48,6 +48,7 @@ impl<A: Access> Edge<A> {
         subscriber.enter(&mut self.phases);
         subscriber.account = self.last_account;
         subscriber.numbers = self.endpoint.numbers(session);
+        self.register_account(key.index);
         if let Some(routes) = networks.filter(|networks| !networks.is_empty()) {
             let profile = Profile {
                 routes,
@@ -355,7 +356,7 @@ impl<A: Access> Edge<A> {
 }
 
 /// The deadline after a span; zero means never.
-fn later(now: Instant, span: Duration) -> Instant {
+pub(super) fn later(now: Instant, span: Duration) -> Instant {
     match span {
         Duration::ZERO => Instant::FAR_FUTURE,
         span => now + span,

@@ -12,6 +12,7 @@
 //! | `shapes` | queues of subscribers |
 //! | `homes` | which path has which queues |
 //! | `queues` | rates, templates and links of subscribers |
+//! | `policy` | changes of connected subscribers |
 //! | `reconfigure` | a new configuration |
 //! | `dial` | links in which we are the client |
 //! | `tap` | captures |
@@ -26,6 +27,7 @@ mod links;
 mod networks;
 mod parting;
 mod paths;
+mod policy;
 mod queues;
 mod reconfigure;
 mod shapes;
@@ -62,7 +64,7 @@ use homes::{Homes, Move};
 use networks::Waiting;
 use parting::Parting;
 pub use paths::{FilterChange, FiltersMut};
-pub use queues::{QueueChange, QueueRefusal};
+pub use policy::ChangeRefusal;
 use reconfigure::Retiming;
 use shapes::Shaped;
 use tap::Tap;
@@ -88,6 +90,8 @@ pub struct Edge<A: Access = L2tp> {
     pub(crate) by_session: Vec<u32>,
     /// Admitted subscribers by name.
     pub(crate) by_name: HashTable<u32>,
+    /// All subscribers by the number of their account.
+    pub(crate) by_account: HashTable<u32>,
     /// The data path of this core.
     pub(crate) path: Path<A::Encapsulation>,
     /// Changes that other paths do not have yet.
@@ -144,13 +148,16 @@ impl<A: Access> Edge<A> {
         let mut random = Random::new(seed);
         let hasher = FixedState::with_seed(random.u64());
         let queue_seed = random.u64();
+        let mut path = Path::new(&config);
+        path.seed = queue_seed.rotate_left(32);
         Self {
             endpoint,
             subscribers: Slab::new(),
             phases: Phases::default(),
             by_session: Vec::new(),
             by_name: HashTable::new(),
-            path: Path::new(&config),
+            by_account: HashTable::new(),
+            path,
             changes: VecDeque::new(),
             changed: 0,
             parting: VecDeque::new(),
@@ -369,6 +376,7 @@ impl<A: Access> Edge<A> {
         let subscriber = self.subscribers.remove(key)?;
         self.forget_shape(key.index);
         subscriber.leave(&mut self.phases);
+        self.forget_account(key.index, subscriber.account);
         self.queue_gone(subscriber.queue.as_deref());
         if !self.taps.is_empty() {
             self.tap_gone(SubscriberKey(key));

@@ -28,31 +28,36 @@ impl<A: Access> Edge<A> {
     /// Adds or removes the routes to the networks behind a subscriber, of one version of IP. A network held by
     /// another subscriber stays there, and moves here when that subscriber ends.
     pub(crate) fn framed_routes(&mut self, index: u32, ipv6: bool, here: bool) {
-        let one = self.at(index);
-        let (key, table) = (SubscriberKey(one.key), table(one.is_client));
-        let profile = one.profile.as_deref();
+        let profile = self.at(index).profile.as_deref();
         let networks = profile.map_or(&[][..], |profile| &profile.routes);
         let of_version = |network: &&Prefix| network.address().is_ipv6() == ipv6;
         let networks: Vec<_> = networks.iter().filter(of_version).copied().collect();
         for network in networks {
-            let (address, length) = (network.address(), network.length());
-            if !here {
-                self.waiting.forget((table, network), key);
-                if self.change(Step::Unroute(table, address, length, index)) {
-                    self.hand_over((table, network));
-                }
-                continue;
+            self.lead(index, network, here);
+        }
+    }
+
+    /// Adds or removes the route to one network behind a subscriber.
+    pub(crate) fn lead(&mut self, index: u32, network: Prefix, here: bool) {
+        let one = self.at(index);
+        let (key, table) = (SubscriberKey(one.key), table(one.is_client));
+        let (address, length) = (network.address(), network.length());
+        if !here {
+            self.waiting.forget((table, network), key);
+            if self.change(Step::Unroute(table, address, length, index)) {
+                self.hand_over((table, network));
             }
-            let before = self.path.own.holder(address, length).ok().flatten();
-            if !self.change(Step::Route(table, address, length, index)) {
-                self.counters.routes_refused += 1;
-                self.waiting.add((table, network), key);
-            } else if let Some(before) = before.filter(|&one| table == Table::Own && one != index)
-                && let Some(one) = self.subscribers.at(before)
-            {
-                // Another of our clients had it, and may still be connected.
-                self.waiting.add((table, network), SubscriberKey(one.key));
-            }
+            return;
+        }
+        let before = self.path.own.holder(address, length).ok().flatten();
+        if !self.change(Step::Route(table, address, length, index)) {
+            self.counters.routes_refused += 1;
+            self.waiting.add((table, network), key);
+        } else if let Some(before) = before.filter(|&one| table == Table::Own && one != index)
+            && let Some(one) = self.subscribers.at(before)
+        {
+            // Another of our clients had it, and may still be connected.
+            self.waiting.add((table, network), SubscriberKey(one.key));
         }
     }
 

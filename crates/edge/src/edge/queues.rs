@@ -1,11 +1,12 @@
 //! Subscribers' queues: each source's settings come to one shape, at admission, by command and after a reload.
 
-use core::fmt;
 use std::sync::Arc;
 
 use aaa::queue::Way;
 use aaa::{Address, Profile, Queue};
 use base::Instant;
+use hqos::Shape;
+use hqos::spec::Rates;
 
 use crate::access::Access;
 use crate::edge::Edge;
@@ -14,76 +15,26 @@ use crate::key::SubscriberKey;
 use crate::queue::{LinkUse, QueueFault, Setting, Source};
 use crate::subscriber::{Phase, Queueing};
 
-/// Why a command cannot change a subscriber's queues. Nothing changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum QueueRefusal {
-    /// It has disconnected, or is disconnecting.
-    Gone,
-    /// It is a client of ours: the network that it belongs to shapes it.
-    Client,
-    /// It is not admitted yet.
-    NotAdmitted,
-    /// A value cannot be applied.
-    Fault(QueueFault),
-}
-
-impl fmt::Display for QueueRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gone => f.write_str("it is disconnecting"),
-            Self::Client => f.write_str("it is a client of ours; its network shapes it"),
-            Self::NotAdmitted => f.write_str("it is not admitted yet"),
-            Self::Fault(QueueFault::NoTemplate(name, _)) => {
-                write!(f, "there is no template {name:?}")
-            }
-            Self::Fault(QueueFault::NoLink(name, _)) => write!(f, "there is no link {name:?}"),
-            Self::Fault(fault) => fault.fmt(f),
-        }
-    }
-}
-
-/// The queues of a subscriber before and after a command; `None`: no source says anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueChange {
-    /// Before it.
-    pub before: Option<Setting>,
-    /// After it.
-    pub after: Option<Setting>,
-}
-
 impl<A: Access> Edge<A> {
-    /// Changes the queues of one subscriber at once, for as long as its session lasts. This is the one door for commands,
-    /// and each of them names its subscriber. `reset` first forgets what earlier commands set.
+    /// What commands say about a subscriber's queues after one more, and what all sources come to then.
     ///
     /// # Errors
-    /// Why nothing changed: a name that does not exist, or a rate above that of the subscriber's link.
-    pub fn set_queue(
-        &mut self,
-        subscriber: SubscriberKey,
+    /// What this command cannot change.
+    pub(crate) fn check_queue(
+        &self,
+        index: u32,
         queue: &Queue,
         reset: bool,
-        now: Instant,
-    ) -> Result<QueueChange, QueueRefusal> {
-        let index = subscriber.0.index;
-        let one = self.subscribers.get(subscriber.0);
-        let one = one.ok_or(QueueRefusal::Gone)?;
-        match one.phase() {
-            _ if one.is_client => return Err(QueueRefusal::Client),
-            Phase::Ending => return Err(QueueRefusal::Gone),
-            Phase::Link | Phase::Asking => return Err(QueueRefusal::NotAdmitted),
-            Phase::Networks | Phase::Up => {}
-        }
-        let queueing = one.queue.as_deref();
-        let before = queueing.and_then(|queueing| queueing.setting.clone());
+    ) -> Result<(Queue, Option<Setting>), QueueFault> {
+        let queueing = self.at(index).queue.as_deref();
         let own = queueing.filter(|_| !reset).map(|one| one.own.clone());
         let mut own = own.unwrap_or_default();
         own.replace_with(queue);
         let (after, faults) = self.resolved(index, &own);
-        if let Some(fault) = faults.into_iter().find(|fault| is_of(fault, queue)) {
-            return Err(QueueRefusal::Fault(self.with_promises(fault)));
+        match faults.into_iter().find(|fault| is_of(fault, queue)) {
+            Some(fault) => Err(self.with_promises(fault)),
+            None => Ok((own, after)),
         }
-        self.put_setting(index, own, after.clone(), now);
-        Ok(QueueChange { before, after })
     }
 
     /// Gives an admitted subscriber the queues that its sources come to.
@@ -123,13 +74,20 @@ impl<A: Access> Edge<A> {
         }
     }
 
-    /// A Filter-Id that names no filter may name a template. `queue:NAME` never names a filter.
-    pub(crate) fn template_of_filter_id(&self, profile: &mut Profile) {
+    /// A Filter-Id that names no filter may name a template or a garden. `queue:NAME` and `garden:NAME` never name a
+    /// filter.
+    pub(crate) fn names_of_filter_id(&self, profile: &mut Profile) {
         let Some(name) = profile.filter.as_deref() else {
             return;
         };
-        let is_filter = self.path.filters.set().find(name).is_some();
-        if is_filter || !self.config.queues.has_template(name) {
+        if self.path.filters.set().find(name).is_some() {
+            return;
+        }
+        if !self.config.queues.has_template(name) {
+            if self.path.gardens.find(name).is_some() {
+                let name = profile.filter.take();
+                profile.garden = profile.garden.take().or(name);
+            }
             return;
         }
         if profile.queue.templates == [None, None] {
@@ -181,7 +139,13 @@ impl<A: Access> Edge<A> {
     }
 
     /// Keeps a subscriber's setting, and gives its packets the queues that it needs.
-    fn put_setting(&mut self, index: u32, own: Queue, setting: Option<Setting>, now: Instant) {
+    pub(crate) fn put_setting(
+        &mut self,
+        index: u32,
+        own: Queue,
+        setting: Option<Setting>,
+        now: Instant,
+    ) {
         let before = self.at_mut(index).queue.take();
         let before = before.and_then(|one| one.setting);
         if let Some(before) = &before {
@@ -189,7 +153,13 @@ impl<A: Access> Edge<A> {
         }
         let needed = |setting: &Option<Setting>| setting.as_ref().and_then(Setting::needed);
         let (had, needed) = (needed(&before), needed(&setting));
-        if had.is_some() || needed.is_some() {
+        // Without queues the packets in them would be lost. So the queues stay, without a limit.
+        let needed = needed.or(had.map(|had| Shape {
+            rates: Rates::default(),
+            node: None,
+            ..had
+        }));
+        if needed.is_some() {
             let key = SubscriberKey(self.at(index).key);
             if let Err(fault) = self.set_shape(key, needed, now) {
                 self.report_queue_faults(index, vec![fault.to_string()]);

@@ -53,6 +53,7 @@ impl<A: Access> Edge<A> {
             tick: old.tick,
             ..config
         };
+        self.set_gardens();
         self.retiming = Some(Retiming {
             since: now,
             next: 0,
@@ -86,6 +87,10 @@ impl<A: Access> Edge<A> {
     fn retime_subscriber(&mut self, index: u32, now: Instant) {
         let (idle, interim) = (self.config.idle_timeout, self.config.interim_interval);
         self.queue_again(index, now);
+        let profile = self.at(index).profile.as_deref();
+        if profile.is_some_and(|profile| profile.garden.is_some()) {
+            self.publish(index);
+        }
         self.with_link(index, now, |link, ctx| link.retime(ctx));
         let random = self.random.u64() >> 32;
         let Some(subscriber) = self.subscribers.at_mut(index) else {

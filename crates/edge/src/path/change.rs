@@ -10,6 +10,7 @@ use hqos::{Plan, Shape};
 use super::look::Look;
 use super::{Entry, Path, TapId};
 use crate::access::{Access, Encapsulation, L2tp};
+use crate::garden::Gardens;
 use crate::key::SubscriberKey;
 
 /// A change of a path.
@@ -28,6 +29,8 @@ pub(crate) enum Step<E: Encapsulation> {
     Unroute(Table, IpAddr, u8, u32),
     /// Replaces the filters, and the counters of their lines.
     Filters(Arc<FilterSet>, Arc<[Hits]>),
+    /// Replaces the walled gardens.
+    Gardens(Arc<Gardens>),
     /// Whether packets that rules log are queued.
     Logs(bool),
     /// The tapped subscribers, by tap.
@@ -104,6 +107,7 @@ impl<E: Encapsulation> Path<E> {
                 return self.routes.remove(address, length, place);
             }
             Step::Filters(set, hits) => self.filters.set_to(set, hits),
+            Step::Gardens(gardens) => self.gardens = gardens,
             Step::Logs(logs) => self.filters.log(logs),
             Step::Taps(on) => self.copies.set_on(&on),
             Step::Plan(plan, now) => self.set_plan(plan, now),

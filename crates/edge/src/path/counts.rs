@@ -19,6 +19,7 @@ pub(crate) struct Counts {
     left: AtomicU64,
     handed: AtomicU64,
     errors: AtomicU64,
+    walled: AtomicU64,
     not_logged: AtomicU64,
 }
 
@@ -33,6 +34,7 @@ impl Default for Counts {
             left: AtomicU64::new(0),
             handed: AtomicU64::new(0),
             errors: AtomicU64::new(0),
+            walled: AtomicU64::new(0),
             not_logged: AtomicU64::new(0),
         }
     }
@@ -71,6 +73,10 @@ impl Counts {
         add(&self.errors, 1);
     }
 
+    pub(super) fn wall(&self) {
+        add(&self.walled, 1);
+    }
+
     pub(super) fn miss_log(&self) {
         add(&self.not_logged, 1);
     }
@@ -85,6 +91,7 @@ impl Counts {
             left: self.left.load(Relaxed),
             handed: self.handed.load(Relaxed),
             errors: self.errors(),
+            walled: self.walled.load(Relaxed),
             not_logged: self.not_logged.load(Relaxed),
         }
     }
@@ -113,6 +120,8 @@ pub struct PathCounts {
     pub handed: u64,
     /// ICMP errors sent.
     pub errors: u64,
+    /// Answers to web requests of subscribers in walled gardens.
+    pub walled: u64,
     /// Packets not logged because the queue was full.
     pub not_logged: u64,
 }

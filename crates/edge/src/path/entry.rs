@@ -13,6 +13,7 @@ use hqos::{Direction, SubId};
 use wire::ppp::{Compression, protocol};
 
 use crate::access::{Encapsulation, HEADER_MAX};
+use crate::garden::GardenId;
 use crate::key::{QueueLosses, SubscriberKey, Traffic};
 
 /// About a second: 2^30 ns.
@@ -25,11 +26,13 @@ pub(crate) struct Entry<E: Encapsulation> {
     pub(super) way: E,
     /// Whether we are the client, and the peer the network.
     pub(super) is_client: bool,
-    /// Whether packets of IPv4 and of IPv6 may pass.
-    is_open: [bool; 2],
+    /// Whether packets of IPv4 (bit 0) and of IPv6 (bit 1) may pass.
+    open: u8,
     /// The largest IP packet that goes to it unfragmented.
     pub(super) mtu: u16,
     pub(super) filter: Option<FilterId>,
+    /// The walled garden that it is in, and whose filter it has.
+    pub(super) garden: Option<GardenId>,
     /// Its queues, if they are on this path.
     queue: Option<SubId>,
     /// The path that has its queues, or [`NOWHERE`].
@@ -76,6 +79,8 @@ pub(crate) struct Facts {
     pub(crate) compression: Compression,
     /// The filter that its packets pass.
     pub(crate) filter: Option<FilterId>,
+    /// The walled garden that it is in.
+    pub(crate) garden: Option<GardenId>,
     /// The addresses that it may send from. A client's are our own.
     pub(crate) addresses: Addresses,
     /// The path that has its queues, if it is shaped.
@@ -100,11 +105,12 @@ impl<E: Encapsulation> Entry<E> {
             key: one.key,
             way,
             is_client: one.is_client,
-            is_open: one.is_open,
+            open: u8::from(one.is_open[0]) | u8::from(one.is_open[1]) << 1,
             queue: None,
             home: one.home.unwrap_or(NOWHERE),
             mtu: one.mtu,
             filter: one.filter,
+            garden: one.garden,
             addresses: one.addresses,
             heard: 0,
             bucket: Bucket::default(),
@@ -151,7 +157,7 @@ impl<E: Encapsulation> Entry<E> {
 
     #[inline]
     pub(crate) fn is_open(&self, version: u8) -> bool {
-        self.is_open[usize::from(version != 4)]
+        self.open >> u8::from(version != 4) & 1 != 0
     }
 
     /// Whether all its frames have the same header.

@@ -93,17 +93,32 @@ impl<E: Encapsulation> Path<E> {
             Ok(header) => header,
             Err(_) => return,
         };
-        let mut datagram = Vec::with_capacity(LENGTH_MAX + 32);
         let own = numbered.as_ref().map(AsRef::as_ref);
-        entry.append_head(header.version, own, &mut datagram);
-        datagram.extend_from_slice(&out[..length]);
+        self.send_own(place, header.version, own, &out[..length]);
+        self.counts().tell();
+    }
+
+    /// Queues a packet of ours to a subscriber, behind `header` of the access, or the stored one. Returns whether there
+    /// was room.
+    pub(super) fn send_own(
+        &mut self,
+        place: u32,
+        version: u8,
+        header: Option<&[u8]>,
+        packet: &[u8],
+    ) -> bool {
+        let Some(entry) = self.entry(place) else {
+            return false;
+        };
+        let mut datagram = Vec::with_capacity(LENGTH_MAX + 32);
+        entry.append_head(version, header, &mut datagram);
+        datagram.extend_from_slice(packet);
         let (subscriber, route) = (entry.subscriber(), entry.way.route());
         E::complete(&route, &mut datagram, 0);
         if self.copies.is_on() {
             let passed = Passed::Outside(route);
             self.copies.copy(subscriber, passed, true, [&datagram, &[]]);
         }
-        self.outgoing.push(route, &datagram, &[]);
-        self.counts().tell();
+        self.outgoing.push(route, &datagram, &[]).is_some()
     }
 }

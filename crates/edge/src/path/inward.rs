@@ -76,7 +76,9 @@ impl<E: Encapsulation> Path<E> {
         }
         if let Err(why) = self.packet_in(place, version, packet, now, inside) {
             self.drop_of(place, why);
-            if let Discard::Forward(why) = why
+            if why == Discard::Filtered {
+                self.walled(place, packet, headers, now);
+            } else if let Discard::Forward(why) = why
                 && let Some(error) = icmp::Error::of(why)
                 && let Ok(header) = Header::read(packet)
             {
@@ -106,6 +108,7 @@ impl<E: Encapsulation> Path<E> {
             routes,
             own,
             filters,
+            gardens,
             scratch,
             clamp_mss,
             counts,
@@ -124,6 +127,7 @@ impl<E: Encapsulation> Path<E> {
                 Direction::In,
                 &counts[*number],
             )
+            && !(entry.garden).is_some_and(|garden| gardens.allow(garden, &header, Direction::In))
         {
             return Err(Discard::Filtered);
         }

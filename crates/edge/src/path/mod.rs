@@ -20,6 +20,7 @@
 //! | `look` | the state of queues, for a view |
 //! | `errors` | ICMP errors about dropped packets |
 //! | `filters` | packet filters |
+//! | `gardens` | answers to subscribers in walled gardens |
 //! | `copies` | copies of packets for captures |
 //! | `counts` | counters |
 
@@ -29,6 +30,7 @@ mod counts;
 mod entry;
 mod errors;
 mod filters;
+mod gardens;
 mod handover;
 mod inward;
 pub(crate) mod look;
@@ -45,6 +47,7 @@ use hqos::Plan;
 use crate::access::{Access, Encapsulation, Header, L2tp};
 use crate::config::Config;
 use crate::counters::Discard;
+use crate::garden::Gardens;
 use crate::outgoing::Outgoing;
 
 pub use change::Change;
@@ -100,6 +103,9 @@ pub struct Path<E: Encapsulation = <L2tp as Access>::Encapsulation> {
     /// Our own addresses as a client.
     pub(crate) own: Routes,
     pub(crate) filters: Filters,
+    pub(crate) gardens: Arc<Gardens>,
+    /// The secret of our sequence numbers, the same on all paths.
+    pub(crate) seed: u64,
     pub(crate) errors: Errors,
     /// ICMP errors to subscribers.
     pub(crate) outgoing: Outgoing<E::Route>,
@@ -130,6 +136,8 @@ impl<E: Encapsulation> Path<E> {
             routes: Routes::new(config.routes_max as usize),
             own: Routes::new(config.subscribers_max as usize),
             filters: Filters::new(paths),
+            gardens: Arc::new(Gardens::new(&config.gardens, &Gardens::default())),
+            seed: 0,
             errors: Errors::new(config),
             outgoing: Outgoing::default(),
             copies: Copies::default(),
@@ -149,6 +157,8 @@ impl<E: Encapsulation> Path<E> {
             number,
             counts: Arc::clone(&self.counts),
             filters: self.filters.replica(number),
+            gardens: Arc::clone(&self.gardens),
+            seed: self.seed,
             plan: Arc::clone(&self.plan),
             ..Self::new(config)
         }

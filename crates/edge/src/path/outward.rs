@@ -76,6 +76,8 @@ impl<E: Encapsulation> Path<E> {
             if !self
                 .filters
                 .pass(id, entry.subscriber(), &header, Direction::Out, counts)
+                && !(entry.garden)
+                    .is_some_and(|garden| self.gardens.allow(garden, &header, Direction::Out))
             {
                 self.drop_of(place, Discard::Filtered);
                 return Taken::Done;

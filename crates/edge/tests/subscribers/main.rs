@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 mod coming;
+mod gardens;
 mod packets;
 mod paths;
+mod policy;
 mod queues;
 mod several;
 mod shaped;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use aaa::Queue;
 use aaa::queue::Way;
+use aaa::{Change, Queue};
 use edge::queue::{Defaults, Line};
-use edge::{Config, End, Queues, Source, SubscriberKey};
+use edge::{ChangeRefusal, Config, End, Queues, Source, SubscriberKey};
 use hqos::spec::{Node, NodeId, Plan, Rates, Template};
 
 use crate::stage::{Stage, lns_config};
@@ -66,6 +66,21 @@ fn config(queues: Arc<Queues>) -> Config {
         queues,
         ..lns_config()
     }
+}
+
+/// A command that changes queues.
+fn set(
+    stage: &mut Stage,
+    key: SubscriberKey,
+    queue: &Queue,
+    reset_queue: bool,
+) -> Result<(), ChangeRefusal> {
+    let change = Change {
+        queue: queue.clone(),
+        reset_queue,
+        ..Change::default()
+    };
+    stage.lns.change_sessions(&[key], &change, stage.now)
 }
 
 fn rates_of(stage: &Stage, key: SubscriberKey) -> [Option<u64>; 2] {
@@ -129,27 +144,17 @@ fn a_command_replaces_what_it_names_and_a_reset_forgets_it() {
     let mut stage = Stage::new(config(queues(named("gold", Some("access")), false)));
     stage.dial("alice", "sesame");
     let key = stage.up[0];
-    let change = stage
-        .lns
-        .set_queue(key, &rates(Some(60 * MBIT), None), false, stage.now);
-    let change = change.expect("a change");
-    let down = |setting: &Option<edge::Setting>| setting.as_ref().unwrap().rate_bps(Way::Down);
-    assert_eq!(down(&change.before), Some(9 * MBIT));
-    assert_eq!(down(&change.after), Some(60 * MBIT));
+    assert_eq!(rates_of(&stage, key)[0], Some(9 * MBIT));
+    set(&mut stage, key, &rates(Some(60 * MBIT), None), false).expect("a change");
+    assert_eq!(rates_of(&stage, key)[0], Some(60 * MBIT));
     // A second command keeps what the first one set.
     let up = rates(None, Some(MBIT));
-    stage
-        .lns
-        .set_queue(key, &up, false, stage.now)
-        .expect("a change");
+    set(&mut stage, key, &up, false).expect("a change");
     assert_eq!(rates_of(&stage, key), [Some(60 * MBIT), Some(MBIT)]);
     let shape = stage.lns.shape(key).expect("a shape");
     assert_eq!((shape.rates.down, shape.rates.up), (60 * MBIT, MBIT));
     let none = Queue::default();
-    stage
-        .lns
-        .set_queue(key, &none, true, stage.now)
-        .expect("a change");
+    set(&mut stage, key, &none, true).expect("a change");
     assert_eq!(rates_of(&stage, key)[0], Some(9 * MBIT));
 }
 
@@ -159,9 +164,7 @@ fn a_rate_above_the_link_is_refused_with_what_the_link_has() {
     stage.dial("alice", "sesame");
     stage.dial("bob", "sesame");
     let key = stage.up[0];
-    let refused = stage
-        .lns
-        .set_queue(key, &rates(Some(101 * MBIT), None), false, stage.now);
+    let refused = set(&mut stage, key, &rates(Some(101 * MBIT), None), false);
     assert_eq!(
         refused.unwrap_err().to_string(),
         "link access has 100 Mbit/s down, of which 2 subscribers may use 18 Mbit/s: 101 Mbit/s is more than the whole link"
@@ -172,10 +175,7 @@ fn a_rate_above_the_link_is_refused_with_what_the_link_has() {
         link: Some("uplink".into()),
         ..rates(Some(101 * MBIT), None)
     };
-    stage
-        .lns
-        .set_queue(key, &uplink, false, stage.now)
-        .expect("a change");
+    set(&mut stage, key, &uplink, false).expect("a change");
     // One who has gone is on no link.
     let second = stage.up[1];
     stage
@@ -183,11 +183,7 @@ fn a_rate_above_the_link_is_refused_with_what_the_link_has() {
         .drop_subscriber(second, End::Administrator, stage.now);
     stage.pass(base::Duration::from_secs(10));
     let back = named("gold", Some("access"));
-    let refused = stage
-        .lns
-        .set_queue(key, &back, false, stage.now)
-        .unwrap_err()
-        .to_string();
+    let refused = set(&mut stage, key, &back, false).unwrap_err().to_string();
     assert_eq!(
         refused,
         "link access has 100 Mbit/s down: 101 Mbit/s is more than the whole link"
@@ -201,10 +197,7 @@ fn a_new_configuration_reaches_connected_subscribers() {
     stage.dial("alice", "sesame");
     let key = stage.up[0];
     let faster = rates(Some(70 * MBIT), None);
-    stage
-        .lns
-        .set_queue(key, &faster, false, stage.now)
-        .expect("a change");
+    set(&mut stage, key, &faster, false).expect("a change");
     let plan = Plan {
         templates: vec![Template {
             name: "silver".to_owned(),

@@ -7,7 +7,7 @@ use super::*;
 const LOCATION: &str = "http://portal.example/pay";
 const CLIENT_PORT: u16 = 40_000;
 
-/// What a test says of a segment.
+/// The fields of a segment that a test sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sent<'a> {
     flags: u8,
@@ -26,7 +26,7 @@ fn sent(flags: u8, sequence: u32, acknowledgment: u32, data: &[u8]) -> Sent<'_> 
 }
 
 fn portal() -> Portal {
-    Portal::new(LOCATION, 7).unwrap()
+    Portal::new(LOCATION).unwrap()
 }
 
 /// A packet of the subscriber with this segment. The addresses are those of `write`'s peer, so `write` makes it.
@@ -75,7 +75,7 @@ fn packet(version: u8, port: u16, one: Sent<'_>) -> Vec<u8> {
 fn answer(portal: &Portal, packet: &[u8]) -> (Answer, Vec<u8>) {
     let header = Header::read(packet).unwrap();
     let mut out = [0; LENGTH_MAX];
-    let answer = portal.answer(&header, packet, &mut out);
+    let answer = portal.answer(7, &header, packet, &mut out);
     let Answer::Reply(length) = answer else {
         return (answer, Vec::new());
     };
@@ -208,7 +208,7 @@ fn damaged_segments_get_no_reply() {
 #[test]
 fn the_longest_address_fits_into_a_segment_of_536_octets() {
     let longest = "x".repeat(LOCATION_OCTETS_MAX);
-    let portal = Portal::new(&longest, 0).unwrap();
+    let portal = Portal::new(&longest).unwrap();
     assert!(portal.response.len() <= RESPONSE_OCTETS_MAX);
     for (bad, why) in [
         ("", BadLocation::Length),
@@ -217,7 +217,7 @@ fn the_longest_address_fits_into_a_segment_of_536_octets() {
         ("http://a/\r\nSet-Cookie: x", BadLocation::Character),
         ("http://ä/", BadLocation::Character),
     ] {
-        assert_eq!(Portal::new(bad, 0), Err(why), "{bad}");
+        assert_eq!(Portal::new(bad), Err(why), "{bad}");
     }
 }
 

@@ -31,7 +31,7 @@ enum Verb {
     /// Disconnect subscribers cleanly, with a Terminate-Request to each client
     #[command(after_help = DROP_HELP)]
     Drop(Drop),
-    /// Change the rates, the template or the link of one subscriber at once
+    /// Change queues, filter, garden, times or networks of one subscriber at once
     #[command(after_help = SET_HELP)]
     Set(Set),
     /// Accept an outgoing call that the peer requested, if outgoing_calls is "ask"
@@ -48,21 +48,24 @@ Examples:
   headend session drop --tunnel 17 --session 4";
 
 const SET_HELP: &str = "\
-The change lasts until the session ends, or until --reset. It names one subscriber: a name with several sessions is
-refused. A rate above that of the subscriber's link is refused, and nothing changes.
+The change lasts until the session ends; --reset forgets what was set for the queues. It names one subscriber: a name
+with several sessions is refused. If one part of a change is refused, nothing changes.
 
 Examples:
   headend session set alice --rate-down 20mbit --rate-up 5mbit
   headend session set 10.64.0.7 --template gold --link access-7
   headend session set alice --rate-down none
-  headend session set alice --reset";
+  headend session set alice --reset
+  headend session set alice --garden unpaid
+  headend session set alice --garden none --filter residential --session-timeout 86400
+  headend session set alice --route 10.1.0.0/16 --route 2001:db8:1::/48";
 
 #[derive(Debug, clap::Args)]
 struct Set {
     #[command(flatten)]
     who: SelectorArgs,
     /// The rate down: bits per second with a unit, or none
-    #[arg(long, value_name = "RATE", value_parser = rate, required_unless_present_any = ["rate_up", "template", "link", "reset"])]
+    #[arg(long, value_name = "RATE", value_parser = rate, required_unless_present_any = CHANGES)]
     rate_down: Option<u64>,
     /// The rate up
     #[arg(long, value_name = "RATE", value_parser = rate)]
@@ -73,12 +76,52 @@ struct Set {
     /// Its shared link, a name of [[queue.link]]
     #[arg(long, value_name = "NAME")]
     link: Option<String>,
-    /// First forget what earlier commands set for it
+    /// First forget what earlier commands set for its queues
     #[arg(long)]
     reset: bool,
+    /// Its filter, a name of the file of filters
+    #[arg(long, value_name = "NAME")]
+    filter: Option<String>,
+    /// The walled garden to put it into, a name of [[garden]], or none to let it out
+    #[arg(long, value_name = "NAME|none")]
+    garden: Option<String>,
+    /// The longest session, from its start, or none
+    #[arg(long, value_name = "SECONDS|none", value_parser = seconds)]
+    session_timeout: Option<u32>,
+    /// The longest time without a data packet, or none
+    #[arg(long, value_name = "SECONDS|none", value_parser = seconds)]
+    idle_timeout: Option<u32>,
+    /// The time between interim accounting records, or none
+    #[arg(long, value_name = "SECONDS|none", value_parser = seconds)]
+    interim_interval: Option<u32>,
+    /// A network behind it; all that are given replace those of the same version of IP, and none removes all
+    #[arg(long, value_name = "NETWORK|none")]
+    route: Vec<String>,
     /// Print one JSON object, with its schema
     #[arg(long)]
     json: bool,
+}
+
+/// The flags of which one is needed, besides `--rate-down`.
+const CHANGES: [&str; 10] = [
+    "rate_up",
+    "template",
+    "link",
+    "reset",
+    "filter",
+    "garden",
+    "session_timeout",
+    "idle_timeout",
+    "interim_interval",
+    "route",
+];
+
+/// A time in seconds; 0 for none.
+fn seconds(text: &str) -> Result<u32, String> {
+    match text {
+        "none" => Ok(0),
+        text => (text.parse()).map_err(|_| "write whole seconds, such as 3600, or none".to_owned()),
+    }
 }
 
 /// A rate in bits per second; 0 for none.
@@ -167,6 +210,17 @@ impl Name {
     }
 }
 
+impl Set {
+    /// The networks to set: none of them for "none".
+    fn routes(&self) -> Option<Vec<String>> {
+        match self.route.as_slice() {
+            [] => None,
+            [none] if none == "none" => Some(Vec::new()),
+            all => Some(all.to_vec()),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &SessionArgs) -> Result<ExitCode> {
     let mut client = args.socket.connect()?;
@@ -194,6 +248,12 @@ fn run_set(client: &mut Client, set: &Set) -> Result<ExitCode> {
         template: set.template.clone(),
         link: set.link.clone(),
         reset: set.reset,
+        filter: set.filter.clone(),
+        garden: set.garden.clone(),
+        session_timeout_s: set.session_timeout,
+        idle_timeout_s: set.idle_timeout,
+        interim_interval_s: set.interim_interval,
+        routes: set.routes(),
     };
     client.rows(&Do::SessionSet(request), |text| {
         if set.json {
@@ -206,17 +266,13 @@ fn run_set(client: &mut Client, set: &Set) -> Result<ExitCode> {
             "{name}: tunnel {} session {}",
             row["tunnel"], row["session"]
         );
-        let mut changes = 0;
-        for (label, field) in QUEUE_FIELDS {
-            let (before, after) = (&row["before"][field], &row["after"][field]);
-            if before != after {
-                changes += 1;
-                let (before, after) = (queue_value(before), queue_value(after));
-                println!("  {label:<9} {before} -> {after}");
-            }
-        }
-        if changes == 0 {
-            println!("  nothing differs");
+        let queues = changed((&row["before"], &row["after"]), &QUEUE_FIELDS, queue_value);
+        let policy = (&row["policy_before"], &row["policy_after"]);
+        let policy = changed(policy, &POLICY_FIELDS, policy_value);
+        let all = [queues, policy].concat();
+        match all.is_empty() {
+            true => println!("  nothing differs"),
+            false => all.iter().for_each(|line| println!("{line}")),
         }
         Ok(())
     })?;
@@ -230,6 +286,44 @@ const QUEUE_FIELDS: [(&str, &str); 4] = [
     ("template", "template"),
     ("link", "link"),
 ];
+
+/// The other parts that a command can change.
+const POLICY_FIELDS: [(&str, &str); 6] = [
+    ("filter", "filter"),
+    ("garden", "garden"),
+    ("session timeout", "session_timeout_s"),
+    ("idle timeout", "idle_timeout_s"),
+    ("interim interval", "interim_interval_s"),
+    ("routes", "routes"),
+];
+
+/// A line for each field that differs.
+fn changed(
+    (before, after): (&Value, &Value),
+    fields: &[(&str, &str)],
+    value: fn(&Value) -> String,
+) -> Vec<String> {
+    let differ = fields
+        .iter()
+        .filter(|(_, field)| before[field] != after[field]);
+    let lines = differ.map(|(label, field)| {
+        let (before, after) = (value(&before[field]), value(&after[field]));
+        format!("  {label:<9} {before} -> {after}")
+    });
+    lines.collect()
+}
+
+fn policy_value(value: &Value) -> String {
+    match value {
+        Value::Number(seconds) => format!("{} s", seconds.as_f64().unwrap_or(0.0)),
+        Value::Array(all) if all.is_empty() => "none".to_owned(),
+        Value::Array(all) => {
+            let all: Vec<String> = all.iter().map(|one| show(one, Shown::Text)).collect();
+            all.join(", ")
+        }
+        other => queue_value(other),
+    }
+}
 
 fn queue_value(value: &Value) -> String {
     match value.as_u64() {

@@ -15,8 +15,8 @@ use control::rows::{Detail, EndedSubscriber};
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct SelectorArgs {
-    /// The subscriber's name, its address, or an address in a network behind it
-    #[arg(value_name = "NAME|ADDRESS", conflicts_with_all = ["tunnel", "session"])]
+    /// The subscriber's name, its address, an address in a network behind it, or its account (Acct-Session-Id)
+    #[arg(value_name = "NAME|ADDRESS|ACCOUNT", conflicts_with_all = ["tunnel", "session"])]
     who: Option<String>,
     /// The local id of its tunnel, with --session, in place of a name
     #[arg(long, value_name = "ID", requires = "session")]

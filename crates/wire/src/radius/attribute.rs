@@ -114,6 +114,8 @@ pub const DELEGATED_IPV6_PREFIX: u8 = 123;
 pub mod service {
     /// Framed.
     pub const FRAMED: u32 = 2;
+    /// Authorize Only (RFC 5176, section 3.2).
+    pub const AUTHORIZE_ONLY: u32 = 17;
 }
 
 /// Values of Framed-Protocol (RFC 2865, section 5.7).

@@ -14,6 +14,7 @@ const EVERY_SECTION: &str = "\
 [[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
 [users]\nfile = \"users.toml\"\n\
 [filter]\nfile = \"filters.txt\"\n\
+[[garden]]\nname = \"unpaid\"\nportal = \"http://192.0.2.80/\"\nfilter = \"guests\"\ndns = [\"9.9.9.9\"]\n\
 [queue]\n[queue.default]\nrate_down = \"9mbit\"\n\
 [[queue.template]]\nname = \"gold\"\n\
 [[queue.link]]\nname = \"access-7\"\n\
