@@ -134,9 +134,25 @@ impl Record {
 /// # Errors
 /// radclient is not installed.
 pub(crate) fn disconnect(namespace: &Namespace, attributes: &str, secret: &str) -> Result<String> {
+    let printed = radclient(namespace, "disconnect", attributes, secret)?;
+    ensure!(printed.contains("Sent Disconnect-Request"), "{printed}");
+    Ok(printed)
+}
+
+/// The same for a CoA-Request.
+///
+/// # Errors
+/// radclient is not installed.
+pub(crate) fn coa(namespace: &Namespace, attributes: &str, secret: &str) -> Result<String> {
+    let printed = radclient(namespace, "coa", attributes, secret)?;
+    ensure!(printed.contains("Sent CoA-Request"), "{printed}");
+    Ok(printed)
+}
+
+fn radclient(namespace: &Namespace, what: &str, attributes: &str, secret: &str) -> Result<String> {
     let mut child = namespace
         .command("radclient")
-        .args(["-x", "-t", "1", "-r", "1", "127.0.0.1:3799", "disconnect"])
+        .args(["-x", "-t", "1", "-r", "1", "127.0.0.1:3799", what])
         .arg(secret)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -149,7 +165,6 @@ pub(crate) fn disconnect(namespace: &Namespace, attributes: &str, secret: &str) 
     let output = child.wait_with_output()?;
     let mut printed = String::from_utf8_lossy(&output.stdout).into_owned();
     printed += &String::from_utf8_lossy(&output.stderr);
-    ensure!(printed.contains("Sent Disconnect-Request"), "{printed}");
     Ok(printed)
 }
 

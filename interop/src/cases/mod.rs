@@ -32,6 +32,7 @@ mod l2tpns_ppp;
 mod many;
 mod nat_router;
 mod page;
+mod policy;
 mod pppd;
 mod pppoe;
 mod prometheus;
@@ -306,6 +307,14 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "radclient_disconnects_one_of_two",
         disconnect::ends_one_of_two,
+    ),
+    case(
+        "radclient_changes_a_connected_subscriber",
+        policy::changes_a_connected_subscriber,
+    ),
+    case(
+        "a_browser_in_a_garden_sees_the_portal",
+        policy::shows_the_portal,
     ),
     case(
         "a_killed_lns_loses_no_old_record",

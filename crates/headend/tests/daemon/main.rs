@@ -9,6 +9,7 @@ mod lab_use;
 mod lifecycle;
 mod now;
 mod pages;
+mod policy;
 mod queues;
 mod reload;
 mod reload_apart;
