@@ -10,6 +10,7 @@
 //! | `bringup` | number of tunnels against time, for the published benchmark's builds and for ours |
 //! | `tunnels` | the cost of a tunnel in an LNS, beside bare loops and other LNSs |
 //! | `subscribers` | the cost of a subscriber in an LNS from nothing to IP, beside a bare loop |
+//! | `coa` | the cost of a CoA-Request that changes a connected subscriber, beside a bare loop |
 //! | `bgp` | the cost of sessions and tables in a BGP daemon, beside bare loops and other daemons |
 //! | `deadlines` | how late KEEPALIVEs and answers are while a daemon does its heaviest work, beside other daemons |
 //! | `forward` | the cost of a packet in an LNS from a tunnel to the TUN device and back, beside bare loops |
@@ -25,6 +26,7 @@
 mod bgp;
 mod bringup;
 mod captures;
+mod coa;
 mod deadlines;
 mod filter;
 mod forward;
@@ -67,6 +69,8 @@ enum Verb {
     TunnelsBare(tunnels::bare::TunnelsBareArgs),
     /// Cost for an LNS to connect a subscriber, in time and memory, next to a bare loop
     Subscribers(subscribers::SubscribersArgs),
+    /// CoA-Requests that change rates of connected subscribers, by their number, next to a bare loop
+    Coa(coa::CoaArgs),
     /// Cost of sessions and tables for a BGP daemon, next to bare loops and other daemons
     Bgp(bgp::BgpArgs),
     /// How late deadlines are kept under the heaviest work, next to other daemons
@@ -142,6 +146,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::Subscribers(args) => subscribers::run(args),
+        Verb::Coa(args) => coa::run(args),
         Verb::Bgp(args) => bgp::run(args),
         Verb::Deadlines(args) => deadlines::run(args),
         Verb::BgpBare(args) => bgp::bare::run(args),

@@ -385,6 +385,7 @@ pub(super) const TABLES: &[Inside] = &[
             "poll",
             "tunnels",
             "subscribers",
+            "coa",
             "forward",
             "deadlines",
             "history",
