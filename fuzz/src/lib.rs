@@ -241,6 +241,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "forward_portal",
+        run: targets::forward_portal::target,
+        len_max: 1500,
+        is_slow: false,
+    },
+    Target {
         name: "forward_split",
         run: targets::forward_split::target,
         len_max: 1000,

@@ -16,6 +16,7 @@ pub mod flow_keys;
 mod forward_checks;
 pub mod forward_join;
 pub mod forward_packet;
+pub mod forward_portal;
 pub mod forward_split;
 pub mod host_files;
 pub mod import;

@@ -8,3 +8,4 @@ mod exchange;
 mod lab;
 mod reload;
 mod servers;
+mod storms;

@@ -151,22 +151,6 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
             "5:1: pool: is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own",
         ),
         (
-            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
-             [[garden]]\nname = \"none\"\nportal = \"http://a/\"",
-            "12:8: garden[1].name: means no garden; give another name",
-        ),
-        (
-            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
-             [[garden]]\nname = \"a\"\nportal = \"http://a b/\"",
-            "13:10: garden[1].portal: an address of a portal has no spaces and no other characters than ASCII's; write it as \
-             \"http://portal.example/\" or \"192.0.2.80:80\"",
-        ),
-        (
-            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
-             [[garden]]\nname = \"a\"\nportal = \"http://a/\"\nfilter = \"slow\"",
-            "14:10: garden[1].filter: there is no filter \"slow\"; give [filter] with a file that has it",
-        ),
-        (
             "[client]\nname = \"\"\nsecret = \"x\"",
             "6:8: client.name: is empty; it must have 1 to 240 bytes",
         ),
@@ -201,6 +185,31 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
         (
             "[tun]\nroutes = [\"10.0.0.1/8\"]",
             "6:11: tun.routes: \"10.0.0.1/8\" is no network; write it as \"10.0.0.0/8\" or \"2001:db8::/32\", without bits behind its length",
+        ),
+    ];
+    for (rest, expected) in cases {
+        assert_eq!(faults(&with_lns(rest)), format!("headend.toml:{expected}"));
+    }
+}
+
+#[test]
+fn what_is_wrong_about_a_garden_is_reported_with_what_would_be_right() {
+    let cases = [
+        (
+            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
+             [[garden]]\nname = \"none\"\nportal = \"http://a/\"",
+            "12:8: garden[1].name: means no garden; give another name",
+        ),
+        (
+            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
+             [[garden]]\nname = \"a\"\nportal = \"http://a b/\"",
+            "13:10: garden[1].portal: an address of a portal has no spaces and no other characters than ASCII's; write it as \
+             \"http://portal.example/\" or \"192.0.2.80:80\"",
+        ),
+        (
+            "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
+             [[garden]]\nname = \"a\"\nportal = \"http://a/\"\nfilter = \"slow\"",
+            "14:10: garden[1].filter: there is no filter \"slow\"; give [filter] with a file that has it",
         ),
     ];
     for (rest, expected) in cases {

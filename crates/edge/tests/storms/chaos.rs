@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
+use aaa::{Change, Prefix};
 use base::{Duration, Redacted, Route};
 use edge::{Config, Dial, Edge, End, Phase, SubscriberKey, SubscriberView};
 use l2tp::{Call, Endpoint, OpenTunnel, TunnelKey};
@@ -191,7 +192,8 @@ impl Chaos {
         let lns = self.lns;
         match self.rng.below(100) {
             0..10 => self.open_tunnel(lac),
-            10..45 => self.dial(lac),
+            10..15 => self.change_some(),
+            15..45 => self.dial(lac),
             45..50 => {
                 for _ in 0..8 {
                     self.dial(lac);
@@ -255,6 +257,62 @@ impl Chaos {
                 lac.edge.dial(session, dial, now);
             }
         });
+    }
+
+    /// Changes one or two subscribers of the LNS, which may be in any phase: all parts, or none.
+    fn change_some(&mut self) {
+        let keys = self.keys(self.lns);
+        let of: Vec<_> = (0..=self.rng.below(2))
+            .filter_map(|_| self.pick(&keys))
+            .collect();
+        let change = self.random_change();
+        self.world.with(self.lns, |node, now| {
+            let edge = &mut node.edge;
+            let facts = |edge: &Edge| -> Vec<_> {
+                let views = of.iter().filter_map(|key| edge.subscriber(*key));
+                let parts = views.map(|view| (view.profile.cloned(), view.queue.cloned()));
+                parts.collect()
+            };
+            let is_ready = |key: &SubscriberKey| {
+                let view = edge.subscriber(*key);
+                view.is_some_and(|view| matches!(view.phase, Phase::Networks | Phase::Up))
+            };
+            let ready = of.iter().all(is_ready);
+            let before = facts(edge);
+            match edge.change_sessions(&of, &change, now) {
+                Ok(()) => {
+                    assert!(ready);
+                    let first = facts(edge);
+                    assert_eq!(edge.change_sessions(&of, &change, now), Ok(()));
+                    assert_eq!(facts(edge), first, "the same change again");
+                }
+                Err(_) => assert_eq!(facts(edge), before, "{change:?}"),
+            }
+        });
+    }
+
+    fn random_change(&mut self) -> Change {
+        let mut change = Change::default();
+        if self.rng.chance(0.5) {
+            change.queue.rates_bps = [Some(self.rng.below(3) * 1_000_000), None];
+        }
+        if self.rng.chance(0.3) {
+            change.session_timeout = Some(Duration::from_secs(self.rng.below(3) * 20));
+        }
+        if self.rng.chance(0.3) {
+            change.idle_timeout = Some(Duration::from_secs(self.rng.below(3) * 20));
+        }
+        if self.rng.chance(0.4) {
+            change.routes[0] = Some(Vec::new());
+            for _ in 0..self.rng.below(3) {
+                let network = Ipv4Addr::new(172, 16, self.rng.below(6) as u8, 0);
+                change.route(Prefix::new(network.into(), 24).expect("a network"));
+            }
+        }
+        if self.rng.chance(0.1) {
+            change.filter = Some("none such".into());
+        }
+        change
     }
 
     fn drop_one(&mut self, node: NodeHandle<Node>, reason: End) {
