@@ -92,6 +92,28 @@ pub(crate) fn changes_a_connected_subscriber(bench: &Bench<'_>) -> Result<()> {
     move_in(near, &home)?;
     ping_answered(near, BEYOND, &["-c", "3", "-I", &home])?;
 
+    refuses(far)?;
+    ping_answered(near, BEYOND, &["-c", "3", "-I", &home])?;
+    changes_the_filter(bench, &lns, &home)?;
+    changes_the_rate(bench, &lns, &home)?;
+    changes_networks_and_times(far, &server, &lns)?;
+    let radius = lns.show(&["radius"])?;
+    let totals = radius.last().context("totals")?;
+    ensure!(totals["disconnects"]["change_acks"] == 44, "{totals}");
+    let refused = &totals["disconnects"]["refused_because"];
+    ensure!(
+        refused["invalid_value"] == 2 && refused["unavailable"] == 1,
+        "{totals}"
+    );
+    let printed = disconnect(far, "User-Name = \"user1\"\n", SECRET)?;
+    ensure!(printed.contains("Received Disconnect-ACK"), "{printed}");
+    lns.gone("user1")?;
+    lac.verb(&["tunnel", "delete", &tunnel])?;
+    lns.stop()
+}
+
+/// What cannot be changed is refused with the RFC's Error-Cause.
+fn refuses(far: &Namespace) -> Result<()> {
     let nak = [
         (
             "User-Name = \"nobody\", Filter-Id = \"closed\"",
@@ -123,11 +145,15 @@ pub(crate) fn changes_a_connected_subscriber(bench: &Bench<'_>) -> Result<()> {
     for (attributes, cause) in nak {
         change(far, attributes, &format!("CoA-NAK {cause}"))?;
     }
-    ping_answered(near, BEYOND, &["-c", "3", "-I", &home])?;
+    Ok(())
+}
 
+/// A filter and a garden apply to the next packet, and the file of filters to those who have one.
+fn changes_the_filter(bench: &Bench<'_>, lns: &Headend, home: &str) -> Result<()> {
+    let (near, far) = (&bench.wire.lac, &bench.wire.lns);
     let filter = format!("Framed-IP-Address = {home}, Filter-Id = \"closed\"");
     change(far, &filter, "CoA-ACK")?;
-    let printed = ping(near, BEYOND, &["-c", "3", "-I", &home])?;
+    let printed = ping(near, BEYOND, &["-c", "3", "-I", home])?;
     ensure!(printed.contains("100% packet loss"), "{printed}");
     let account = lns.show(&["subscriber", "user1"])?[0]["account"].clone();
     let account = account.as_str().context("an account")?.to_owned();
@@ -140,10 +166,16 @@ pub(crate) fn changes_a_connected_subscriber(bench: &Bench<'_>) -> Result<()> {
         &FILTERS.replace("deny icmp", "accept icmp"),
     )?;
     lns.verb(&["reload"])?;
-    ping_answered(near, BEYOND, &["-c", "3", "-I", &home])?;
+    ping_answered(near, BEYOND, &["-c", "3", "-I", home])?;
 
+    Ok(())
+}
+
+/// 40 changes of the rate lose no packet of a ping, and reorder none.
+fn changes_the_rate(bench: &Bench<'_>, lns: &Headend, home: &str) -> Result<()> {
+    let (near, far) = (&bench.wire.lac, &bench.wire.lns);
     let mut pings = near.command("ping");
-    pings.args(["-n", "-i", "0.01", "-c", "400", "-I", &home, BEYOND]);
+    pings.args(["-n", "-i", "0.01", "-c", "400", "-I", home, BEYOND]);
     let mut pings = Process::start(pings, "pings", &bench.directory)?;
     for number in 0..40 {
         let rate = 5 + number % 7 * 5;
@@ -163,6 +195,11 @@ pub(crate) fn changes_a_connected_subscriber(bench: &Bench<'_>) -> Result<()> {
     let row = lns.show(&["subscriber", "user1"])?.remove(0);
     ensure!(row["queue"]["rate_down_bps"] == 25_000_000, "{row}");
 
+    Ok(())
+}
+
+/// Networks are given and refused, and the longest session is shortened until it is over.
+fn changes_networks_and_times(far: &Namespace, server: &FreeRadius, lns: &Headend) -> Result<()> {
     let routes =
         "User-Name = \"user1\", Framed-Route = \"10.77.0.0/16 0.0.0.0 1\", Class = 0x6e6577";
     change(far, routes, "CoA-ACK")?;
@@ -184,19 +221,7 @@ pub(crate) fn changes_a_connected_subscriber(bench: &Bench<'_>) -> Result<()> {
             .is_some_and(|text| text.contains("Session-Timeout")),
         "{ended}"
     );
-    let radius = lns.show(&["radius"])?;
-    let totals = radius.last().context("totals")?;
-    ensure!(totals["disconnects"]["change_acks"] == 44, "{totals}");
-    let refused = &totals["disconnects"]["refused_because"];
-    ensure!(
-        refused["invalid_value"] == 2 && refused["unavailable"] == 1,
-        "{totals}"
-    );
-    let printed = disconnect(far, "User-Name = \"user1\"\n", SECRET)?;
-    ensure!(printed.contains("Received Disconnect-ACK"), "{printed}");
-    lns.gone("user1")?;
-    lac.verb(&["tunnel", "delete", &tunnel])?;
-    lns.stop()
+    Ok(())
 }
 
 /// curl behind the client gets the redirect from the kernel's own TCP; without the garden it reaches the host itself.
