@@ -69,7 +69,7 @@ bng pppoe-server -F -q /usr/sbin/pppd -I wire -C there -S gold -L 10.9.9.1 -R 10
 sleep 1
 ip netns exec host ./headend run --config host.toml > headend.log 2>&1 & headend=$!
 soon ./headend show server --socket host.sock
-up() { host ip addr show dev outside | grep -q 10.9.9.7; }; soon up
+up() { host ip route show table local | grep -q 10.9.9.7; }; soon up
 host ip route > client.routes
 host ping -n -c 3 -i 0.2 -W 2 BEYOND > client.ping 2>&1 || true
 ./headend show subscribers --json --socket host.sock > client.subscribers
