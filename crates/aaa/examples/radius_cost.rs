@@ -82,6 +82,7 @@ fn measure(outstanding: u64) -> (u64, u64) {
                 class: &[],
                 address: Some([203, 0, 113, 9].into()),
                 interface_id: None,
+                ipv6: Default::default(),
                 authentic: Authentic::Radius,
             });
             let session = SessionId {

@@ -4,6 +4,7 @@
 //! - [`queue`]: what a source says about a subscriber's queues.
 //! - [`users`]: a file of local users, and checking a peer's credentials against it.
 //! - [`pools`]: leases of IPv4 addresses.
+//! - [`prefixes`]: leases of IPv6 prefixes.
 //! - [`radius`]: a client of RADIUS servers.
 //! - [`accounting`]: accounting records, and their delivery to a server.
 //! - [`dynauth`]: requests from servers to disconnect subscribers, and to change their settings.
@@ -22,6 +23,7 @@ pub mod accounting;
 pub mod change;
 pub mod dynauth;
 pub mod pools;
+pub mod prefixes;
 pub mod profile;
 pub mod queue;
 pub mod radius;
@@ -29,6 +31,7 @@ pub mod users;
 
 pub use change::{Change, Walled};
 pub use pools::Pools;
-pub use profile::{Address, Prefix, Profile};
+pub use prefixes::PrefixPools;
+pub use profile::{Address, Ipv6, Prefix, Profile};
 pub use queue::Queue;
 pub use users::Users;

@@ -2,7 +2,7 @@
 //! Access-Accept (RFC 2865).
 
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Duration;
 
@@ -74,6 +74,25 @@ impl fmt::Display for Prefix {
     }
 }
 
+/// A subscriber's IPv6 prefixes; a missing one comes from the pool, a missing pool is the edge's default.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Ipv6 {
+    /// The prefix of its link (Framed-IPv6-Prefix, RFC 3162, section 2.3).
+    pub prefix: Option<Prefix>,
+    /// The prefix that it gets for its own network (Delegated-IPv6-Prefix, RFC 4818, section 3).
+    pub delegated: Option<Prefix>,
+    /// The address that it gets by DHCPv6 (Framed-IPv6-Address, RFC 6911, section 3.1), as a prefix of 128 bits.
+    pub address: Option<Prefix>,
+    /// The pool of link prefixes (Framed-IPv6-Pool, RFC 3162, section 2.6).
+    pub pool: Option<Box<str>>,
+    /// The pool of delegated prefixes (Delegated-IPv6-Prefix-Pool, RFC 6911, section 3.4).
+    pub delegated_pool: Option<Box<str>>,
+    /// The pool of addresses (Stateful-IPv6-Address-Pool, RFC 6911, section 3.5).
+    pub address_pool: Option<Box<str>>,
+    /// Name servers in place of the edge's (DNS-Server-IPv6-Address, RFC 6911, section 3.2).
+    pub dns: Vec<Ipv6Addr>,
+}
+
 /// The settings of a subscriber's session; a missing one means the edge's default.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Profile {
@@ -81,6 +100,8 @@ pub struct Profile {
     pub address: Address,
     /// The pool to lease from (Framed-Pool); `None` for the edge's first.
     pub pool: Option<Box<str>>,
+    /// Its IPv6 prefixes; `None` for the edge's defaults.
+    pub ipv6: Option<Box<Ipv6>>,
     /// Networks routed to the subscriber (Framed-Route, Framed-IPv6-Route).
     pub routes: Vec<Prefix>,
     /// The filter for its packets (Filter-Id).

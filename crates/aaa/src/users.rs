@@ -29,7 +29,7 @@ use base::{Duration, Redacted};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-use crate::profile::{Address, Prefix, Profile};
+use crate::profile::{Address, Ipv6, Prefix, Profile};
 use crate::queue::Queue;
 pub use proof::Proof;
 
@@ -104,12 +104,16 @@ struct Entry {
     name_len: u8,
     password_len: u8,
     routes_len: u8,
+    /// Which of its IPv6 prefixes precede its networks: bit 0 the link's, bit 1 the delegated one, bit 2 its address.
+    ipv6: u8,
 }
 
 /// Settings that many users share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 struct Terms {
     pool: Option<Box<str>>,
+    /// The pools of link prefixes and of delegated prefixes.
+    prefix_pools: [Option<Box<str>>; 2],
     filter: Option<Box<str>>,
     garden: Option<Box<str>>,
     queue: Queue,
@@ -125,6 +129,8 @@ struct Terms {
 pub struct Known<'a> {
     /// The names of all pools; `None` if they are not known, so that any is taken.
     pub pools: Option<&'a [&'a str]>,
+    /// The names of all prefix pools; `None` if they are not known, so that any is taken.
+    pub prefix_pools: Option<&'a [&'a str]>,
     /// The names of all filters; `None` if they are not known, so that any is taken.
     pub filters: Option<&'a [&'a str]>,
     /// The names of all walled gardens; `None` if they are not known, so that any is taken.
@@ -207,11 +213,14 @@ impl Users {
 
     fn grant(&self, entry: &Entry) -> Grant {
         let terms = &self.terms[entry.terms as usize];
-        let routes = &self.routes[entry.routes as usize..][..usize::from(entry.routes_len)];
+        let prefixes = entry.ipv6.count_ones() as usize;
+        let routes = &self.routes[entry.routes as usize + prefixes..];
+        let routes = &routes[..usize::from(entry.routes_len)];
         Grant {
             profile: Profile {
                 address: entry.address,
                 pool: terms.pool.clone(),
+                ipv6: self.ipv6(entry, terms),
                 routes: routes.to_vec(),
                 filter: terms.filter.clone(),
                 garden: terms.garden.clone(),
@@ -224,6 +233,29 @@ impl Users {
             sticky: terms.sticky,
             sessions: terms.sessions,
         }
+    }
+}
+
+impl Users {
+    /// The IPv6 prefixes and pools of a user, if it has any.
+    fn ipv6(&self, entry: &Entry, terms: &Terms) -> Option<Box<Ipv6>> {
+        let [pool, delegated_pool] = &terms.prefix_pools;
+        if entry.ipv6 == 0 && pool.is_none() && delegated_pool.is_none() {
+            return None;
+        }
+        let mut prefixes = self.routes[entry.routes as usize..].iter().copied();
+        let [prefix, delegated, address] = [1, 2, 4].map(|bit| match entry.ipv6 & bit {
+            0 => None,
+            _ => prefixes.next(),
+        });
+        Some(Box::new(Ipv6 {
+            prefix,
+            delegated,
+            address,
+            pool: pool.clone(),
+            delegated_pool: delegated_pool.clone(),
+            ..Ipv6::default()
+        }))
     }
 }
 

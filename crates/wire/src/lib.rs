@@ -6,6 +6,9 @@
 //! - [`packet`]: finds the innermost IP packet of a captured frame, through tunnels.
 //! - [`tcp`], [`udp`]: the segment or datagram in an IP packet.
 //! - [`icmp`]: echo requests and replies.
+//! - [`ndp`]: neighbour discovery of IPv6: solicitations and advertisements.
+//! - [`dhcpv6`]: messages between DHCPv6 clients and servers.
+//! - [`dns`]: domain names as DHCPv6 and Router Advertisements carry them.
 //! - [`ip`]: reads an IP packet's header for forwarding and filtering.
 //! - [`checksum`]: verifies IP, TCP and UDP checksums.
 //! - [`segment`]: splits frames that a local stack left for the network card to segment.
@@ -28,12 +31,15 @@ struct Readme;
 
 pub mod bgp;
 pub mod checksum;
+pub mod dhcpv6;
+pub mod dns;
 pub mod ecn;
 pub mod flow;
 pub mod icmp;
 pub mod ip;
 pub mod l2tp;
 pub mod link;
+pub mod ndp;
 pub mod packet;
 pub mod ppp;
 pub mod pppoe;

@@ -17,6 +17,7 @@ pub(super) const TABLES: &[Inside] = &[
             "profile",
             "change",
             "pools",
+            "prefixes",
             "users",
             "accounting",
             "radius",
@@ -195,7 +196,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "wire",
         order: &[
             "link", "bgp", "l2tp", "ppp", "pppoe", "radius", "virtio", "packet", "tcp", "udp",
-            "checksum", "icmp", "ip", "segment", "ecn", "flow",
+            "checksum", "icmp", "ip", "dns", "ndp", "dhcpv6", "segment", "ecn", "flow",
         ],
         besides: &[(
             "packet",
@@ -249,6 +250,7 @@ pub(super) const TABLES: &[Inside] = &[
             "end",
             "queue",
             "garden",
+            "v6",
             "config",
             "counters",
             "outgoing",

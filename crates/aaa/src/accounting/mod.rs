@@ -9,21 +9,23 @@
 //! Left out: Acct-Multi-Session-Id and Acct-Link-Count (multilink), and tunnel records (RFC 2867, section 3): a
 //! session's own records name its tunnel.
 //!
-//! Implements parts of RFC 2865, section 5.25; RFC 3162, section 2.2.
+//! Implements parts of RFC 2865, section 5.25; RFC 3162, sections 2.2 and 2.3; RFC 4818; RFC 6911, section 3.1.
 
 mod delivery;
 mod session;
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use wire::radius::attribute::{
     ACCT_AUTHENTIC, ACCT_INPUT_GIGAWORDS, ACCT_INPUT_OCTETS, ACCT_INPUT_PACKETS,
     ACCT_OUTPUT_GIGAWORDS, ACCT_OUTPUT_OCTETS, ACCT_OUTPUT_PACKETS, ACCT_SESSION_ID,
-    ACCT_SESSION_TIME, ACCT_STATUS_TYPE, ACCT_TERMINATE_CAUSE, CLASS, EVENT_TIMESTAMP,
-    FRAMED_INTERFACE_ID, FRAMED_IP_ADDRESS, USER_NAME, authentic, status,
+    ACCT_SESSION_TIME, ACCT_STATUS_TYPE, ACCT_TERMINATE_CAUSE, CLASS, DELEGATED_IPV6_PREFIX,
+    EVENT_TIMESTAMP, FRAMED_INTERFACE_ID, FRAMED_IP_ADDRESS, FRAMED_IPV6_ADDRESS,
+    FRAMED_IPV6_PREFIX, USER_NAME, authentic, status,
 };
 use wire::radius::{List, TooLong};
 
+use crate::Prefix;
 use crate::radius::queue::own;
 use crate::radius::{Line, Nas};
 
@@ -71,8 +73,44 @@ pub struct Subscriber<'a> {
     pub address: Option<Ipv4Addr>,
     /// Its IPv6 interface identifier.
     pub interface_id: Option<[u8; 8]>,
+    /// Its IPv6 prefixes.
+    pub ipv6: Ipv6Leases,
     /// What authenticated the subscriber.
     pub authentic: Authentic,
+}
+
+/// The IPv6 prefixes that a subscriber has now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ipv6Leases {
+    /// The prefix of its link (Framed-IPv6-Prefix, RFC 3162, section 2.3).
+    pub prefix: Option<Prefix>,
+    /// The prefix delegated to it (Delegated-IPv6-Prefix, RFC 4818, section 3).
+    pub delegated: Option<Prefix>,
+    /// The address that it leased by DHCPv6 (Framed-IPv6-Address, RFC 6911, section 3.1), with 128 bits.
+    pub address: Option<Prefix>,
+}
+
+impl Ipv6Leases {
+    fn write(&self, list: &mut List<'_>) {
+        for (kind, prefix) in [
+            (FRAMED_IPV6_PREFIX, self.prefix),
+            (DELEGATED_IPV6_PREFIX, self.delegated),
+        ] {
+            let Some(prefix) = prefix else { continue };
+            let IpAddr::V6(address) = prefix.address() else {
+                continue;
+            };
+            // Octets behind the prefix length may be left out (RFC 3162, section 2.3).
+            let octets = usize::from(prefix.length().div_ceil(8));
+            let mut value = [0; 18];
+            value[1] = prefix.length();
+            value[2..2 + octets].copy_from_slice(&address.octets()[..octets]);
+            list.attribute(kind, &value[..2 + octets]);
+        }
+        if let Some(IpAddr::V6(address)) = self.address.map(Prefix::address) {
+            list.attribute(FRAMED_IPV6_ADDRESS, &address.octets());
+        }
+    }
 }
 
 /// What authenticated a subscriber (RFC 2866, section 5.6).
@@ -261,6 +299,7 @@ impl Subscriber<'_> {
         if let Some(interface_id) = &self.interface_id {
             list.attribute(FRAMED_INTERFACE_ID, interface_id);
         }
+        self.ipv6.write(list);
         list.integer(
             ACCT_AUTHENTIC,
             match self.authentic {

@@ -1,21 +1,22 @@
 //! Parses an Access-Accept (RFC 2865, section 4.2). An Access-Accept that authorises an unavailable service is
 //! treated as a rejection (section 1.1), as is a value of an invalid length (section 5).
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use base::Duration;
 use wire::radius::attribute::{
-    ACCT_INTERIM_INTERVAL, CLASS, DELEGATED_IPV6_PREFIX, FILTER_ID, FRAMED_IP_ADDRESS,
+    ACCT_INTERIM_INTERVAL, CLASS, DELEGATED_IPV6_PREFIX, DELEGATED_IPV6_PREFIX_POOL,
+    DNS_SERVER_IPV6_ADDRESS, FILTER_ID, FRAMED_IP_ADDRESS, FRAMED_IPV6_ADDRESS, FRAMED_IPV6_POOL,
     FRAMED_IPV6_PREFIX, FRAMED_IPV6_ROUTE, FRAMED_POOL, FRAMED_PROTOCOL, FRAMED_ROUTE,
     IDLE_TIMEOUT, MESSAGE_AUTHENTICATOR, PROXY_STATE, REPLY_MESSAGE, SERVICE_TYPE, SESSION_TIMEOUT,
-    USER_NAME, VENDOR_SPECIFIC, framed_protocol, service,
+    STATEFUL_IPV6_ADDRESS_POOL, USER_NAME, VENDOR_SPECIFIC, framed_protocol, service,
 };
 use wire::radius::{Attribute, Packet};
 
 use super::event::Rejection;
 use super::queue::{LeftOut, QueueAttributes, Reader};
 use super::route::{parse_ipv6_prefix, parse_route};
-use crate::{Address, Profile, Walled};
+use crate::{Address, Prefix, Profile, Walled};
 
 /// The shortest Acct-Interim-Interval (RFC 2869, section 5.16).
 pub const INTERIM_INTERVAL_MIN: Duration = Duration::from_secs(60);
@@ -23,6 +24,9 @@ pub const INTERIM_INTERVAL_MIN: Duration = Duration::from_secs(60);
 pub const CLASS_OCTETS_MAX: usize = 1_500;
 /// The most octets of a Reply-Message that are kept.
 pub const MESSAGE_OCTETS_MAX: usize = 512;
+
+/// The most IPv6 name servers of a subscriber.
+pub const DNS_SERVERS_MAX: usize = 3;
 
 /// The content of an Access-Accept.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -85,9 +89,13 @@ impl Grant {
             FRAMED_ROUTE | FRAMED_IPV6_ROUTE => {
                 profile.routes.push(parse_route(attribute.text()?)?);
             }
-            FRAMED_IPV6_PREFIX | DELEGATED_IPV6_PREFIX => {
-                profile.routes.push(parse_ipv6_prefix(attribute.value)?);
-            }
+            FRAMED_IPV6_PREFIX
+            | DELEGATED_IPV6_PREFIX
+            | FRAMED_IPV6_ADDRESS
+            | FRAMED_IPV6_POOL
+            | DELEGATED_IPV6_PREFIX_POOL
+            | STATEFUL_IPV6_ADDRESS_POOL
+            | DNS_SERVER_IPV6_ADDRESS => read_ipv6(attribute, profile)?,
             FILTER_ID if attribute.text().is_some_and(|text| queue.filter_id(text)) => {}
             VENDOR_SPECIFIC => self.ignored += queue.vendor_specific(attribute.value),
             // A subscriber has only one filter. Ignoring a second one would let through packets that it should
@@ -114,6 +122,40 @@ impl Grant {
         }
         Some(Ok(()))
     }
+}
+
+/// Applies an attribute about IPv6 prefixes and addresses. A second prefix of a kind is a network behind the
+/// subscriber. `None` if the value cannot be honoured.
+fn read_ipv6(attribute: Attribute<'_>, profile: &mut Profile) -> Option<()> {
+    let ipv6 = profile.ipv6.get_or_insert_default();
+    let address = || Some(Ipv6Addr::from(<[u8; 16]>::try_from(attribute.value).ok()?));
+    let pool = match attribute.kind {
+        FRAMED_IPV6_POOL => Some(&mut ipv6.pool),
+        DELEGATED_IPV6_PREFIX_POOL => Some(&mut ipv6.delegated_pool),
+        STATEFUL_IPV6_ADDRESS_POOL => Some(&mut ipv6.address_pool),
+        _ => None,
+    };
+    if let Some(pool) = pool {
+        *pool = Some(read_name(attribute)?);
+        return Some(());
+    }
+    let (place, prefix) = match attribute.kind {
+        DNS_SERVER_IPV6_ADDRESS => {
+            let address = address()?;
+            if ipv6.dns.len() < DNS_SERVERS_MAX {
+                ipv6.dns.push(address);
+            }
+            return Some(());
+        }
+        FRAMED_IPV6_ADDRESS => (&mut ipv6.address, Prefix::new(address()?.into(), 128)?),
+        FRAMED_IPV6_PREFIX => (&mut ipv6.prefix, parse_ipv6_prefix(attribute.value)?),
+        _ => (&mut ipv6.delegated, parse_ipv6_prefix(attribute.value)?),
+    };
+    match place {
+        None => *place = Some(prefix),
+        Some(_) => profile.routes.push(prefix),
+    }
+    Some(())
 }
 
 fn read_address(address: Ipv4Addr) -> Option<Address> {

@@ -82,6 +82,8 @@ struct Draft<'t> {
     name: At<&'t str>,
     password: &'t str,
     address: Option<At<Address>>,
+    /// The prefix of its link, the delegated one, its IPv6 address.
+    ipv6: [Option<Prefix>; 3],
     routes: Vec<Prefix>,
     terms: Terms,
 }
@@ -151,10 +153,12 @@ impl Reader<'_> {
             name_len: name.len() as u8,
             password_len: password.len() as u8,
             routes_len: draft.routes.len() as u8,
+            ipv6: (0..3).map(|n| u8::from(draft.ipv6[n].is_some()) << n).sum(),
         });
         self.places.push(section.at());
         self.texts.extend(name.bytes());
         self.texts.extend(password.bytes());
+        self.routes.extend(draft.ipv6.into_iter().flatten());
         self.routes.extend(draft.routes);
         let (texts, entries, hasher) = (&self.texts, &self.entries, &self.hasher);
         self.by_name.insert_unique(hash, place, |&place| {
@@ -185,12 +189,33 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
     let password = section.sized("password", 1..=PASSWORD_OCTETS_MAX);
     let address = section.parsed("address", address);
     let pool = section.sized("pool", 1..=NAME_OCTETS_MAX);
+    let ipv6 = [
+        section.parsed("ipv6_prefix", ipv6_prefix),
+        section.parsed("delegated_prefix", ipv6_prefix),
+        section.parsed("ipv6_address", ipv6_address),
+    ];
+    let ipv6 = ipv6.map(|prefix| prefix.map(|prefix| prefix.value));
+    let [prefix_pool, delegated_pool] =
+        ["ipv6_pool", "delegated_pool"].map(|key| section.sized(key, 1..=NAME_OCTETS_MAX));
     let routes = routes(section);
     let filter = section.sized("filter", 1..=NAME_OCTETS_MAX);
     let garden = section.sized("garden", 1..=queue::NAME_OCTETS_MAX);
     let queue = queue(section, known);
+    let remedy_of_prefixes = "give [[prefix_pool]] with that name";
     for (key, named, known, remedy) in [
         ("pool", pool, known.pools, "give [[pool]] with that name"),
+        (
+            "ipv6_pool",
+            prefix_pool,
+            known.prefix_pools,
+            remedy_of_prefixes,
+        ),
+        (
+            "delegated_pool",
+            delegated_pool,
+            known.prefix_pools,
+            remedy_of_prefixes,
+        ),
         (
             "filter",
             filter,
@@ -207,7 +232,8 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
         if let (Some(named), Some(known)) = (named, known)
             && !known.contains(&named.value)
         {
-            section.fault(named.at, key, unknown(key, named.value, known, remedy));
+            let what = if key == "filter" { "filter" } else { "pool" };
+            section.fault(named.at, key, unknown(what, named.value, known, remedy));
         }
     }
     let times = [
@@ -230,9 +256,12 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
         name,
         password,
         address,
+        ipv6,
         routes,
         terms: Terms {
             pool: pool.map(|pool| pool.value.into()),
+            prefix_pools: [prefix_pool, delegated_pool]
+                .map(|pool| pool.map(|pool| pool.value.into())),
             filter: filter.map(|filter| filter.value.into()),
             garden: garden.map(|garden| garden.value.into()),
             queue,
@@ -331,6 +360,23 @@ fn address(text: &str) -> Result<Address, (String, &'static str)> {
             Err(_) => Err(("is no IPv4 address".to_owned(), right)),
         },
     }
+}
+
+fn ipv6_prefix(text: &str) -> Result<Prefix, (String, &'static str)> {
+    let right = "write an IPv6 network as \"2001:db8::/64\"";
+    match route(text) {
+        Ok(prefix) if prefix.address().is_ipv6() => Ok(prefix),
+        Ok(prefix) => Err((format!("{prefix} is no IPv6 network"), right)),
+        Err((message, _)) => Err((message, right)),
+    }
+}
+
+fn ipv6_address(text: &str) -> Result<Prefix, (String, &'static str)> {
+    let right = "write an IPv6 address as \"2001:db8::7\"";
+    let address = text.parse::<core::net::Ipv6Addr>();
+    let address = address.ok().filter(|one| !one.is_unspecified());
+    let prefix = address.and_then(|one| Prefix::new(one.into(), 128));
+    prefix.ok_or_else(|| ("is no IPv6 address".to_owned(), right))
 }
 
 fn routes(section: &mut Section<'_>) -> Vec<Prefix> {

@@ -137,7 +137,7 @@ fn what_is_wrong_is_told_with_line_and_key_and_what_would_be_right() {
         ),
         (
             "colour = 1",
-            "4:1: user[1].colour: unknown key; known here: name, password, address, pool, routes, filter, garden, rate_down, rate_up, queue, link, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
+            "4:1: user[1].colour: unknown key; known here: name, password, address, pool, ipv6_prefix, delegated_prefix, ipv6_address, ipv6_pool, delegated_pool, routes, filter, garden, rate_down, rate_up, queue, link, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
         ),
         (
             "address = \"10.0.0\"",
@@ -401,4 +401,53 @@ fn rates_template_and_link_of_a_user_are_read_and_checked() {
         assert_eq!(faults.to_string(), told);
     }
     assert!(Users::parse(&file("queue = \"any\"\nlink = \"any\"")).is_ok());
+}
+
+#[test]
+fn ipv6_prefixes_and_pools_of_users_are_read_and_given() {
+    let text = r#"
+[[user]]
+name = "alice"
+password = "a"
+ipv6_prefix = "2001:db8:0:7::/64"
+ipv6_address = "2001:db8::9"
+delegated_pool = "homes"
+routes = ["10.1.0.0/24"]
+
+[[user]]
+name = "bob"
+password = "b"
+delegated_prefix = "2001:db8:100::/48"
+"#;
+    let users = Users::parse(text).unwrap();
+    let grant = |name: &[u8], password: &[u8]| match users.authenticate(name, &Proof::Pap(password))
+    {
+        Verdict::Accept(grant) => grant,
+        Verdict::Reject(why) => panic!("{why}"),
+    };
+    let text = |prefix: Option<Prefix>| prefix.map(|prefix| prefix.to_string());
+    let alice = grant(b"alice", b"a").profile;
+    let ipv6 = alice.ipv6.unwrap();
+    assert_eq!(text(ipv6.prefix).as_deref(), Some("2001:db8:0:7::/64"));
+    assert_eq!(text(ipv6.address).as_deref(), Some("2001:db8::9/128"));
+    assert_eq!(
+        (ipv6.delegated, ipv6.delegated_pool.as_deref()),
+        (None, Some("homes"))
+    );
+    assert_eq!(alice.routes.len(), 1);
+    let bob = grant(b"bob", b"b").profile;
+    assert_eq!(
+        text(bob.ipv6.unwrap().delegated).as_deref(),
+        Some("2001:db8:100::/48")
+    );
+    assert!(bob.routes.is_empty());
+    for (line, part) in [
+        ("ipv6_prefix = \"10.0.0.0/8\"", "no IPv6 network"),
+        ("delegated_prefix = \"2001:db8::1/48\"", "leaves bits set"),
+        ("ipv6_address = \"::\"", "no IPv6 address"),
+    ] {
+        let text = format!("[[user]]\nname = \"c\"\npassword = \"c\"\n{line}\n");
+        let faults = Users::parse(&text).unwrap_err().to_string();
+        assert!(faults.contains(part), "{faults}");
+    }
 }

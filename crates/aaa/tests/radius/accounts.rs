@@ -32,6 +32,11 @@ fn subscriber(class: &[Box<[u8]>]) -> Subscriber<'_> {
         class,
         address: Some([203, 0, 113, 9].into()),
         interface_id: Some([1; 8]),
+        ipv6: aaa::accounting::Ipv6Leases {
+            prefix: aaa::Prefix::new("2001:db8:0:7::".parse().unwrap(), 64),
+            delegated: aaa::Prefix::new("2001:db8:4::".parse().unwrap(), 47),
+            address: aaa::Prefix::new("2001:db8::9".parse().unwrap(), 128),
+        },
         authentic: Authentic::Radius,
     }
 }
@@ -81,6 +86,18 @@ fn the_record_of_an_end_has_all_that_was_used_and_why_it_ended() {
     is(a::ACCT_SESSION_ID, b"000000010000000002");
     is(a::FRAMED_IP_ADDRESS, &[203, 0, 113, 9]);
     is(a::FRAMED_INTERFACE_ID, &[1; 8]);
+    is(
+        a::FRAMED_IPV6_PREFIX,
+        &[0, 64, 0x20, 1, 0x0d, 0xb8, 0, 0, 0, 7],
+    );
+    is(
+        a::DELEGATED_IPV6_PREFIX,
+        &[0, 47, 0x20, 1, 0x0d, 0xb8, 0, 4],
+    );
+    is(
+        a::FRAMED_IPV6_ADDRESS,
+        &[0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9],
+    );
     is(a::ACCT_SESSION_TIME, &[0, 0, 14, 16]);
     is(a::ACCT_INPUT_OCTETS, &[0, 0, 0, 5]);
     is(a::ACCT_OUTPUT_OCTETS, &[0, 0, 0, 7]);

@@ -32,6 +32,7 @@ fn an_accept_s_attributes_become_a_profile() {
         (a::FRAMED_ROUTE, b"10.1.0.0/16 0.0.0.0 1"),
         (a::FRAMED_IPV6_ROUTE, b"2001:db8:1::/48 :: 1"),
         (a::FRAMED_IPV6_PREFIX, &[0, 32, 0x20, 1, 0x0d, 0xb8]),
+        (a::FRAMED_IPV6_PREFIX, &[0, 32, 0x20, 1, 0x0d, 0xb9]),
         (a::FILTER_ID, b"web"),
         (a::SESSION_TIMEOUT, &[0, 0, 0x0e, 0x10]),
         (a::IDLE_TIMEOUT, &[0, 0, 0, 60]),
@@ -46,7 +47,10 @@ fn an_accept_s_attributes_become_a_profile() {
     assert_eq!(profile.address, Address::Fixed([203, 0, 113, 9].into()));
     assert_eq!(profile.pool.as_deref(), Some("gold"));
     let routes: Vec<String> = profile.routes.iter().map(ToString::to_string).collect();
-    assert_eq!(routes, ["10.1.0.0/16", "2001:db8:1::/48", "2001:db8::/32"]);
+    // The first Framed-IPv6-Prefix is the link's; another one is a network behind the subscriber.
+    assert_eq!(routes, ["10.1.0.0/16", "2001:db8:1::/48", "2001:db9::/32"]);
+    let ipv6 = profile.ipv6.unwrap();
+    assert_eq!(ipv6.prefix.unwrap().to_string(), "2001:db8::/32");
     assert_eq!(profile.filter.as_deref(), Some("web"));
     assert_eq!(profile.session_timeout, Some(Duration::from_secs(3_600)));
     assert_eq!(profile.idle_timeout, Some(Duration::from_secs(60)));
@@ -56,6 +60,35 @@ fn an_accept_s_attributes_become_a_profile() {
         [b"first".as_slice().into(), [0, 255].as_slice().into()]
     );
     assert_eq!(profile.name.as_deref(), Some("alice@example.net"));
+}
+
+/// RFC 3162, section 2.6; RFC 4818, section 3; RFC 6911, section 3.
+#[test]
+fn prefixes_addresses_and_pools_of_ipv6_are_read() {
+    let address = [0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7];
+    let profile = accept(&[
+        (a::DELEGATED_IPV6_PREFIX, &[0, 40, 0x20, 1, 0x0d, 0xb8, 5]),
+        (a::FRAMED_IPV6_ADDRESS, &address),
+        (a::FRAMED_IPV6_POOL, b"links"),
+        (a::DELEGATED_IPV6_PREFIX_POOL, b"homes"),
+        (a::STATEFUL_IPV6_ADDRESS_POOL, b"hosts"),
+        (a::DNS_SERVER_IPV6_ADDRESS, &address),
+    ]);
+    let ipv6 = profile.unwrap().ipv6.unwrap();
+    let text = |prefix: Option<aaa::Prefix>| prefix.map(|prefix| prefix.to_string());
+    assert_eq!(text(ipv6.delegated).as_deref(), Some("2001:db8:500::/40"));
+    assert_eq!(text(ipv6.address).as_deref(), Some("2001:db8::7/128"));
+    assert_eq!(ipv6.pool.as_deref(), Some("links"));
+    assert_eq!(ipv6.delegated_pool.as_deref(), Some("homes"));
+    assert_eq!(ipv6.address_pool.as_deref(), Some("hosts"));
+    assert_eq!(
+        ipv6.dns,
+        ["2001:db8::7".parse::<core::net::Ipv6Addr>().unwrap()]
+    );
+    for kind in [a::FRAMED_IPV6_ADDRESS, a::DNS_SERVER_IPV6_ADDRESS] {
+        let short = accept(&[(kind, &address[1..])]);
+        assert_eq!(short, Err(Rejection::Attribute(kind)));
+    }
 }
 
 #[test]

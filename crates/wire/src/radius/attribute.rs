@@ -104,11 +104,21 @@ pub const FRAMED_INTERFACE_ID: u8 = 96;
 pub const FRAMED_IPV6_PREFIX: u8 = 97;
 /// Framed-IPv6-Route (RFC 3162, section 2.5).
 pub const FRAMED_IPV6_ROUTE: u8 = 99;
+/// Framed-IPv6-Pool (RFC 3162, section 2.6).
+pub const FRAMED_IPV6_POOL: u8 = 100;
 /// Error-Cause (RFC 5176, section 3.5).
 pub const ERROR_CAUSE: u8 = 101;
 
 /// Delegated-IPv6-Prefix (RFC 4818, section 3).
 pub const DELEGATED_IPV6_PREFIX: u8 = 123;
+/// Framed-IPv6-Address (RFC 6911, section 3.1).
+pub const FRAMED_IPV6_ADDRESS: u8 = 168;
+/// DNS-Server-IPv6-Address (RFC 6911, section 3.2).
+pub const DNS_SERVER_IPV6_ADDRESS: u8 = 169;
+/// Delegated-IPv6-Prefix-Pool (RFC 6911, section 3.4).
+pub const DELEGATED_IPV6_PREFIX_POOL: u8 = 171;
+/// Stateful-IPv6-Address-Pool (RFC 6911, section 3.5).
+pub const STATEFUL_IPV6_ADDRESS_POOL: u8 = 172;
 
 /// Values of Service-Type (RFC 2865, section 5.6).
 pub mod service {
