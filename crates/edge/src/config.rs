@@ -7,6 +7,7 @@ use base::Duration;
 
 use crate::garden::Garden;
 use crate::queue::Queues;
+use crate::v6::Settings;
 
 /// Limits and defaults of an [`crate::Edge`].
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Config {
     pub dns: [Option<Ipv4Addr>; 2],
     /// Whether IPv6CP is offered.
     pub ipv6: bool,
+    /// What is advertised and leased by IPv6 on the links.
+    pub v6: Arc<Settings>,
     /// The path MTU to peers, in bytes. A packet that does not fit beside the tunnel's headers is fragmented inside the
     /// tunnel, or refused with an error that names the size that fits.
     pub path_mtu: u16,
@@ -47,7 +50,7 @@ pub struct Config {
     pub interim_on_change: bool,
     /// Limit on subscribers, those being set up included.
     pub subscribers_max: u32,
-    /// Limit on routes to subscribers: their own addresses and the networks behind them.
+    /// Limit on routes to subscribers: their own addresses, their prefixes, and the networks behind them.
     pub routes_max: u32,
     /// Limit on the queued packets of all shaped subscribers, in each direction.
     pub queue_packets_max: u32,
@@ -79,6 +82,7 @@ impl Default for Config {
             address_v6: Ipv6Addr::UNSPECIFIED,
             dns: [None; 2],
             ipv6: true,
+            v6: Arc::default(),
             path_mtu: 1_500,
             clamp_mss: true,
             setup_timeout: Duration::from_secs(120),
@@ -90,7 +94,7 @@ impl Default for Config {
             gardens: Arc::default(),
             interim_on_change: false,
             subscribers_max: 1 << 17,
-            routes_max: 1 << 18,
+            routes_max: 1 << 19,
             queue_packets_max: 1 << 16,
             queue_octets_max: 64 << 20,
             paths: 1,

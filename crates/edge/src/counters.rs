@@ -2,6 +2,8 @@
 
 use aaa::accounting::TerminateCause;
 
+use crate::v6::V6Counts;
+
 /// Why a packet was dropped, or a frame ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discard {
@@ -21,13 +23,19 @@ pub enum Discard {
     Queue,
     /// The core with its subscriber's queues was behind.
     Handover,
+    /// An ICMPv6 message on a subscriber's link that is invalid (RFC 4861, sections 6.1 and 7.1).
+    Ndp,
+    /// A DHCPv6 message that is invalid (RFC 8415, section 16).
+    Dhcp,
+    /// More packets to us on a subscriber's link than are answered.
+    LinkRate,
     /// The packet itself is invalid, or has no route.
     Forward(forward::Discard),
     /// A frame that PPP ignored.
     Ppp(ppp::Discard),
 }
 
-const OWN: [Discard; 8] = [
+const OWN: [Discard; 11] = [
     Discard::NotTerminated,
     Discard::NotOpen,
     Discard::OtherVersion,
@@ -36,6 +44,9 @@ const OWN: [Discard; 8] = [
     Discard::Backlog,
     Discard::Queue,
     Discard::Handover,
+    Discard::Ndp,
+    Discard::Dhcp,
+    Discard::LinkRate,
 ];
 
 impl Discard {
@@ -60,6 +71,9 @@ impl Discard {
             Self::Backlog => 5,
             Self::Queue => 6,
             Self::Handover => 7,
+            Self::Ndp => 8,
+            Self::Dhcp => 9,
+            Self::LinkRate => 10,
             Self::Forward(why) => OWN.len() + why as usize,
             Self::Ppp(why) => {
                 let known = ppp::Discard::ALL.iter().position(|&one| one == why);
@@ -80,6 +94,9 @@ impl Discard {
             Self::Backlog => "backlog",
             Self::Queue => "queue",
             Self::Handover => "handover",
+            Self::Ndp => "neighbor_discovery",
+            Self::Dhcp => "dhcpv6",
+            Self::LinkRate => "link_rate",
             Self::Forward(why) => why.name(),
             Self::Ppp(why) => why.name(),
         }
@@ -199,6 +216,8 @@ pub(crate) struct Counters {
     pub(crate) echo_replies: u64,
     pub(crate) ends: Ends,
     pub(crate) refusals: Refusals,
+    /// IPv6 on the links.
+    pub(crate) v6: V6Counts,
 }
 
 #[cfg(test)]

@@ -43,6 +43,14 @@ pub enum Event<A: Access = L2tp> {
         /// What could not be applied.
         faults: String,
     },
+    /// A subscriber got no IPv6 prefix or address: the pool is used up or unknown, or another subscriber holds a fixed
+    /// one. Reported for the first of a series; [`crate::v6::V6Count::Unavailable`] counts all.
+    NoPrefix {
+        /// The subscriber.
+        subscriber: SubscriberKey,
+        /// The pool, if it was to come from one.
+        pool: Option<Box<str>>,
+    },
     /// A subscriber ended, whether it had connected or not.
     Down {
         /// The subscriber; its key is stale now.
@@ -78,6 +86,10 @@ impl<A: Access> fmt::Debug for Event<A> {
             Self::QueueFaults { subscriber, faults } => (f.debug_tuple("QueueFaults"))
                 .field(subscriber)
                 .field(faults)
+                .finish(),
+            Self::NoPrefix { subscriber, pool } => (f.debug_struct("NoPrefix"))
+                .field("subscriber", subscriber)
+                .field("pool", pool)
                 .finish(),
             Self::Down {
                 subscriber,

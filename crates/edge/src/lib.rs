@@ -13,13 +13,14 @@
 //! | `path` | the data path of packets, on one core or several |
 //! | `subscriber` | one subscriber's record |
 //! | `queue` | what decides a subscriber's queues: templates, shared links, the order of sources |
+//! | `v6` | IPv6 on a subscriber's link: what is advertised and leased there, a DHCPv6 server |
 //! | `event`, `end`, `history` | what the edge reports: events, reasons, ended subscribers |
 //! | `garden` | walled gardens |
 //! | `key`, `config`, `counters`, `outgoing` | what several of these share |
 //!
-//! `edge` uses all others, `subscriber` uses `path`, and `path` uses only `access` and the last row.
+//! `edge` uses all others, `subscriber` uses `path`, and `path` uses only `access`, `v6` and the last row.
 //!
-//! Left out: tunnel switching, NAT, IPv6 prefix delegation, the kernel's data plane.
+//! Left out: tunnel switching, NAT, the kernel's data plane.
 #![forbid(unsafe_code)]
 
 pub mod access;
@@ -36,6 +37,7 @@ mod path;
 pub mod queue;
 mod random;
 mod subscriber;
+pub mod v6;
 
 pub use access::{Access, Numbers};
 pub use config::Config;

@@ -17,6 +17,7 @@ use crate::end::End;
 use crate::key::Traffic;
 use crate::path::{Facts, Meter};
 use crate::queue::Setting;
+use crate::v6::Family;
 
 /// The phase of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,8 +98,10 @@ pub(crate) struct Subscriber<A: Access> {
     /// The addresses that it may send from: its IPv4 address while IPCP is open, its interface identifier. A client's
     /// are our own.
     pub(crate) addresses: Addresses,
-    /// Our interface identifier and the peer's while IPv6CP is open.
-    pub(crate) ipv6: Option<[u64; 2]>,
+    /// Its IPv6 while IPv6CP is open.
+    pub(crate) v6: Option<Box<Family>>,
+    /// Its IPv6 until IPv6CP closed last, for the last accounting entry.
+    pub(crate) v6_before: Option<Box<Family>>,
     /// Its counters, by path; none before its first network protocol was open.
     pub(crate) meters: Option<Arc<[Meter]>>,
     pub(crate) link: Link,
@@ -169,7 +172,8 @@ impl<A: Access> Subscriber<A> {
             mtu: 0,
             compression: Compression::default(),
             addresses: Addresses::default(),
-            ipv6: None,
+            v6: None,
+            v6_before: None,
             meters: None,
             link,
             name: Box::default(),
@@ -220,7 +224,7 @@ impl<A: Access> Subscriber<A> {
     pub(crate) fn is_open(&self, version: u8) -> bool {
         let open = match version {
             4 => self.addresses.v4 != 0,
-            _ => self.ipv6.is_some(),
+            _ => self.v6.is_some(),
         };
         open && self.phase != Phase::Ending
     }
@@ -266,6 +270,10 @@ impl<A: Access> Subscriber<A> {
             .min(self.end_at)
             .min(self.idle_at)
             .min(self.interim_at)
+            .min(match self.v6.as_deref() {
+                Some(family) if self.phase != Phase::Ending => family.deadline(),
+                Some(_) | None => Instant::FAR_FUTURE,
+            })
     }
 
     /// A limit from its profile, or the default.

@@ -2,7 +2,7 @@
 
 use core::net::Ipv4Addr;
 
-use aaa::accounting::TerminateCause;
+use aaa::accounting::{Ipv6Leases, TerminateCause};
 use base::{Duration, Instant};
 
 use crate::access::{Access, L2tp, Numbers};
@@ -10,6 +10,7 @@ use crate::edge::Edge;
 use crate::end::End;
 use crate::key::{QueueLosses, SubscriberKey, Traffic};
 use crate::path::Meter;
+use crate::v6::Family;
 
 /// The kind of an accounting entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct Account<P = <L2tp as Access>::Place> {
     pub is_local: bool,
     /// Its interface identifier, if IPv6CP is open.
     pub interface: Option<u64>,
+    /// Its IPv6 prefixes.
+    pub ipv6: Ipv6Leases,
     /// What its queues down and up lost and marked, if it has queues.
     pub queue: Option<[QueueLosses; 2]>,
 }
@@ -109,6 +112,12 @@ impl<A: Access> Edge<A> {
         }
         let subscriber = self.at(index);
         let profile = subscriber.profile.as_deref();
+        // The last entry has what the subscriber had.
+        let before = match entry {
+            Entry::Stop(_) => subscriber.v6_before.as_deref(),
+            Entry::Start | Entry::Interim => None,
+        };
+        let family = subscriber.v6.as_deref().or(before);
         Some(Account {
             entry,
             number: subscriber.account,
@@ -122,7 +131,8 @@ impl<A: Access> Edge<A> {
             subscriber: SubscriberKey(subscriber.key),
             numbers: subscriber.numbers.clone(),
             is_local: subscriber.is_local,
-            interface: subscriber.ipv6.map(|[_, peer]| peer),
+            interface: family.map(|family| family.identifiers[1]),
+            ipv6: family.map(Family::leases).unwrap_or_default(),
             queue: self.shaped.contains_key(&index).then(|| {
                 let meters = subscriber.meters.as_deref();
                 meters.map_or_else(Default::default, Meter::losses)

@@ -19,6 +19,7 @@ use crate::key::SubscriberKey;
 use crate::path::change::{Change, Step};
 use crate::path::{Entry, Meter};
 use crate::subscriber::{Again, Phase};
+use crate::v6::{Family, V6Count};
 
 impl<A: Access> Edge<A> {
     /// Admits a subscriber: the positive answer to a [`crate::Question`]. The peer may show `message` to its user.
@@ -73,7 +74,12 @@ impl<A: Access> Edge<A> {
         }
         self.report_queue_faults(index, left_out);
         let ipv4 = match self.lease(index, sticky) {
-            Ok(address) => address,
+            Ok(address) => Some(address),
+            // IPv6 does not need the IPv4 address.
+            Err(_) if self.serves_ipv6(index) => {
+                self.counters.v6.count(V6Count::WithoutIpv4);
+                None
+            }
             Err(why) => {
                 self.counters.without_address += 1;
                 self.counters.refusals.count(Refusal::NoAddress);
@@ -121,10 +127,11 @@ impl<A: Access> Edge<A> {
     }
 
     /// What an admitted subscriber is offered, besides its own address: `held`, or the one it wishes.
-    fn grant(&mut self, index: u32, held: Ipv4Addr) -> Grant {
-        let peer = self.early_wish(index, held);
+    /// Without an address it is offered IPv6 alone.
+    fn grant(&mut self, index: u32, held: Option<Ipv4Addr>) -> Grant {
+        let peer = held.map(|held| self.early_wish(index, held));
         Grant {
-            ipv4: Some(Ipv4Offer {
+            ipv4: peer.map(|peer| Ipv4Offer {
                 local: self.config.address,
                 peer,
                 dns: self.config.dns,
@@ -344,14 +351,22 @@ impl<A: Access> Edge<A> {
     pub(crate) fn ipv6_up(&mut self, index: u32, settings: &Ipv6Settings, now: Instant) {
         self.ipv6_down(index);
         let subscriber = self.at_mut(index);
-        subscriber.ipv6 = Some([settings.local, settings.peer]);
+        subscriber.v6 = Some(Box::new(Family::new([settings.local, settings.peer])));
+        subscriber.v6_before = None;
         subscriber.addresses.interface = settings.peer.to_be_bytes();
         self.framed_routes(index, true, true);
+        self.set_mtu(index);
+        self.family_up(index, now);
         self.network_up(index, now);
     }
 
     pub(crate) fn ipv6_down(&mut self, index: u32) {
-        if self.at_mut(index).ipv6.take().is_some() {
+        if self.at(index).v6.is_some() {
+            let accounted = self.at(index).accounted;
+            let before = self.at(index).v6.clone().filter(|_| accounted);
+            self.family_down(index);
+            let one = self.at_mut(index);
+            (one.v6, one.v6_before) = (None, before);
             self.at_mut(index).addresses.interface = [0; 8];
             self.publish(index);
             self.framed_routes(index, true, false);

@@ -10,6 +10,7 @@ use crate::counters::Discard;
 use crate::edge::Edge;
 use crate::key::SubscriberKey;
 use crate::path::{self, Inside, Outside, Passed, Taken};
+use crate::v6::is_on_link;
 
 impl<A: Access> Edge<A> {
     /// Takes a datagram from a peer. Forwards its packet to the inside, or handles its control message or frame.
@@ -56,6 +57,9 @@ impl<A: Access> Edge<A> {
         if let Some((version, packet)) = path::packet(octets)
             && self.at(index).is_open(version)
         {
+            if version == 6 && is_on_link(packet) {
+                return self.link_packet(index, packet, now, inside);
+            }
             let endpoint = Some(&mut self.endpoint);
             self.path
                 .packet(index, version, packet, now, endpoint, inside);

@@ -279,6 +279,7 @@ impl<A: Access> Edge<A> {
             subscriber.interim_at = later(now, interim);
             self.account_goes_on(index, now);
         }
+        self.family_due(index, now);
         self.with_link(index, now, |link, ctx| link.handle_timeout(ctx));
     }
 

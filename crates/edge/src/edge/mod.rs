@@ -7,6 +7,8 @@
 //! | `admit` | admission: name, address, filter, routes |
 //! | `account` | accounting entries |
 //! | `parting` | the last entry of a subscriber, with the packets of all cores |
+//! | `families` | IPv6 prefixes of subscribers, and Router Advertisements |
+//! | `on_link` | IPv6 packets to us on a subscriber's link |
 //! | `networks` | networks behind subscribers |
 //! | `paths` | changes and counters of the paths |
 //! | `shapes` | queues of subscribers |
@@ -21,10 +23,12 @@
 mod account;
 mod admit;
 mod dial;
+mod families;
 mod frames;
 mod homes;
 mod links;
 mod networks;
+mod on_link;
 mod parting;
 mod paths;
 mod policy;
@@ -37,7 +41,7 @@ mod views;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use aaa::Pools;
+use aaa::{Pools, PrefixPools};
 use base::slab::Key;
 use base::timer::{TimerStore, Wheel};
 use base::{Instant, Slab};
@@ -112,6 +116,9 @@ pub struct Edge<A: Access = L2tp> {
     /// Entries for `poll_account`.
     pub(crate) accounts: VecDeque<Account<A::Place>>,
     pub(crate) pools: Pools,
+    pub(crate) prefixes: PrefixPools,
+    /// Whether it was reported that a part of IPv6 could not be leased, since one was.
+    pub(crate) told_unavailable: [bool; 3],
     pub(crate) history: History<A::Place, A::Reason>,
     pub(crate) counters: Counters,
     /// The number of the latest account; the first is 1.
@@ -150,6 +157,7 @@ impl<A: Access> Edge<A> {
         let queue_seed = random.u64();
         let mut path = Path::new(&config);
         path.seed = queue_seed.rotate_left(32);
+        let prefix_seed = random.u64();
         Self {
             endpoint,
             subscribers: Slab::new(),
@@ -170,6 +178,8 @@ impl<A: Access> Edge<A> {
             questions: VecDeque::new(),
             accounts: VecDeque::new(),
             pools,
+            prefixes: PrefixPools::new(prefix_seed),
+            told_unavailable: [false; 3],
             history: History::new(config.history_max),
             counters: Counters::default(),
             last_account: 0,

@@ -119,7 +119,11 @@ impl<A: Access> Edge<A> {
         let networks = subscriber.profile.as_deref();
         let networks = networks.map_or(&[][..], |profile| &profile.routes).iter();
         let networks = networks.map(|network| (network.address(), network.length()));
-        let all: Vec<(IpAddr, u8)> = own.into_iter().chain(networks).collect();
+        let leases = subscriber.v6.iter().flat_map(|family| family.held);
+        let leases = leases
+            .flatten()
+            .map(|prefix| (prefix.address(), prefix.length()));
+        let all: Vec<(IpAddr, u8)> = own.into_iter().chain(networks).chain(leases).collect();
         for (address, length) in all {
             if self.path.routes.holder(address, length) == Ok(Some(index)) {
                 self.events.push_back(Event::Network {

@@ -4,6 +4,7 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr};
 
 use aaa::Profile;
+use aaa::accounting::Ipv6Leases;
 use base::{Duration, Instant};
 use filter::FilterId;
 use ppp::Link;
@@ -16,6 +17,7 @@ use crate::history::Ended;
 use crate::key::{SubscriberKey, Traffic};
 use crate::queue::Setting;
 use crate::subscriber::{Phase, Subscriber};
+use crate::v6::Family;
 
 /// Totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -68,6 +70,8 @@ pub struct SubscriberView<'a, A: Access = L2tp> {
     pub address: Option<Ipv4Addr>,
     /// Our interface identifier and the peer's.
     pub ipv6: Option<[u64; 2]>,
+    /// Its IPv6 prefixes.
+    pub leases: Ipv6Leases,
     /// The largest packet that goes to it unfragmented, in bytes.
     pub mtu: u16,
     /// Its profile, if it is not the default one.
@@ -140,7 +144,8 @@ impl<A: Access> Subscriber<A> {
             is_client: self.is_client,
             link: &self.link,
             address: self.held,
-            ipv6: self.ipv6,
+            ipv6: self.identifiers(),
+            leases: self.v6.as_deref().map(Family::leases).unwrap_or_default(),
             mtu: self.mtu,
             profile: self.profile.as_deref(),
             filter: self.filter,

@@ -14,6 +14,7 @@ use super::queues::To;
 use super::{Entry, Headers, Inside, Nobody, Passed, Path, Taken};
 use crate::access::Encapsulation;
 use crate::counters::Discard;
+use crate::v6::is_on_link;
 
 /// The IP version of a frame, and its packet; `None` for any other frame.
 #[inline]
@@ -55,7 +56,8 @@ impl<E: Encapsulation> Path<E> {
             Some(((place, entry), &entry.way))
         })?;
         let (version, packet) = packet(frame)?;
-        let passes = entry.is_open(version) && entry.is_fixed();
+        let passes =
+            entry.is_open(version) && entry.is_fixed() && !(version == 6 && is_on_link(packet));
         passes.then_some((place, version, packet))
     }
 

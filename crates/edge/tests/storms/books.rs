@@ -99,7 +99,7 @@ impl Books {
                 };
                 assert!(changed, "{event:?} twice");
             }
-            Event::Access(_) | Event::QueueFaults { .. } => {}
+            Event::Access(_) | Event::QueueFaults { .. } | Event::NoPrefix { .. } => {}
         }
     }
 

@@ -12,3 +12,4 @@ mod shaped;
 mod speed;
 mod stage;
 mod tapped;
+mod v6;

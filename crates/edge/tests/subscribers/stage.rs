@@ -53,6 +53,8 @@ pub(crate) struct Stage {
     /// Subscribers that ended at the LNS.
     pub(crate) ended: Vec<(SubscriberKey, End)>,
     pub(crate) up: Vec<SubscriberKey>,
+    /// Pools reported to have no prefix.
+    no_prefix: Vec<Option<Box<str>>>,
     /// The profile of every user with the secret `sesame`.
     pub(crate) profile: Profile,
     /// Networks behind the clients.
@@ -135,6 +137,7 @@ impl Stage {
             accounts: Vec::new(),
             ended: Vec::new(),
             up: Vec::new(),
+            no_prefix: Vec::new(),
             profile: Profile::default(),
             client_networks: Vec::new(),
             shape: None,
@@ -206,12 +209,19 @@ impl Stage {
                 Event::Down {
                     subscriber, reason, ..
                 } => self.ended.push((subscriber, reason)),
+                Event::NoPrefix { pool, .. } => self.no_prefix.push(pool),
                 _ => {}
             }
         }
         while let Some(account) = self.lns.poll_account() {
             self.accounts.push(account);
         }
+    }
+
+    /// Pools that were reported to have no prefix since the last call.
+    pub(crate) fn told_no_prefix(&mut self) -> Vec<Option<Box<str>>> {
+        self.settle();
+        core::mem::take(&mut self.no_prefix)
     }
 
     fn admission(&self) -> Admission {
