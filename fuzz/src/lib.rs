@@ -265,6 +265,24 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "aaa_prefixes",
+        run: targets::aaa_prefixes::target,
+        len_max: 300,
+        is_slow: false,
+    },
+    Target {
+        name: "ndp_message",
+        run: targets::ndp_message::target,
+        len_max: 300,
+        is_slow: false,
+    },
+    Target {
+        name: "dhcpv6_server",
+        run: targets::dhcpv6_server::target,
+        len_max: 600,
+        is_slow: false,
+    },
+    Target {
         name: "ping_echo",
         run: targets::ping_echo::target,
         len_max: 200,

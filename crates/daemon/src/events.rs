@@ -161,6 +161,20 @@ pub(super) fn tell(
                 clients.set(subscriber, addresses.map(|(own, _)| (own, lns)));
             }
         }
+        edge::Event::NoPrefix { subscriber, pool } => {
+            let view = core.edge.subscriber(subscriber);
+            let name = view.map_or(Default::default(), |view| {
+                String::from_utf8_lossy(view.name)
+            });
+            match pool {
+                Some(pool) => tracing::warn!(
+                    %pool, subscriber = %name, "no IPv6 prefix: the pool is used up or does not exist"
+                ),
+                None => tracing::warn!(
+                    subscriber = %name, "no IPv6 prefix: another subscriber has the one of its profile"
+                ),
+            }
+        }
         edge::Event::QueueFaults { subscriber, faults } => {
             let view = core.edge.subscriber(subscriber);
             let name = view.map_or_else(String::new, |view| {

@@ -58,7 +58,10 @@ impl Wanted {
         }
         let pools = settings.pools.iter().flat_map(|pool| &pool.ranges);
         let pools = pools.flat_map(|range| range.networks());
-        let routes = pools.chain(tun.routes.iter().copied());
+        let prefixes = settings.prefix_pools.iter().flat_map(|pool| &pool.ranges);
+        let routes = pools
+            .chain(prefixes.copied())
+            .chain(tun.routes.iter().copied());
         Some(Self {
             name: tun.name.clone(),
             mtu: tun.mtu.into(),

@@ -377,7 +377,7 @@ fn parts(core: &mut Core, prepared: &mut Prepared) -> Failures {
     if let (Some(routes), Some(bgp)) = (&mut core.routes, &new.bgp)
         && let Some(speaker) = prepared.speaker.take()
     {
-        let networks = pool_networks(&new.subscribers.pools);
+        let networks = pool_networks(&new.subscribers);
         routes.reload(bgp, speaker, networks, core.now);
     }
     failed
@@ -398,8 +398,12 @@ fn filters_and_pools(core: &mut Core, prepared: &mut Prepared) -> Failures {
     match std::mem::replace(&mut prepared.pools, Ok(None)) {
         Ok(Some(pools)) => {
             core.edge.pools_mut().replace(pools);
+            let specs = prepared.settings.subscribers.prefix_pools.clone();
+            if let Err(faults) = core.edge.prefixes_mut().reload(specs) {
+                failed.push(("prefix_pool", faults[0].to_string()));
+            }
             // The routes of removed pools stay, since their addresses may still be held.
-            let networks = pool_networks(&prepared.settings.subscribers.pools);
+            let networks = pool_networks(&prepared.settings.subscribers);
             let networks = networks.iter().map(|one| (one.address(), one.len()));
             let networks: Vec<(IpAddr, u8)> = networks.collect();
             if let Some(keeper) = &mut core.inside.keeper {
@@ -459,10 +463,13 @@ fn edge(core: &mut Core, new: &Settings) {
 }
 
 /// The networks that the pools cover.
-pub(super) fn pool_networks(pools: &[aaa::pools::Spec]) -> Vec<Prefix> {
-    let ranges = pools.iter().flat_map(|pool| &pool.ranges);
+pub(super) fn pool_networks(subscribers: &crate::config::Subscribers) -> Vec<Prefix> {
+    let ranges = subscribers.pools.iter().flat_map(|pool| &pool.ranges);
     let networks = ranges.flat_map(|range| range.networks());
+    let prefixes = subscribers.prefix_pools.iter();
+    let prefixes = prefixes.flat_map(|pool| pool.ranges.iter().copied());
     networks
+        .chain(prefixes)
         .map(|network| Prefix::of(network.address(), network.length()))
         .collect()
 }

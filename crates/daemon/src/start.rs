@@ -230,7 +230,7 @@ fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<BgpSe
     let Some(bgp) = &settings.bgp else {
         return Ok(None);
     };
-    let pools = reload::pool_networks(&settings.subscribers.pools);
+    let pools = reload::pool_networks(&settings.subscribers);
     let routes = BgpService::open(bgp, pools, (random()?, settings.event.slice), reactor)?;
     Ok(Some(Box::new(routes)))
 }
@@ -248,12 +248,11 @@ fn edge(settings: &Settings) -> Result<Edge> {
         u64::from_ne_bytes(random()?),
     )
     .map_err(|faults| anyhow::anyhow!("pools: {}", faults[0]))?;
-    Ok(Edge::new(
-        subscribers.edge.clone(),
-        endpoint,
-        pools,
-        random()?,
-    ))
+    let mut edge = Edge::new(subscribers.edge.clone(), endpoint, pools, random()?);
+    let prefixes = subscribers.prefix_pools.clone();
+    let loaded = edge.prefixes_mut().reload(prefixes);
+    loaded.map_err(|faults| anyhow::anyhow!("prefix pools: {}", faults[0]))?;
+    Ok(edge)
 }
 
 fn random<const N: usize>() -> Result<[u8; N]> {

@@ -2,6 +2,7 @@
 //! whatever the bytes are.
 
 pub mod aaa_pools;
+pub mod aaa_prefixes;
 pub mod aaa_users;
 pub mod bgp_live;
 pub mod bgp_message;
@@ -10,6 +11,7 @@ pub mod capfile_compressed;
 pub mod capfile_formats;
 pub mod classify_packet;
 pub mod classify_text;
+pub mod dhcpv6_server;
 pub mod edge_live;
 pub mod filter_rules;
 pub mod flow_keys;
@@ -27,6 +29,7 @@ pub mod l2tp_message;
 pub mod l2tp_unhide;
 pub mod lns_live;
 pub mod mrt;
+pub mod ndp_message;
 pub mod packet_decode;
 pub mod packet_tcp;
 pub mod ping_echo;

@@ -261,13 +261,19 @@ row! {
 }
 
 row! {
-    /// IPv6 of a subscriber: the link-local addresses.
+    /// IPv6 of a subscriber: the link-local addresses, and what it holds.
     #[derive(Serialize)]
     Ipv6 is part {
         /// Our address.
         local: Ipv6Addr = [text],
         /// The subscriber's address.
         peer: Ipv6Addr = [text],
+        /// The prefix of its link.
+        prefix: Option<String> = [text],
+        /// The prefix delegated to it.
+        delegated: Option<String> = [text],
+        /// The address that it leased by DHCPv6.
+        address: Option<IpAddr> = [text],
     }
 }
 
@@ -455,6 +461,31 @@ row! {
         /// Leases refused because the pool was full.
         refused: u64 = [counter "REFUSED"],
         /// Whether a user gets its previous address again.
+        sticky: bool = [text "STICKY"],
+    }
+}
+
+row! {
+    /// A pool of IPv6 prefixes.
+    #[derive(Serialize)]
+    PrefixPool<'a> is "pool.prefix/1" as Table {
+        /// Its name.
+        name: &'a str = [id text "PREFIX POOL"],
+        /// The length of its prefixes, in bits.
+        length: u8 = [gauge "LENGTH"],
+        /// Prefixes in all.
+        size: u64 = [gauge "SIZE"],
+        /// Prefixes leased now.
+        used: u32 = [gauge "USED"],
+        /// Free prefixes that are kept for their last user while others are free.
+        remembered: u32 = [gauge "REMEMBERED"],
+        /// Leases so far.
+        taken: u64 = [counter "LEASED"],
+        /// Leases of the user's previous prefix.
+        came_back: u64 = [counter "REUSED"],
+        /// Leases refused because the pool was used up.
+        refused: u64 = [counter "REFUSED"],
+        /// Whether a user gets its previous prefix again.
         sticky: bool = [text "STICKY"],
     }
 }

@@ -83,6 +83,7 @@ fn with_subscriber(
         class: &account.class,
         address: account.address,
         interface_id: account.interface.map(u64::to_be_bytes),
+        ipv6: account.ipv6,
         authentic: if account.is_local {
             Authentic::Local
         } else {

@@ -7,6 +7,7 @@
 mod bgp;
 pub(crate) mod effect;
 mod garden;
+mod ipv6;
 mod listen;
 mod peer;
 mod pppoe;

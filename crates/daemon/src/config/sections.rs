@@ -19,9 +19,27 @@ use super::{
 use settings::{Faults, Notes, Record};
 use settings::{Section, set};
 
-const SECTIONS: [&str; 18] = [
-    "control", "lns", "lac", "pppoe", "bgp", "l2tp", "ppp", "pool", "users", "filter", "garden",
-    "radius", "queue", "client", "tun", "event", "limits", "log",
+const SECTIONS: [&str; 20] = [
+    "control",
+    "lns",
+    "lac",
+    "pppoe",
+    "bgp",
+    "l2tp",
+    "ppp",
+    "pool",
+    "prefix_pool",
+    "ipv6",
+    "users",
+    "filter",
+    "garden",
+    "radius",
+    "queue",
+    "client",
+    "tun",
+    "event",
+    "limits",
+    "log",
 ];
 
 /// Reads every section. Any fault that it reports makes the settings unusable.

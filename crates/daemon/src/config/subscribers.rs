@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aaa::pools::{Pools, Range, Spec};
+use aaa::prefixes::PrefixSpec;
 use aaa::users::Known;
 use aaa::{Prefix, Users};
 use base::Redacted;
@@ -15,6 +16,7 @@ use toml::de::{DeTable, DeValue};
 use wire::pppoe::Vlans;
 
 use super::garden;
+use super::ipv6;
 use super::pppoe;
 use super::queue;
 use super::radius::{self, Radius};
@@ -37,6 +39,8 @@ pub struct Subscribers {
     pub edge: edge::Config,
     /// `[[pool]]`
     pub pools: Vec<Spec>,
+    /// `[[prefix_pool]]`
+    pub prefix_pools: Vec<PrefixSpec>,
     /// `[users]`
     pub users: Option<UsersFile>,
     /// `[filter]`
@@ -115,12 +119,21 @@ pub(super) fn read(
     let own = ppp(root, notes, &mut edge);
     let mut queues = queue::read(root, notes);
     let pools = pools(root, notes, own, &mut queues);
+    let prefix_pools = ipv6::prefix_pools(root, notes);
+    edge.v6 = Arc::new(ipv6::settings(
+        root,
+        notes,
+        &prefix_pools,
+        edge.address.octets(),
+    ));
     let (filters, set) = filters(root, path, notes, &mut edge);
-    let dns: Vec<IpAddr> = edge.dns.into_iter().flatten().map(IpAddr::V4).collect();
+    let v4 = edge.dns.into_iter().flatten().map(IpAddr::V4);
+    let v6 = edge.v6.dns.iter().copied().map(IpAddr::V6);
+    let dns: Vec<IpAddr> = v4.chain(v6).collect();
     edge.gardens = garden::read(root, notes, set.as_deref(), &dns);
     let gardens: Vec<&str> = edge.gardens.iter().map(|one| &*one.name).collect();
     let known = known(&pools, set.as_deref());
-    let users = users(root, path, notes, (known, &gardens), &queues);
+    let users = users(root, path, notes, (known, &gardens, &prefix_pools), &queues);
     edge.queues = queues.finish(notes);
     let mut radius = radius::read(root, path, notes, host_name);
     if let Some(radius) = &mut radius {
@@ -129,7 +142,7 @@ pub(super) fn read(
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
     if !edge.terminate && notes.is_empty() {
-        for name in ["pool", "users", "radius"] {
+        for name in ["pool", "prefix_pool", "ipv6", "users", "radius"] {
             if root.contains_key(name) {
                 let message = "is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own";
                 notes.at(section_at(root, name), name, message);
@@ -152,9 +165,14 @@ pub(super) fn read(
         let known = users.as_ref().map(|file| &*file.users);
         without_pool(section_at(root, "ppp"), known, asks, notes);
     }
+    if notes.is_empty() {
+        let known = users.as_ref().map(|file| &*file.users);
+        ipv6::advise(root, notes, &edge, &prefix_pools, known);
+    }
     Subscribers {
         edge,
         pools,
+        prefix_pools,
         users,
         filters,
         radius,
@@ -188,7 +206,7 @@ fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option
     }
     if let Some(most) = section.integer("subscribers", 1..=1 << 20, "") {
         edge.subscribers_max = most.value as u32;
-        edge.routes_max = edge.subscribers_max.saturating_mul(2);
+        edge.routes_max = edge.subscribers_max.saturating_mul(4);
     }
     section.finish();
     own
@@ -384,7 +402,7 @@ fn users(
     root: &DeTable<'_>,
     path: &Path,
     notes: &Notes<'_>,
-    ([pools, filters], gardens): ([Option<Vec<&str>>; 2], &[&str]),
+    ([pools, filters], gardens, prefixes): ([Option<Vec<&str>>; 2], &[&str], &[PrefixSpec]),
     queues: &queue::Reading,
 ) -> Option<UsersFile> {
     if !root.contains_key("users") {
@@ -395,8 +413,10 @@ fn users(
     let file = section.string("file")?;
     let path = settings::beside(path, &file.value);
     let (templates, links) = (queues.templates(), queues.links());
+    let prefixes: Vec<&str> = prefixes.iter().map(|pool| &*pool.name).collect();
     let known = Known {
         pools: pools.as_deref(),
+        prefix_pools: Some(&prefixes),
         filters: filters.as_deref(),
         gardens: Some(gardens),
         templates: Some(&templates),

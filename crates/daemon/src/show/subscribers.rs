@@ -1,12 +1,13 @@
 //! Rows of subscribers, connected and disconnected.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 use crate::served::{Edge, Place, SubscriberView};
 use aaa::queue::Way;
 use base::{Duration, Instant};
 use edge::SubscriberKey;
 use edge::access::Either::{First, Second};
+use edge::v6::link_local;
 use hqos::View;
 use l2tp::{SessionView, TunnelView};
 
@@ -219,6 +220,9 @@ fn detail(core: &Core, key: SubscriberKey, queues: Option<&[View; 2]>, out: &mut
         ipv6: view.ipv6.map(|[local, peer]| rows::Ipv6 {
             local: link_local(local),
             peer: link_local(peer),
+            prefix: view.leases.prefix.map(|one| one.to_string()),
+            delegated: view.leases.delegated.map(|one| one.to_string()),
+            address: view.leases.address.map(|one| one.address()),
         }),
         mtu: view.mtu,
         routes: texts(profile.map_or(&[], |profile| &profile.routes)),
@@ -387,11 +391,6 @@ fn ipv4<'a>(view: &SubscriberView<'a>, link: &ppp::LinkView) -> rows::Ipv4<'a> {
         dns: dns.into_iter().flatten().collect(),
         pool: view.profile.and_then(|profile| profile.pool.as_deref()),
     }
-}
-
-/// fe80::/64 and the identifier (RFC 5072, section 5).
-fn link_local(identifier: u64) -> Ipv6Addr {
-    Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(identifier))
 }
 
 fn times(core: &Core, view: &SubscriberView) -> rows::Times {

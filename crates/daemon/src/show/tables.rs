@@ -182,6 +182,10 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     push(&"subscriber_queue_faults", counts.queue_faults);
     push(&"lcp_echo_replies", counts.echo_replies);
     push(&"icmp_errors_sent", counts.icmp_errors);
+    for what in edge::v6::V6Count::ALL {
+        let count = core.edge.v6_counts().of(what);
+        push(&format_args!("ipv6_{}", what.name()), count);
+    }
     for why in edge::Discard::all() {
         push(
             &format_args!("edge_{}", why.name()),

@@ -168,6 +168,13 @@ fn page(row: &Value, out: &mut impl Write) -> Result<()> {
     if let [Some(local), Some(peer)] = ["local", "peer"].map(|side| row["ipv6"][side].as_str()) {
         page.line("IPv6", &format!("{peer}, our end {local}"))?;
     }
+    for (label, field) in [
+        ("link prefix", "prefix"),
+        ("delegated prefix", "delegated"),
+        ("IPv6 address", "address"),
+    ] {
+        page.line(label, &optional(&row["ipv6"][field]))?;
+    }
     page.line("networks", &list(&row["routes"]))?;
     page.line("missing", &list(&row["routes_missing"]))?;
     if let Some(mtu @ 1..) = row["mtu"].as_u64() {
