@@ -63,7 +63,10 @@ impl Books {
                 self.up.remove(subscriber);
             }
             Event::Client { .. } => panic!("{event:?} of a network"),
-            Event::Access(_) | Event::Network { .. } | Event::QueueFaults { .. } => {}
+            Event::Access(_)
+            | Event::Network { .. }
+            | Event::QueueFaults { .. }
+            | Event::NoPrefix { .. } => {}
         }
     }
 
