@@ -124,6 +124,22 @@ pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
     );
 }
 
+/// Reports that there is no IPv6 prefix for a subscriber.
+fn tell_no_prefix(subscriber: edge::SubscriberKey, pool: Option<&str>, core: &Core) {
+    let view = core.edge.subscriber(subscriber);
+    let name = view.map_or_else(String::new, |view| {
+        String::from_utf8_lossy(view.name).into_owned()
+    });
+    match pool {
+        Some(pool) => tracing::warn!(
+            %pool, subscriber = %name, "no IPv6 prefix: the pool is used up or does not exist"
+        ),
+        None => tracing::warn!(
+            subscriber = %name, "no IPv6 prefix: another subscriber has the one of its profile"
+        ),
+    }
+}
+
 /// Passes one event on.
 pub(super) fn tell(
     event: crate::served::Event,
@@ -162,18 +178,7 @@ pub(super) fn tell(
             }
         }
         edge::Event::NoPrefix { subscriber, pool } => {
-            let view = core.edge.subscriber(subscriber);
-            let name = view.map_or(Default::default(), |view| {
-                String::from_utf8_lossy(view.name)
-            });
-            match pool {
-                Some(pool) => tracing::warn!(
-                    %pool, subscriber = %name, "no IPv6 prefix: the pool is used up or does not exist"
-                ),
-                None => tracing::warn!(
-                    subscriber = %name, "no IPv6 prefix: another subscriber has the one of its profile"
-                ),
-            }
+            tell_no_prefix(subscriber, pool.as_deref(), core)
         }
         edge::Event::QueueFaults { subscriber, faults } => {
             let view = core.edge.subscriber(subscriber);

@@ -189,33 +189,13 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
     let password = section.sized("password", 1..=PASSWORD_OCTETS_MAX);
     let address = section.parsed("address", address);
     let pool = section.sized("pool", 1..=NAME_OCTETS_MAX);
-    let ipv6 = [
-        section.parsed("ipv6_prefix", ipv6_prefix),
-        section.parsed("delegated_prefix", ipv6_prefix),
-        section.parsed("ipv6_address", ipv6_address),
-    ];
-    let ipv6 = ipv6.map(|prefix| prefix.map(|prefix| prefix.value));
-    let [prefix_pool, delegated_pool] =
-        ["ipv6_pool", "delegated_pool"].map(|key| section.sized(key, 1..=NAME_OCTETS_MAX));
+    let (ipv6, prefix_pools) = ipv6(section, known);
     let routes = routes(section);
     let filter = section.sized("filter", 1..=NAME_OCTETS_MAX);
     let garden = section.sized("garden", 1..=queue::NAME_OCTETS_MAX);
     let queue = queue(section, known);
-    let remedy_of_prefixes = "give [[prefix_pool]] with that name";
     for (key, named, known, remedy) in [
         ("pool", pool, known.pools, "give [[pool]] with that name"),
-        (
-            "ipv6_pool",
-            prefix_pool,
-            known.prefix_pools,
-            remedy_of_prefixes,
-        ),
-        (
-            "delegated_pool",
-            delegated_pool,
-            known.prefix_pools,
-            remedy_of_prefixes,
-        ),
         (
             "filter",
             filter,
@@ -232,8 +212,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
         if let (Some(named), Some(known)) = (named, known)
             && !known.contains(&named.value)
         {
-            let what = if key == "filter" { "filter" } else { "pool" };
-            section.fault(named.at, key, unknown(what, named.value, known, remedy));
+            section.fault(named.at, key, unknown(key, named.value, known, remedy));
         }
     }
     let times = [
@@ -260,8 +239,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
         routes,
         terms: Terms {
             pool: pool.map(|pool| pool.value.into()),
-            prefix_pools: [prefix_pool, delegated_pool]
-                .map(|pool| pool.map(|pool| pool.value.into())),
+            prefix_pools,
             filter: filter.map(|filter| filter.value.into()),
             garden: garden.map(|garden| garden.value.into()),
             queue,
@@ -272,6 +250,28 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
             sticky: sticky.is_some_and(|sticky| sticky.value),
         },
     })
+}
+
+/// A user's prefixes, by [`Draft::ipv6`], and its pools of link prefixes and of delegated prefixes.
+type Prefixes = ([Option<Prefix>; 3], [Option<Box<str>>; 2]);
+
+fn ipv6(section: &mut Section<'_>, known: Known<'_>) -> Prefixes {
+    let prefixes = [
+        section.parsed("ipv6_prefix", ipv6_prefix),
+        section.parsed("delegated_prefix", ipv6_prefix),
+        section.parsed("ipv6_address", ipv6_address),
+    ];
+    let pools = ["ipv6_pool", "delegated_pool"].map(|key| {
+        let named = section.sized(key, 1..=NAME_OCTETS_MAX)?;
+        if let Some(known) = known.prefix_pools
+            && !known.contains(&named.value)
+        {
+            let remedy = "give [[prefix_pool]] with that name";
+            section.fault(named.at, key, unknown("pool", named.value, known, remedy));
+        }
+        Some(named.value.into())
+    });
+    (prefixes.map(|one| one.map(|one| one.value)), pools)
 }
 
 /// Reads the rates, the template and the link of a user's queues.

@@ -2,8 +2,8 @@
 
 use std::net::Ipv6Addr;
 
+use aaa::Prefix;
 use aaa::prefixes::{PrefixPools, PrefixSpec};
-use aaa::{Prefix, Users};
 use base::Duration;
 use edge::v6::{self, SEARCH_OCTETS_MAX, SERVERS_MAX};
 use settings::{At, Notes, Section, set};
@@ -199,8 +199,10 @@ pub(super) fn advise(
     notes: &Notes<'_>,
     edge: &edge::Config,
     pools: &[PrefixSpec],
-    users: Option<&Users>,
 ) {
+    if !notes.is_empty() {
+        return;
+    }
     let at = |name: &str| root.get(name).map_or(0, |value| value.span().start);
     if !edge.ipv6 && !pools.is_empty() {
         let message = "has no effect: [ppp] ipv6 = false offers no IPv6";
@@ -209,7 +211,11 @@ pub(super) fn advise(
     }
     let v6 = &edge.v6;
     let is_default = v6.pool.is_some() || v6.delegated_pool.is_some() || v6.address_pool.is_some();
-    if !pools.is_empty() && !is_default && users.is_none() && !root.contains_key("radius") {
+    if !pools.is_empty()
+        && !is_default
+        && !root.contains_key("users")
+        && !root.contains_key("radius")
+    {
         let message =
             "has no effect: no subscriber uses it; give [ipv6] with link_pool or delegated_pool";
         notes.advise(at("prefix_pool"), "prefix_pool", message);

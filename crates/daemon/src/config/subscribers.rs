@@ -165,10 +165,7 @@ pub(super) fn read(
         let known = users.as_ref().map(|file| &*file.users);
         without_pool(section_at(root, "ppp"), known, asks, notes);
     }
-    if notes.is_empty() {
-        let known = users.as_ref().map(|file| &*file.users);
-        ipv6::advise(root, notes, &edge, &prefix_pools, known);
-    }
+    ipv6::advise(root, notes, &edge, &prefix_pools);
     Subscribers {
         edge,
         pools,

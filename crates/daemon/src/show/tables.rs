@@ -138,8 +138,22 @@ fn pppoe_counters(core: &Core, push: &mut impl FnMut(&dyn std::fmt::Display, u64
     }
 }
 
+/// Counters of IPv6 on the links, and of the edge's discards.
+fn edge_counters(core: &Core, push: &mut impl FnMut(&dyn std::fmt::Display, u64)) {
+    for what in edge::v6::V6Count::ALL {
+        let count = core.edge.v6_counts().of(what);
+        push(&format_args!("ipv6_{}", what.name()), count);
+    }
+    for why in edge::Discard::all() {
+        push(
+            &format_args!("edge_{}", why.name()),
+            core.edge.discarded(why),
+        );
+    }
+}
+
 pub(super) fn counters(core: &Core, out: &mut Rows) {
-    let mut push = |name: &dyn std::fmt::Display, value| {
+    let mut push = |name: &dyn std::fmt::Display, value: u64| {
         out.push(&rows::Counter {
             schema: rows::Counter::SCHEMA,
             name,
@@ -182,16 +196,7 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     push(&"subscriber_queue_faults", counts.queue_faults);
     push(&"lcp_echo_replies", counts.echo_replies);
     push(&"icmp_errors_sent", counts.icmp_errors);
-    for what in edge::v6::V6Count::ALL {
-        let count = core.edge.v6_counts().of(what);
-        push(&format_args!("ipv6_{}", what.name()), count);
-    }
-    for why in edge::Discard::all() {
-        push(
-            &format_args!("edge_{}", why.name()),
-            core.edge.discarded(why),
-        );
-    }
+    edge_counters(core, &mut push);
     let written = core.inside.written().with(others.written);
     push(&"tun_read", written.read);
     push(&"tun_written", written.calls);

@@ -336,11 +336,11 @@ impl<A: Access> Edge<A> {
     pub(super) fn send_on_link(&mut self, index: u32, packet: &[u8]) {
         let one = self.at(index);
         let (session, mut compression) = (one.session, one.compression);
-        compression.address |= !A::Encapsulation::HAS_ADDRESS;
         let key = SubscriberKey(one.key);
         let Some((header, route)) = self.endpoint.header(session) else {
             return;
         };
+        compression.address |= !A::Encapsulation::has_address(&route);
         let (head, length) = compression.head(protocol::IPV6);
         let mut frame = Vec::with_capacity(length + packet.len());
         frame.extend_from_slice(&head[..length]);
@@ -349,7 +349,7 @@ impl<A: Access> Edge<A> {
             self.path.counts().discard(Discard::Backlog);
             return;
         };
-        A::Encapsulation::complete(datagram, 0);
+        A::Encapsulation::complete(&route, datagram, 0);
         if self.path.copies.is_on() {
             let passed = Passed::Outside(route);
             self.path.copies.copy(key, passed, true, [datagram, &[]]);

@@ -271,7 +271,7 @@ fn our_link_local_address_answers_neighbour_solicitations_and_echo() {
         let icmp = ndp::icmp(&header, reply).unwrap();
         assert_eq!((icmp[0], &icmp[4..]), (129, &[0, 7, 0, 9, 1, 2, 3][..]));
     }
-    // Somebody else's address on the link, and another source.
+    // An address that is not ours on the link, and another source.
     let beyond = Discard::Forward(forward::Discard::BeyondScope);
     packet.clear();
     ndp::write_icmp(
