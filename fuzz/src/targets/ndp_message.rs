@@ -26,9 +26,11 @@ pub fn target(data: &[u8]) {
     };
     let mut packet = Vec::new();
     ndp::write_icmp([source, destination], 255, &mut packet, |out| {
+        let start = out.len();
         out.extend_from_slice(content);
         // Room for the checksum.
-        out.resize(out.len().max(4), 0);
+        out.resize(out.len().max(start + 4), 0);
+        out[start + 2..start + 4].fill(0);
     });
     let header = Header::read(&packet).expect("a packet");
     let read = Message::read(&header, &packet);

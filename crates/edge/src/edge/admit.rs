@@ -130,6 +130,9 @@ impl<A: Access> Edge<A> {
     /// Without an address it is offered IPv6 alone.
     fn grant(&mut self, index: u32, held: Option<Ipv4Addr>) -> Grant {
         let peer = held.map(|held| self.early_wish(index, held));
+        // The same in all negotiations of a session, so that a late packet of an earlier one does no harm.
+        let token = SubscriberKey(self.at(index).key).to_token();
+        let identifier = self.hasher.hash_one((b"interface identifier", token)) | 1;
         Grant {
             ipv4: peer.map(|peer| Ipv4Offer {
                 local: self.config.address,
@@ -137,10 +140,7 @@ impl<A: Access> Edge<A> {
                 dns: self.config.dns,
                 ask_dns: false,
             }),
-            ipv6: self
-                .config
-                .ipv6
-                .then(|| Ipv6Offer::free(self.random.u64() | 1)),
+            ipv6: self.config.ipv6.then(|| Ipv6Offer::free(identifier)),
         }
     }
 

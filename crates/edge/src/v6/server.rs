@@ -19,8 +19,9 @@ use super::lease::{Action, Binding, Event, State, step};
 
 /// The most identity associations of a message that are answered.
 const ASSOCIATIONS_MAX: usize = 8;
-/// The most leases of an association that are answered with lifetimes of 0.
-const WITHDRAWN_MAX: usize = 4;
+/// The most leases of an association that are answered with lifetimes of 0. With [`ASSOCIATIONS_MAX`], an answer fits
+/// into the smallest MTU of IPv6.
+const WITHDRAWN_MAX: usize = 2;
 
 /// What an identity association asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

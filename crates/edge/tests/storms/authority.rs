@@ -148,6 +148,14 @@ pub(crate) fn admission(name: &[u8]) -> Admission {
         9 => profile.name = Some("another".into()),
         10 => profile.filter = Some("none of this name".into()),
         11 => profile.pool = Some("none of this name".into()),
+        // Prefixes that another user has too, and one of a user's own.
+        0 | 14 => {
+            profile.ipv6 = Some(Box::new(aaa::Ipv6 {
+                prefix: Some(crate::v6::prefix("2001:db8:1:2::/64")),
+                delegated: Some(crate::v6::prefix("2001:db8:9::/48")),
+                ..aaa::Ipv6::default()
+            }));
+        }
         12 => profile.class = vec![b"a class"[..].into()],
         15 => {
             profile.queue = Queue {

@@ -14,6 +14,7 @@ use wire::l2tp::Version;
 use crate::authority::{Authority, Mood, SECRET};
 use crate::node::Node;
 use crate::state::{assert_empty, check, sessions, subscribers, used};
+use crate::v6;
 
 const LNS: &str = "192.0.2.100:1701";
 const LACS: [&str; 3] = ["192.0.2.1:1701", "192.0.2.2:1701", "192.0.2.3:1701"];
@@ -73,6 +74,7 @@ fn lns(seed: u64, rng: &mut Rng) -> Node {
         tells_networks: true,
         address: GATEWAY,
         ipv6: rng.chance(0.7),
+        v6: std::sync::Arc::new(v6::settings(rng)),
         subscribers_max: [4, 1_000, 1_000][rng.below(3) as usize],
         routes_max: [3, 1_000, 1_000][rng.below(3) as usize],
         interim_interval: Duration::from_secs([0, 30][rng.below(2) as usize]),
@@ -88,7 +90,9 @@ fn lns(seed: u64, rng: &mut Rng) -> Node {
     };
     let mood = [Mood::PROMPT, Mood::BAD][rng.below(2) as usize];
     let addresses = [3, 8, 200][rng.below(3) as usize];
-    let edge = Edge::new(config, endpoint("lns", true, 1), pools(addresses), [1; 32]);
+    let mut edge = Edge::new(config, endpoint("lns", true, 1), pools(addresses), [1; 32]);
+    let specs = v6::specs(rng);
+    edge.prefixes_mut().reload(specs).expect("faultless");
     Node::new(
         edge,
         Authority::new(Rng::stream(seed, &["authority"]), mood),
@@ -205,7 +209,8 @@ impl Chaos {
             70..74 => self.close_tunnel(lac),
             74..76 => self.close_tunnel(lns),
             76..82 => self.begin_anew(lac),
-            82..91 => self.packets(),
+            82..85 => self.packets(),
+            85..91 => self.link_packets(lac),
             91 => self.reconfigure(),
             92..94 => self.world.cut(lac, lns),
             94..96 => self.world.heal(lac, lns),
@@ -371,6 +376,23 @@ impl Chaos {
         }
     }
 
+    /// Packets of hosts to the edge, on the links of a concentrator's clients.
+    fn link_packets(&mut self, lac: NodeHandle<Node>) {
+        for key in self.keys(lac) {
+            let one = self.world[lac].edge.subscriber(key).expect("it is there");
+            let (session, Some([own, _])) = (one.session, one.ipv6) else {
+                continue;
+            };
+            let frame = v6::frame(&mut self.rng, own);
+            self.world.with(lac, |lac, _| {
+                if let Some(header) = lac.edge.endpoint_mut().data_header(session) {
+                    let datagram = [header.as_bytes(), &frame].concat();
+                    lac.outside.push(header.route, datagram);
+                }
+            });
+        }
+    }
+
     /// A concentrator crashes silently, and a new one takes its place.
     fn crash(&mut self, lac: NodeHandle<Node>) {
         self.lives += 1;
@@ -433,6 +455,8 @@ impl Chaos {
                 assert_eq!(twin.address, one.address);
                 routes_max += 1 + one.profile.map_or(0, |profile| profile.routes.len());
             }
+            let leases = [one.leases.prefix, one.leases.delegated, one.leases.address];
+            routes_max += leases.iter().flatten().count();
             assert_eq!(twin.ipv6.map(|[a, b]| [b, a]), one.ipv6);
             assert!(matches!(one.link.claims(), 1..));
         }

@@ -9,4 +9,5 @@ mod chaos;
 mod hostile;
 mod node;
 mod state;
+mod v6;
 mod wishes;

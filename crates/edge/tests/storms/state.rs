@@ -8,6 +8,7 @@ use edge::{Edge, Phase, Refusal, SubscriberView};
 use l2tp::SessionState;
 
 use crate::node::Node;
+use crate::v6;
 
 pub(crate) fn subscribers(edge: &Edge) -> impl Iterator<Item = SubscriberView<'_>> {
     let mut cursor = 0;
@@ -72,6 +73,7 @@ pub(crate) fn check(node: &Node, is_client_side: bool) {
         let networks = one.profile.map_or(0, |profile| profile.routes.len());
         routes_max += networks + 1;
     }
+    routes_max += v6::check(edge);
     let counted = Phase::ALL.map(|phase| edge.subscribers_in(phase));
     assert_eq!(counted, phases, "counts by phase and a walk");
     assert_eq!(used(edge), in_pools, "addresses of pools");
