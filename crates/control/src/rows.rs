@@ -73,6 +73,7 @@ pub const TYPES: &[RowType] = &[
     QueueHost::TYPE,
     SubscriberSet::TYPE,
     Pool::TYPE,
+    PrefixPool::TYPE,
     Outside::TYPE,
     Capture::TYPE,
     CaptureEnd::TYPE,

@@ -121,7 +121,12 @@ fn every_key_of_subscribers_that_is_documented_is_taken_with_its_default() {
     let shown = read(example);
     let smallest = read(
         "[ppp]\naddress = \"10.255.0.1\"\ndns = [\"9.9.9.9\", \"149.112.112.112\"]\n\
-         [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\nexcluded = [\"10.64.0.0-10.64.0.9\"]\n[users]\nfile = \"users.toml\"\n\
+         [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/24\"]\nexcluded = [\"10.64.0.0-10.64.0.9\"]\n\
+         [[prefix_pool]]\nname = \"links\"\nranges = [\"2001:db8:1::/48\"]\nlength = 64\nexcluded = [\"2001:db8:1::/60\"]\n\
+         [[prefix_pool]]\nname = \"homes\"\nranges = [\"2001:db8:4000::/40\"]\nlength = 56\n\
+         [[prefix_pool]]\nname = \"hosts\"\nranges = [\"2001:db8:2::/112\"]\nlength = 128\n\
+         [ipv6]\nlink_pool = \"links\"\ndelegated_pool = \"homes\"\naddress_pool = \"hosts\"\n\
+         dns = [\"2620:fe::fe\"]\nsearch = [\"example.net\"]\n[users]\nfile = \"users.toml\"\n\
          [filter]\nfile = \"filters.txt\"\ndefault = \"home\"\n\
          [[garden]]\nname = \"unpaid\"\nportal = \"http://192.0.2.80/\"\nfilter = \"home\"\ndns = [\"9.9.9.9\"]\n\
          [radius]\nnas_identifier = \"headend\"\nnas_address = \"192.0.2.1\"\n\

@@ -12,6 +12,7 @@ const EVERY_SECTION: &str = "\
 [pppoe]\n[[pppoe.interface]]\nname = \"eth1\"\n\
 [ppp]\naddress = \"10.255.0.1\"\n\
 [[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
+[[prefix_pool]]\nname = \"homes\"\nranges = [\"2001:db8::/40\"]\nlength = 56\n[ipv6]\n\
 [users]\nfile = \"users.toml\"\n\
 [filter]\nfile = \"filters.txt\"\n\
 [[garden]]\nname = \"unpaid\"\nportal = \"http://192.0.2.80/\"\nfilter = \"guests\"\ndns = [\"9.9.9.9\"]\n\
