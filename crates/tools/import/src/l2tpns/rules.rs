@@ -3,7 +3,7 @@
 use crate::report::Rule;
 
 const CLUSTER: &str = "headend has no cluster; let two servers announce their pools by BGP";
-const DHCPV6: &str = "headend has no DHCPv6 server and sends no Router Advertisements";
+const DHCPV6: &str = "the import leaves it out: `[ipv6]` has keys for it";
 const FORWARD: &str = "headend forwards no sessions to other LNSs";
 const JOURNAL: &str = "headend logs to the journal or standard error";
 const NO_POOL: &str = "headend reads packets in batches: see `event.batch`";
@@ -100,7 +100,7 @@ pub(super) const VARIABLES: &[Rule] = &[
     Rule::key(
         "ipv6_prefix",
         1,
-        "`ppp.ipv6`; the prefix itself is not supported: give networks in users.toml or RADIUS",
+        "`ppp.ipv6`; the prefix itself is not imported: give a `[[prefix_pool]]`, or prefixes in users.toml or RADIUS",
     ),
     Rule::lost(
         "kill_timedout_sessions",

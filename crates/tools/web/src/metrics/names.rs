@@ -5,6 +5,7 @@
 const PREFIXES: &[(&str, &str)] = &[
     ("now/1", "headend"),
     ("pool/1", "headend_pool"),
+    ("pool.prefix/1", "headend_prefix_pool"),
     ("pool.outside/1", "headend_pool_outside"),
     ("radius.server/1", "headend_radius_server"),
     ("radius/1", "headend_radius"),
@@ -44,6 +45,8 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("pool/1", "left_out", "excluded"),
     ("pool/1", "taken", "leased"),
     ("pool/1", "came_back", "reused"),
+    ("pool.prefix/1", "taken", "leased"),
+    ("pool.prefix/1", "came_back", "reused"),
     ("radius.server/1", "recorded", "accounting_responses"),
     ("now/1", "radius.round_trips", "round_trip"),
     ("now/1", "subscribers.by_state", ""),
@@ -65,6 +68,7 @@ const KEYS: &[(&str, &str, &str)] = &[
 /// field is no label.
 const LABELS: &[(&str, &str, &str)] = &[
     ("pool/1", "name", "pool"),
+    ("pool.prefix/1", "name", "pool"),
     ("radius.server/1", "name", "server"),
     ("event.handler/1", "name", "handler"),
     ("bgp.neighbor/1", "name", "peer"),
@@ -101,6 +105,7 @@ const HELPS: &[(&str, &str, &str)] = &[
         "Fixed addresses in use of ranges that were removed from their pool.",
     ),
     ("pool/1", "size", "Addresses of the pool."),
+    ("pool.prefix/1", "size", "Prefixes of the pool."),
     ("event.handler/1", "calls", "Calls of the handler."),
     (
         "event.handler/1",
