@@ -1,6 +1,6 @@
 //! IPv6 on subscribers' links: prefixes that they hold, Router Advertisements, and packets to us on the link.
 //!
-//! Rules and state of one link are in the module `v6`. Prefixes of a link are leased when IPv6CP opens, those of DHCPv6
+//! Parts of RFC 4861, RFC 4862 and RFC 8415. Rules and state of one link are in the module `v6`. Prefixes of a link are leased when IPv6CP opens, those of DHCPv6
 //! when the client asks; a fixed delegated prefix has its route from the start, for routers without DHCPv6. All are
 //! released when IPv6CP goes down.
 

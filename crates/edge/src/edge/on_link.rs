@@ -1,4 +1,6 @@
 //! Packets from subscribers to us on their link: solicitations, echo, DHCPv6. Anything else there is discarded.
+//!
+//! Parts of RFC 4443, RFC 4861, RFC 4862 and RFC 8415.
 
 use core::net::{IpAddr, Ipv6Addr};
 
