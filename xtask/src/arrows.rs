@@ -96,6 +96,12 @@ const ALLOWED: &[Row] = &[
         "a filter sees a packet's header and says yes or no",
     ),
     row(
+        "nat",
+        &["base", "wire"],
+        &[],
+        "a translation depends on a packet's bytes, the time and tables; who is a subscriber is for others",
+    ),
+    row(
         "edge",
         &[
             "base", "wire", "l2tp", "ppp", "pppoe", "aaa", "filter", "forward", "qos", "hqos",

@@ -122,6 +122,27 @@ pub(super) const TABLES: &[Inside] = &[
         besides: &[],
     },
     Inside {
+        krate: "nat",
+        order: &[
+            "range",
+            "config",
+            "tcp",
+            "discard",
+            "layout",
+            "pool",
+            "table",
+            "wheel",
+            "event",
+            "mapping",
+            "rewrite",
+            "sessions",
+            "subscribers",
+            "nat",
+            "deterministic",
+        ],
+        besides: &[],
+    },
+    Inside {
         krate: "ping",
         order: &[
             "sample",

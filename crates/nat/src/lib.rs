@@ -1,0 +1,62 @@
+//! NAT44 for a carrier, without I/O, clock or threads: IPv4 network address and port translation (RFC 3022) by the rules of
+//! RFC 4787 (UDP), 5382 (TCP), 5508 (ICMP), 6888 (carriers), 7857 (updates) and 7422 (deterministic ports).
+//!
+//! Each inside endpoint has one external endpoint per protocol, whatever it talks to (endpoint-independent mapping). A
+//! subscriber gets external ports in blocks, all of one external address, when it first needs them; a log has an entry per
+//! block, not per connection. Start reading at [`Nat`].
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `nat` | the NAT: packets, mappings, blocks, time-outs |
+//! | `config` | settings and their limits |
+//! | `range` | ranges of addresses |
+//! | `deterministic` | ports that follow from the inside address |
+//! | `layout` | how an address's ports are divided |
+//! | `pool` | external addresses and blocks |
+//! | `mapping` | a mapping's record |
+//! | `sessions` | further connections of a mapping |
+//! | `subscribers` | subscribers and their limits |
+//! | `tcp` | states of a TCP connection |
+//! | `rewrite` | changes in packets, with checksums |
+//! | `table` | the hash table |
+//! | `wheel` | timers |
+//! | `discard` | reasons to drop a packet, counters |
+//! | `event` | events for logs |
+//!
+//! Left out: protocols other than TCP, UDP and ICMP; ports shared by destination (RFC 7857 section 3); port preservation
+//! and parity; PCP's messages (RFC 6887).
+#![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+mod config;
+mod deterministic;
+mod discard;
+mod event;
+mod layout;
+mod mapping;
+mod nat;
+mod pool;
+mod range;
+mod rewrite;
+mod sessions;
+mod subscribers;
+mod table;
+pub mod tcp;
+mod wheel;
+
+pub use config::{
+    ADDRESSES_MAX, Config, ConfigError, Deterministic, Exempt, Filtering, Limits, TIMEOUT_MAX,
+    Timeouts,
+};
+pub use deterministic::record;
+pub use discard::{Counters, Discard};
+pub use event::{Block, Event, Forward};
+pub use nat::forwards::{ForwardError, ForwardRequest};
+pub use nat::{Direction, Nat, Verdict};
+pub use pool::Protocol;
+pub use range::{Range, RangeError};
+pub use rewrite::Sum;
+pub use subscribers::SubscriberId;

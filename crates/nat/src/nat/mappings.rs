@@ -1,0 +1,288 @@
+//! Mappings: made, refreshed, timed out, removed.
+//!
+//! A mapping has one timer. A packet that refreshes it only writes the tick; when the timer fires, [`Nat::settle`] looks at
+//! that tick, and arms it again if the mapping was in use. So an idle mapping costs one timer until it ends, and a busy one
+//! a timer per time-out, however many packets it has.
+
+use base::Instant;
+
+use super::flow::Flow;
+use super::{Nat, tick};
+use crate::discard::Discard;
+use crate::mapping::Mapping;
+use crate::pool::{NONE, Protocol};
+use crate::subscribers::SubscriberId;
+use crate::tcp::State;
+
+impl Nat {
+    /// Ticks that a connection in this state may be idle.
+    pub(super) fn tcp_ticks(&self, state: State) -> u32 {
+        match state {
+            State::Closed => 0,
+            State::Init | State::ServerInit => self.ticks.opening,
+            State::Established | State::ClientFin | State::ServerFin => self.ticks.established,
+            State::BothFin | State::Trans => self.ticks.closing,
+        }
+    }
+
+    /// The tick at which a mapping times out; `None` if it does not.
+    #[inline]
+    fn due(&self, mapping: &Mapping) -> Option<u32> {
+        let span = match (mapping.protocol(), mapping.state) {
+            (Protocol::Tcp, State::Closed) => return None,
+            (Protocol::Tcp, state) => self.tcp_ticks(state),
+            (Protocol::Udp | Protocol::Icmp, _) if mapping.is_static() => return None,
+            (Protocol::Udp, _) => self.ticks.udp,
+            (Protocol::Icmp, _) => self.ticks.icmp,
+        };
+        Some(mapping.last + span)
+    }
+
+    #[inline]
+    pub(super) fn is_expired(&self, mapping: &Mapping, tick: u32) -> bool {
+        mapping.is_held() || self.due(mapping).is_some_and(|due| due <= tick)
+    }
+
+    /// Arms a mapping's timer for its present state.
+    pub(super) fn arm(&mut self, at: u32) {
+        let mapping = self.mappings[at as usize];
+        match self.due(&mapping) {
+            Some(due) => self.timers.arm(at, due),
+            None => self.timers.disarm(at),
+        }
+    }
+
+    /// Makes a mapping for the source of a packet from a subscriber.
+    pub(super) fn create(
+        &mut self,
+        id: SubscriberId,
+        protocol: Protocol,
+        (inside, inside_port): (u32, u16),
+        now: Instant,
+    ) -> Result<u32, Discard> {
+        let limits = self.config.limits;
+        let subscriber = self.subscribers.get_mut(id).ok_or(Discard::Subscriber)?;
+        let mut block = subscriber.block;
+        if subscriber.mappings >= limits.mappings_per_subscriber {
+            return Err(self.limited(id, Discard::SubscriberMappings, now));
+        }
+        if self.counters.mappings >= limits.mappings_max {
+            return Err(Discard::MappingsFull);
+        }
+        if !subscriber.may_make(limits.new_per_second, now) {
+            return Err(self.limited(id, Discard::SubscriberRate, now));
+        }
+        let random = (self.random() >> 32) as u32;
+        let mut found = None;
+        while block != NONE && found.is_none() {
+            found = self.pool.find_port(block, protocol, random);
+            if found.is_none() {
+                block = self.pool.block(block).next;
+            }
+        }
+        let place = match found {
+            Some(place) => place,
+            None => {
+                block = self.allocate(id, now)?;
+                let place = self.pool.find_port(block, protocol, random);
+                place.ok_or(Discard::SubscriberBlocks)?
+            }
+        };
+        if let Some(subscriber) = self.subscribers.get_mut(id) {
+            subscriber.mappings += 1;
+        }
+        let (first, _) = self.pool.ports_of(block);
+        let external = self.pool.external(self.pool.address_of(block));
+        let port = (u32::from(first) + place) as u16;
+        let mapping = Mapping::new(protocol, (inside, inside_port), (external, port));
+        Ok(self.insert(mapping, block, place, tick(now)))
+    }
+
+    /// Puts a mapping into all tables. The port is free, and there is room.
+    pub(super) fn insert(&mut self, mapping: Mapping, block: u32, place: u32, tick: u32) -> u32 {
+        let mapping = Mapping {
+            block,
+            last: tick,
+            ..mapping
+        };
+        let at = match self.free {
+            NONE => {
+                self.mappings.push(mapping);
+                self.mappings.len() as u32 - 1
+            }
+            at => {
+                self.free = core::mem::replace(&mut self.mappings[at as usize], mapping).sessions;
+                at
+            }
+        };
+        let protocol = mapping.protocol();
+        let hash = self.hash(mapping.inside, mapping.inside_port, protocol);
+        self.by_inside.insert(hash, at);
+        self.pool.take_port(block, protocol, place, at);
+        self.counters.mappings += 1;
+        self.counters.mappings_made += 1;
+        self.arm(at);
+        at
+    }
+
+    /// Removes a mapping with its sessions; frees its port, and its block if it was the last one.
+    pub(super) fn drop_mapping(&mut self, at: u32, now: Instant) {
+        let mapping = self.mappings[at as usize];
+        if !mapping.is_used() {
+            return;
+        }
+        let mut session = mapping.sessions;
+        while session != NONE {
+            let next = self.sessions.get(session).next;
+            self.sessions.remove(session);
+            session = next;
+        }
+        let protocol = mapping.protocol();
+        let hash = self.hash(mapping.inside, mapping.inside_port, protocol);
+        self.by_inside.remove(hash, at);
+        self.timers.disarm(at);
+        if mapping.is_held() {
+            self.held_ports -= 1;
+        }
+        self.mappings[at as usize] = Mapping::free(self.free);
+        self.free = at;
+        self.counters.mappings -= 1;
+        let (first, _) = self.pool.ports_of(mapping.block);
+        let place = u32::from(mapping.external_port - first);
+        self.pool.free_port(mapping.block, protocol, place);
+        let owner = self.pool.block(mapping.block).owner;
+        if let Some(subscriber) = self.subscribers.at_mut(owner) {
+            subscriber.mappings -= 1;
+            subscriber.is_told = false;
+        }
+        if mapping.is_static() {
+            self.forgotten(protocol, mapping.external, mapping.external_port, now);
+        }
+        self.release(mapping.block, now);
+    }
+
+    /// Looks at a mapping whose timer fired, or that may have timed out. Returns whether it is still there.
+    pub(super) fn settle(&mut self, at: u32, now: Instant) -> bool {
+        let tick = tick(now);
+        loop {
+            let mapping = self.mappings[at as usize];
+            let Some(due) = self.due(&mapping) else {
+                return true;
+            };
+            if due > tick {
+                self.arm(at);
+                return true;
+            }
+            if mapping.protocol() != Protocol::Tcp {
+                return self.settle_held(at, due, now);
+            }
+            if !self.next_connection(at) {
+                if mapping.is_static() {
+                    self.mappings[at as usize].state = State::Closed;
+                    self.timers.disarm(at);
+                    return true;
+                }
+                self.drop_mapping(at, now);
+                return false;
+            }
+        }
+    }
+
+    /// Lets the port of a mapping that timed out wait (RFC 6888 REQ-8), or frees it. TCP ports are free at once, because
+    /// the NAT follows connections (REQ-8a).
+    fn settle_held(&mut self, at: u32, due: u32, now: Instant) -> bool {
+        let until = due + self.ticks.hold;
+        let is_held = self.mappings[at as usize].is_held();
+        if self.ticks.hold > 0 && until > tick(now) {
+            if is_held {
+                self.timers.arm(at, until);
+                return true;
+            }
+            if self.held_ports < self.config.limits.held_ports_max {
+                self.held_ports += 1;
+                self.mappings[at as usize].set_held(true);
+                self.timers.arm(at, until);
+                return true;
+            }
+            self.counters.unheld_ports += 1;
+        }
+        self.drop_mapping(at, now);
+        false
+    }
+
+    /// Refreshes a mapping of UDP or ICMP. One whose port waits is in use again: only its own inside endpoint can do
+    /// that, so no port changes hands.
+    #[inline]
+    pub(super) fn refresh(&mut self, at: u32, tick: u32) {
+        let mapping = &mut self.mappings[at as usize];
+        if mapping.last == tick {
+            return;
+        }
+        mapping.last = tick;
+        if mapping.is_held() {
+            mapping.set_held(false);
+            self.held_ports -= 1;
+            self.arm(at);
+        }
+    }
+
+    /// The mapping of a packet from inside, made if it may be.
+    #[inline]
+    pub(super) fn resolve_out(
+        &mut self,
+        id: SubscriberId,
+        flow: &Flow,
+        now: Instant,
+    ) -> Result<u32, Discard> {
+        let tick = tick(now);
+        let found = self.find(flow.source, flow.source_port, flow.protocol);
+        if flow.protocol == Protocol::Tcp {
+            let remote = (flow.destination, flow.destination_port);
+            return self.tcp_out(id, flow, found, remote, now);
+        }
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let source = (flow.source, flow.source_port);
+                self.create(id, flow.protocol, source, now)?
+            }
+        };
+        self.refresh(at, tick);
+        self.note_remote(at, flow.destination);
+        Ok(at)
+    }
+
+    /// The mapping of a packet to an external address, if it may pass.
+    #[inline]
+    pub(super) fn resolve_in(
+        &mut self,
+        address: u32,
+        flow: &Flow,
+        now: Instant,
+    ) -> Result<u32, Discard> {
+        let tick = tick(now);
+        let found = self
+            .pool
+            .mapping(address, flow.destination_port, flow.protocol);
+        let at = found.ok_or(Discard::NoMapping)?;
+        let mapping = &self.mappings[at as usize];
+        if self.is_expired(mapping, tick) && (mapping.is_held() || !self.settle(at, now)) {
+            return Err(Discard::NoMapping);
+        }
+        let mapping = &self.mappings[at as usize];
+        if mapping.is_held() {
+            return Err(Discard::NoMapping);
+        }
+        if flow.protocol == Protocol::Tcp {
+            self.tcp_in(at, flow, now)?;
+            return Ok(at);
+        }
+        if !self.admits(at, flow.source) {
+            return Err(Discard::Filtered);
+        }
+        if self.config.timeouts.inbound_refreshes {
+            self.refresh(at, tick);
+        }
+        Ok(at)
+    }
+}

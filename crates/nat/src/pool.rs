@@ -1,0 +1,329 @@
+//! External addresses, their port blocks, and which mapping each port has.
+//!
+//! A block's ports are a bitmap and an array of mappings per protocol, allocated with the block's first mapping of that
+//! protocol. The mapping of an external port is therefore found by index, without a hash. Free blocks are a list per
+//! address; a block that was in use waits until its time is over (RFC 6888 REQ-8). Allocating and freeing are O(1).
+
+use std::collections::VecDeque;
+
+use crate::config::Config;
+use crate::layout::Layout;
+use crate::range::Range;
+
+/// No index.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A protocol that is translated. Each has ports of its own (RFC 7857 section 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Protocol {
+    /// TCP, by port.
+    Tcp,
+    /// UDP, by port.
+    Udp,
+    /// ICMP queries, by identifier.
+    Icmp,
+}
+
+#[derive(Debug)]
+struct Address {
+    external: u32,
+    /// The first free block.
+    free: u32,
+    free_count: u32,
+    /// The place in `Pool::open`.
+    open_at: u32,
+}
+
+#[derive(Debug)]
+struct Page {
+    used: u32,
+    /// One bit per port, then one mapping per port.
+    words: Box<[u32]>,
+}
+
+/// A block's state.
+#[derive(Debug)]
+pub(crate) struct BlockState {
+    /// The subscriber's index; [`NONE`] if free.
+    pub(crate) owner: u32,
+    /// The next free block of the address, or the next block of the subscriber.
+    pub(crate) next: u32,
+    /// Mappings of all protocols.
+    pub(crate) used: u32,
+    pages: [Option<Page>; 3],
+}
+
+/// The pool.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    ranges: Vec<(Range, u32)>,
+    pub(crate) layout: Layout,
+    addresses: Vec<Address>,
+    blocks: Vec<BlockState>,
+    /// Addresses with a free block.
+    open: Vec<u32>,
+    /// Blocks that wait, with the tick at which they are free.
+    cooling: VecDeque<(u32, u32)>,
+}
+
+impl Pool {
+    pub(crate) fn new(config: &Config) -> Self {
+        let layout = Layout::new(config);
+        let mut ranges = Vec::new();
+        let mut addresses = Vec::new();
+        for range in &config.externals {
+            ranges.push((*range, addresses.len() as u32));
+            for external in range.first().to_bits()..=range.last().to_bits() {
+                addresses.push(Address {
+                    external,
+                    free: NONE,
+                    free_count: 0,
+                    open_at: NONE,
+                });
+            }
+        }
+        let count = addresses.len() as u32 * layout.per_address;
+        let blocks = (0..count).map(|_| BlockState {
+            owner: NONE,
+            next: NONE,
+            used: 0,
+            pages: [None, None, None],
+        });
+        let mut pool = Self {
+            ranges,
+            layout,
+            blocks: blocks.collect(),
+            addresses,
+            open: Vec::new(),
+            cooling: VecDeque::new(),
+        };
+        for block in (0..count).rev() {
+            if layout.is_dynamic(block % layout.per_address) {
+                pool.give_back(block);
+            }
+        }
+        pool
+    }
+
+    /// The index of an external address.
+    #[inline]
+    pub(crate) fn index_of(&self, address: u32) -> Option<u32> {
+        self.ranges
+            .iter()
+            .find_map(|(range, base)| range.position(address).map(|at| base + at))
+    }
+
+    pub(crate) fn external(&self, index: u32) -> u32 {
+        self.addresses[index as usize].external
+    }
+
+    pub(crate) fn addresses(&self) -> u32 {
+        self.addresses.len() as u32
+    }
+
+    pub(crate) fn block(&self, block: u32) -> &BlockState {
+        &self.blocks[block as usize]
+    }
+
+    pub(crate) fn block_mut(&mut self, block: u32) -> &mut BlockState {
+        &mut self.blocks[block as usize]
+    }
+
+    pub(crate) fn address_of(&self, block: u32) -> u32 {
+        block / self.layout.per_address
+    }
+
+    pub(crate) fn is_dynamic(&self, block: u32) -> bool {
+        self.layout.is_dynamic(block % self.layout.per_address)
+    }
+
+    /// The first port of a block, and how many it has.
+    pub(crate) fn ports_of(&self, block: u32) -> (u16, u32) {
+        self.layout.ports_of(block % self.layout.per_address)
+    }
+
+    /// The block of an external port, and the port's place in it.
+    #[inline]
+    pub(crate) fn locate(&self, address: u32, port: u16) -> Option<(u32, u32)> {
+        let (block, place) = self.layout.block_of(port)?;
+        Some((address * self.layout.per_address + block, place))
+    }
+
+    /// The mapping of an external port.
+    #[inline]
+    pub(crate) fn mapping(&self, address: u32, port: u16, protocol: Protocol) -> Option<u32> {
+        let (block, place) = self.layout.block_of(port)?;
+        let (_, count) = self.layout.ports_of(block);
+        let block = address * self.layout.per_address + block;
+        let page = self.blocks[block as usize].pages[protocol as usize].as_ref()?;
+        let bits = page.words[place as usize / 32];
+        if bits & 1 << (place % 32) == 0 {
+            return None;
+        }
+        Some(page.words[(count.div_ceil(32) + place) as usize])
+    }
+
+    /// A free port of a block, from a random place on; it is not taken yet.
+    pub(crate) fn find_port(&self, block: u32, protocol: Protocol, random: u32) -> Option<u32> {
+        let (_, count) = self.ports_of(block);
+        let start = ((u64::from(random) * u64::from(count)) >> 32) as u32;
+        let Some(page) = &self.blocks[block as usize].pages[protocol as usize] else {
+            return Some(start);
+        };
+        if page.used == count {
+            return None;
+        }
+        let words = count.div_ceil(32);
+        for step in 0..=words {
+            let word = (start / 32 + step) % words;
+            let mut free = !page.words[word as usize];
+            if word == words - 1 && count % 32 != 0 {
+                free &= !(u32::MAX << (count % 32));
+            }
+            if step == 0 {
+                free &= u32::MAX << (start % 32);
+            }
+            if free != 0 {
+                return Some(word * 32 + free.trailing_zeros());
+            }
+        }
+        None
+    }
+
+    /// Gives the port at a place of a block to a mapping. Returns whether it was free.
+    pub(crate) fn take_port(
+        &mut self,
+        block: u32,
+        protocol: Protocol,
+        place: u32,
+        mapping: u32,
+    ) -> bool {
+        let (_, count) = self.ports_of(block);
+        let bitmap = count.div_ceil(32);
+        let state = &mut self.blocks[block as usize];
+        let page = state.pages[protocol as usize].get_or_insert_with(|| Page {
+            used: 0,
+            words: vec![0; (bitmap + count) as usize].into_boxed_slice(),
+        });
+        let bit = 1 << (place % 32);
+        let word = &mut page.words[place as usize / 32];
+        if *word & bit != 0 {
+            return false;
+        }
+        *word |= bit;
+        page.words[(bitmap + place) as usize] = mapping;
+        page.used += 1;
+        state.used += 1;
+        true
+    }
+
+    /// Takes the port back from its mapping.
+    pub(crate) fn free_port(&mut self, block: u32, protocol: Protocol, place: u32) {
+        let state = &mut self.blocks[block as usize];
+        let slot = &mut state.pages[protocol as usize];
+        let Some(page) = slot else { return };
+        let bit = 1 << (place % 32);
+        let word = &mut page.words[place as usize / 32];
+        if *word & bit != 0 {
+            *word &= !bit;
+            page.used -= 1;
+            state.used -= 1;
+            if page.used == 0 {
+                *slot = None;
+            }
+        }
+    }
+
+    /// A mapping of a block, while it has any.
+    pub(crate) fn any_mapping(&self, block: u32) -> Option<u32> {
+        let (_, count) = self.ports_of(block);
+        let bitmap = count.div_ceil(32) as usize;
+        let pages = self.blocks[block as usize].pages.iter().flatten();
+        pages.into_iter().find_map(|page| {
+            let word = page.words[..bitmap].iter().position(|&word| word != 0)?;
+            let place = word * 32 + page.words[word].trailing_zeros() as usize;
+            Some(page.words[bitmap + place])
+        })
+    }
+
+    /// Takes a free block of this address, or of any: the one of two random addresses with more free blocks.
+    pub(crate) fn allocate(&mut self, address: Option<u32>, random: u64) -> Option<u32> {
+        let address = match address {
+            Some(address) => address,
+            None => {
+                let pick = |random: u32| {
+                    let at = (u64::from(random) * self.open.len() as u64) >> 32;
+                    self.open.get(at as usize).copied()
+                };
+                let (one, two) = (pick(random as u32)?, pick((random >> 32) as u32)?);
+                let count = |at: u32| self.addresses[at as usize].free_count;
+                match count(two) > count(one) {
+                    true => two,
+                    false => one,
+                }
+            }
+        };
+        let state = &mut self.addresses[address as usize];
+        let block = state.free;
+        if block == NONE {
+            return None;
+        }
+        state.free = core::mem::replace(&mut self.blocks[block as usize].next, NONE);
+        state.free_count -= 1;
+        if state.free == NONE {
+            let at = core::mem::replace(&mut state.open_at, NONE);
+            self.open.swap_remove(at as usize);
+            if let Some(&moved) = self.open.get(at as usize) {
+                self.addresses[moved as usize].open_at = at;
+            }
+        }
+        Some(block)
+    }
+
+    /// Lets a block wait until a tick. Its mappings are gone.
+    pub(crate) fn cool(&mut self, block: u32, until: u32) {
+        let state = &mut self.blocks[block as usize];
+        state.owner = NONE;
+        state.next = NONE;
+        if self.is_dynamic(block) {
+            self.cooling.push_back((block, until));
+        }
+    }
+
+    /// Gives back blocks whose time is over.
+    pub(crate) fn warm(&mut self, tick: u32) {
+        while let Some(&(block, until)) = self.cooling.front()
+            && until <= tick
+        {
+            self.cooling.pop_front();
+            self.give_back(block);
+        }
+    }
+
+    /// When the first waiting block is free.
+    pub(crate) fn next_warm(&self) -> Option<u32> {
+        self.cooling.front().map(|&(_, until)| until)
+    }
+
+    fn give_back(&mut self, block: u32) {
+        let address = self.address_of(block);
+        let state = &mut self.addresses[address as usize];
+        self.blocks[block as usize].next = state.free;
+        state.free = block;
+        state.free_count += 1;
+        if state.open_at == NONE {
+            state.open_at = self.open.len() as u32;
+            self.open.push(address);
+        }
+    }
+
+    /// Blocks on demand: free, waiting, all.
+    pub(crate) fn levels(&self) -> (u32, u32, u32) {
+        let free = self.open.iter();
+        let free = free.map(|&at| self.addresses[at as usize].free_count).sum();
+        let dynamic = self.layout.per_address - 1 - self.layout.ratio();
+        let all = dynamic * self.addresses();
+        (free, self.cooling.len() as u32, all)
+    }
+}
