@@ -22,6 +22,7 @@
 //! | `wheel` | timers |
 //! | `discard` | reasons to drop a packet, counters |
 //! | `event` | events for logs |
+//! | `log` | events as IPFIX and syslog |
 //!
 //! Left out: protocols other than TCP, UDP and ICMP; ports shared by destination (RFC 7857 section 3); port preservation
 //! and parity; PCP's messages (RFC 6887).
@@ -36,6 +37,7 @@ mod deterministic;
 mod discard;
 mod event;
 mod layout;
+pub mod log;
 mod mapping;
 mod nat;
 mod pool;

@@ -15,6 +15,7 @@
 //! - [`ecn`]: marking a packet "congestion experienced".
 //! - [`flow`]: flow keys for queues and filters, outside and inside tunnels.
 //! - [`virtio`]: the header before a packet on a TUN device, for open checksums and segmentation offload.
+//! - [`ipfix`]: IPFIX messages (RFC 7011).
 //! - [`ppp`]: PPP frames (RFC 1661), control packets and their options, PAP and CHAP.
 //! - [`pppoe`]: PPP over Ethernet (RFC 2516): Discovery packets, their tags, and the header of session data.
 //! - [`radius`]: packets of RADIUS clients and servers (RFC 2865), and their authentication with the shared
@@ -37,6 +38,7 @@ pub mod ecn;
 pub mod flow;
 pub mod icmp;
 pub mod ip;
+pub mod ipfix;
 pub mod l2tp;
 pub mod link;
 pub mod ndp;

@@ -133,6 +133,7 @@ pub(super) const TABLES: &[Inside] = &[
             "table",
             "wheel",
             "event",
+            "log",
             "mapping",
             "rewrite",
             "sessions",
@@ -217,7 +218,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "wire",
         order: &[
             "link", "bgp", "l2tp", "ppp", "pppoe", "radius", "virtio", "packet", "tcp", "udp",
-            "checksum", "icmp", "ip", "dns", "ndp", "dhcpv6", "segment", "ecn", "flow",
+            "checksum", "icmp", "ip", "dns", "ndp", "dhcpv6", "segment", "ecn", "flow", "ipfix",
         ],
         besides: &[(
             "packet",
