@@ -102,6 +102,12 @@ const ALLOWED: &[Row] = &[
         "a translation depends on a packet's bytes, the time and tables; who is a subscriber is for others",
     ),
     row(
+        "natlog",
+        &[],
+        &[],
+        "a log of port blocks is files of records to it; what a NAT is, it need not know",
+    ),
+    row(
         "edge",
         &[
             "base", "wire", "l2tp", "ppp", "pppoe", "aaa", "filter", "forward", "qos", "hqos",
@@ -380,6 +386,7 @@ const ALLOWED: &[Row] = &[
             "aaa",
             "filter",
             "forward",
+            "nat",
             "edge",
             "qos",
             "tc",
