@@ -127,6 +127,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "ipfix_message",
+        run: targets::ipfix_message::target,
+        len_max: 400,
+        is_slow: false,
+    },
+    Target {
         name: "l2tp_digest",
         run: targets::l2tp_digest::target,
         len_max: 600,
@@ -197,6 +203,12 @@ pub const TARGETS: &[Target] = &[
         run: targets::mrt::target,
         len_max: 1000,
         is_slow: true,
+    },
+    Target {
+        name: "nat_packets",
+        run: targets::nat_packets::target,
+        len_max: 1200,
+        is_slow: false,
     },
     Target {
         name: "packet_decode",

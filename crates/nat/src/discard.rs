@@ -58,11 +58,14 @@ pub enum Discard {
     /// A fragment without its datagram's first one, and no room to wait.
     #[error("a fragment out of order, and no room to keep it")]
     FragmentsFull,
+    /// From inside, and its source is an external address: a mapping of it would lead back to the NAT.
+    #[error("an external address as an inside one")]
+    Source,
 }
 
 impl Discard {
     /// How many reasons there are.
-    pub const COUNT: usize = 18;
+    pub const COUNT: usize = 19;
 
     /// Every reason, in the order of [`Counters::discards`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -84,6 +87,7 @@ impl Discard {
         Self::SessionsFull,
         Self::LogBehind,
         Self::FragmentsFull,
+        Self::Source,
     ];
 
     /// Whether no mapping could be made for want of resources: the sender may be sent an ICMP error, code 1 (RFC 6888

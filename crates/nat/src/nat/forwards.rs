@@ -105,6 +105,9 @@ impl Nat {
             return Err(ForwardError::Protocol);
         }
         let inside = (wish.inside.to_bits(), wish.inside_port);
+        if self.pool.index_of(inside.0).is_some() {
+            return Err(Discard::Source.into());
+        }
         let found = self.find(inside.0, inside.1, wish.protocol);
         let until = wish.lifetime.map(|span| now + span);
         if let Some(at) = found {

@@ -61,6 +61,9 @@ impl Nat {
         now: Instant,
     ) -> Result<u32, Discard> {
         let limits = self.config.limits;
+        if self.pool.index_of(inside).is_some() {
+            return Err(Discard::Source);
+        }
         let subscriber = self.subscribers.get_mut(id).ok_or(Discard::Subscriber)?;
         let mut block = subscriber.block;
         if subscriber.mappings >= limits.mappings_per_subscriber {

@@ -201,3 +201,10 @@ fn a_udp_datagram_without_a_checksum_stays_without() {
     assert_eq!(packet[26..28], [0, 0]);
     assert_sums(&packet, true);
 }
+
+#[test]
+fn an_external_address_is_no_inside_address() {
+    let mut world = world(config());
+    let mut packet = udp(ends(("192.0.2.1", 4000), (WEB, 80)), b"x");
+    assert_eq!(world.out(world.ann, &mut packet), Err(Discard::Source));
+}
