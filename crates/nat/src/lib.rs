@@ -1,5 +1,6 @@
 //! NAT44 for a carrier, without I/O, clock or threads: IPv4 network address and port translation (RFC 3022) by the rules of
-//! RFC 4787 (UDP), 5382 (TCP), 5508 (ICMP), 6888 (carriers), 7857 (updates) and 7422 (deterministic ports).
+//! RFC 4787 (UDP), RFC 5382 (TCP), RFC 5508 (ICMP), RFC 6888 (carriers), RFC 7857 (updates) and RFC 7422 (deterministic
+//! ports).
 //!
 //! Each inside endpoint has one external endpoint per protocol, whatever it talks to (endpoint-independent mapping). A
 //! subscriber gets external ports in blocks, all of one external address, when it first needs them; a log has an entry per

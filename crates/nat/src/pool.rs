@@ -1,6 +1,6 @@
 //! External addresses, their port blocks, and which mapping each port has.
 //!
-//! A block's ports are a bitmap and an array of mappings per protocol, allocated with the block's first mapping of that
+//! A port has one mapping (RFC 4787 REQ-3, RFC 5382 REQ-7). A block's ports are a bitmap and an array of mappings per protocol, allocated with the block's first mapping of that
 //! protocol. The mapping of an external port is therefore found by index, without a hash. Free blocks are a list per
 //! address; a block that was in use waits until its time is over (RFC 6888 REQ-8). Allocating and freeing are O(1).
 

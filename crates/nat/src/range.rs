@@ -1,4 +1,4 @@
-//! Ranges of IPv4 addresses.
+//! Ranges of IPv4 addresses (RFC 6888 REQ-3).
 
 use core::fmt;
 use core::str::FromStr;

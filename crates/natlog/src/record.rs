@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 /// Octets of a record.
 pub(crate) const RECORD: usize = 32;
 
-/// What a record says of a block.
+/// What happened to a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {

@@ -1,4 +1,4 @@
-//! The directory: appending, sealing, searching, retention.
+//! The directory: appending, sealing, searching, retention (RFC 6888 section 4).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

@@ -1,4 +1,5 @@
-//! Port blocks: whose, when allocated, when freed (RFC 6888 REQ-2, REQ-8, REQ-11; RFC 7422).
+//! Port blocks: whose, when allocated, when freed (RFC 4787 REQ-2; RFC 6888 REQ-2, REQ-8, REQ-11; RFC 7857
+//! section 4; RFC 7422).
 
 use base::Instant;
 

@@ -1,4 +1,5 @@
-//! TCP connections (RFC 5382, RFC 7857 section 2), and remote addresses for address-dependent filtering.
+//! TCP connections (RFC 5382, RFC 7857 section 2), and remote addresses for address-dependent filtering
+//! (RFC 4787 REQ-8, RFC 6888 REQ-7).
 
 use base::Instant;
 

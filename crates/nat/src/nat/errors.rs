@@ -1,4 +1,4 @@
-//! ICMP errors in both directions (RFC 5508 section 4, RFC 3022 section 4.3).
+//! ICMP errors in both directions (RFC 5508 section 4, RFC 3022 section 4.3, RFC 7857 sections 7.1 and 12).
 //!
 //! An error is found by the packet that it quotes. Neither the error's mapping nor its connection is refreshed or ended by
 //! it (RFC 4787 REQ-12, RFC 5382 REQ-10, RFC 5508 REQ-6), and the filter does not judge its source (RFC 4787 REQ-12a).

@@ -1,4 +1,5 @@
-//! Mappings: made, refreshed, timed out, removed.
+//! Mappings: made, refreshed, timed out, removed (RFC 4787 REQ-1, REQ-5, REQ-6; RFC 5382 REQ-1, REQ-4, REQ-5; RFC 7857
+//! sections 5 and 11).
 //!
 //! A mapping has one timer. A packet that refreshes it only writes the tick; when the timer fires, [`Nat::settle`] looks at
 //! that tick, and arms it again if the mapping was in use. So an idle mapping costs one timer until it ends, and a busy one
