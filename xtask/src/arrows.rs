@@ -111,6 +111,7 @@ const ALLOWED: &[Row] = &[
         "edge",
         &[
             "base", "wire", "l2tp", "ppp", "pppoe", "aaa", "filter", "forward", "qos", "hqos",
+            "nat",
         ],
         &["sim"],
         "puts the protocols together into subscribers, without I/O",

@@ -29,13 +29,15 @@ pub enum Discard {
     Dhcp,
     /// More packets to us on a subscriber's link than are answered.
     LinkRate,
+    /// The NAT has no mapping for it, or cannot make one; [`crate::Edge::nat`] has the reasons.
+    Nat,
     /// The packet itself is invalid, or has no route.
     Forward(forward::Discard),
     /// A frame that PPP ignored.
     Ppp(ppp::Discard),
 }
 
-const OWN: [Discard; 11] = [
+const OWN: [Discard; 12] = [
     Discard::NotTerminated,
     Discard::NotOpen,
     Discard::OtherVersion,
@@ -47,6 +49,7 @@ const OWN: [Discard; 11] = [
     Discard::Ndp,
     Discard::Dhcp,
     Discard::LinkRate,
+    Discard::Nat,
 ];
 
 impl Discard {
@@ -74,6 +77,7 @@ impl Discard {
             Self::Ndp => 8,
             Self::Dhcp => 9,
             Self::LinkRate => 10,
+            Self::Nat => 11,
             Self::Forward(why) => OWN.len() + why as usize,
             Self::Ppp(why) => {
                 let known = ppp::Discard::ALL.iter().position(|&one| one == why);
@@ -97,6 +101,7 @@ impl Discard {
             Self::Ndp => "neighbor_discovery",
             Self::Dhcp => "dhcpv6",
             Self::LinkRate => "link_rate",
+            Self::Nat => "nat",
             Self::Forward(why) => why.name(),
             Self::Ppp(why) => why.name(),
         }

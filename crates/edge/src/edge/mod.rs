@@ -18,6 +18,7 @@
 //! | `reconfigure` | a new configuration |
 //! | `dial` | links in which we are the client |
 //! | `tap` | captures |
+//! | `translation` | the NAT |
 //! | `views` | rows for `show` |
 
 mod account;
@@ -36,6 +37,7 @@ mod queues;
 mod reconfigure;
 mod shapes;
 mod tap;
+mod translation;
 mod views;
 
 use std::collections::VecDeque;
@@ -248,6 +250,9 @@ impl<A: Access> Edge<A> {
             self.endpoint.handle_timeouts(now, most);
         }
         self.heed(now);
+        if let Some(nat) = &mut self.path.nat {
+            nat.handle_timeout(now);
+        }
         let mut fired = 0;
         while fired < most
             && let Some(expired) = self.timers.pop_due(now)
@@ -269,7 +274,8 @@ impl<A: Access> Edge<A> {
         let unheeded = self.unheeded.map(|at| (at, "session change"));
         let retiming = self.retiming.as_ref();
         let retiming = retiming.map(|retiming| (retiming.since, "new configuration"));
-        let all = [unheeded, retiming, self.endpoint.poll_timeout(), timer];
+        let nat = self.path.nat.as_ref().and_then(|nat| nat.poll_timeout());
+        let all = [unheeded, retiming, self.endpoint.poll_timeout(), timer, nat];
         all.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 

@@ -64,6 +64,11 @@ impl<E: Encapsulation> Path<E> {
         if inside.len() < WAITING_MAX
             && let Ok(length) = sender.write(error, header, packet, bucket, now, &mut out)
         {
+            if let Some(nat) = &mut self.nat
+                && let Some(place) = place
+            {
+                nat.error(place, &mut out[..length], now);
+            }
             inside.push_back(out[..length].into());
             self.counts().tell();
         }

@@ -111,9 +111,8 @@ impl<E: Encapsulation> Path<E> {
             own,
             filters,
             gardens,
-            scratch,
-            clamp_mss,
             counts,
+            nat,
             ..
         } = self;
         let Some(Some(entry)) = entries.get(place as usize) else {
@@ -133,15 +132,74 @@ impl<E: Encapsulation> Path<E> {
         {
             return Err(Discard::Filtered);
         }
+        if let Some(nat) = nat
+            && !entry.is_client
+            && nat.covers(&header)
+        {
+            let who = (place, u64::from(place));
+            let translated = nat.outbound(who, &header, packet, now)?;
+            return self.translated_in(place, translated, now, inside);
+        }
+        self.pass_in(place, &header, packet, now, inside)
+    }
+
+    /// Forwards a translated packet, and fragments that waited for it.
+    fn translated_in(
+        &mut self,
+        place: u32,
+        translated: Option<Vec<u8>>,
+        now: Instant,
+        inside: &mut impl Inside,
+    ) -> Result<(), Discard> {
+        let mut result = Ok(());
+        if let Some(buffer) = translated {
+            if let Ok(header) = Header::read(&buffer) {
+                result = self.pass_in(place, &header, &buffer, now, inside);
+            }
+            if let Some(nat) = &mut self.nat {
+                nat.take_back(buffer);
+            }
+        }
+        while let Some(nat) = &mut self.nat
+            && let Some(piece) = nat.released(nat::Direction::Out, 0)
+        {
+            if let Ok(header) = Header::read(&piece) {
+                let _ = self.pass_in(place, &header, &piece, now, inside);
+            }
+        }
+        result
+    }
+
+    /// Forwards a packet that may pass.
+    #[inline]
+    fn pass_in(
+        &mut self,
+        place: u32,
+        header: &Header,
+        packet: &[u8],
+        now: Instant,
+        inside: &mut impl Inside,
+    ) -> Result<(), Discard> {
+        let Self {
+            number,
+            entries,
+            scratch,
+            clamp_mss,
+            counts,
+            ..
+        } = self;
+        let Some(Some(entry)) = entries.get(place as usize) else {
+            return Err(Discard::NotOpen);
+        };
         if let Some(lane) = entry.lane() {
-            return self.shaped_in(place, lane, &header, packet, now, inside);
+            return self.shaped_in(place, lane, header, packet, now, inside);
         }
         entry.meter(*number).pass_in(packet.len());
         counts[*number].pass_in(packet.len());
-        let packet = if *clamp_mss && mss::is_syn(&header) {
+        let packet = if *clamp_mss && mss::is_syn(header) {
             scratch.clear();
             scratch.extend_from_slice(packet);
-            mss::clamp(&header, scratch, entry.mtu, mss::Sum::Complete);
+            mss::clamp(header, scratch, entry.mtu, mss::Sum::Complete);
             scratch
         } else {
             packet

@@ -17,6 +17,7 @@
 //! | `queues` | queues of shaped subscribers |
 //! | `handover` | packets for queues on another path |
 //! | `moves` | queues that move to another path |
+//! | `nat` | translation of addresses |
 //! | `look` | the state of queues, for a view |
 //! | `errors` | ICMP errors about dropped packets |
 //! | `filters` | packet filters |
@@ -35,6 +36,7 @@ mod handover;
 mod inward;
 pub(crate) mod look;
 mod moves;
+pub(crate) mod nat;
 mod outward;
 mod queues;
 
@@ -117,6 +119,8 @@ pub struct Path<E: Encapsulation = <L2tp as Access>::Encapsulation> {
     limits: Limits,
     /// Queues of shaped subscribers, if this path has had any.
     pub(crate) queues: Option<Box<Queues>>,
+    /// Translates addresses, if there is a NAT.
+    pub(crate) nat: Option<Box<nat::Translator>>,
     /// Packets for queues on other paths.
     handovers: Handovers,
     /// Sessions that packets arrived in since the last poll.
@@ -145,6 +149,7 @@ impl<E: Encapsulation> Path<E> {
             plan: Arc::new(config.queues.plan().clone()),
             limits: Limits::new(config),
             queues: None,
+            nat: None,
             handovers: Handovers::default(),
             heard: Vec::new(),
             scratch: Vec::new(),
@@ -240,6 +245,7 @@ impl<E: Encapsulation> Path<E> {
         let Some(entry) = self.entries.get_mut(place as usize).and_then(Option::take) else {
             return;
         };
+        self.part_nat(place);
         let hash = E::hash(entry.way.id());
         let found = self.sessions.find_entry(hash, |&at| at == place);
         if let Ok(found) = found {

@@ -35,6 +35,33 @@ impl<E: Encapsulation> Path<E> {
         &mut self,
         octets: &mut [u8],
         now: Instant,
+        mut headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
+    ) -> Taken {
+        match self.nat.as_mut().map(|nat| nat.inbound(octets, now)) {
+            None => return self.forward_one(octets, now, headers, outside),
+            Some(Ok(true)) => {}
+            Some(Ok(false)) => return Taken::Done,
+            Some(Err(why)) => {
+                self.counts().discard(why);
+                return Taken::Done;
+            }
+        }
+        let taken = self.forward_one(octets, now, headers.as_deref_mut(), outside);
+        while let Some(nat) = &mut self.nat
+            && let Some(mut piece) = nat.released(nat::Direction::In, virtio::LENGTH)
+        {
+            let headers = headers.as_deref_mut();
+            let _ = self.forward_one(&mut piece, now, headers, outside);
+        }
+        taken
+    }
+
+    /// The same, after translation.
+    fn forward_one(
+        &mut self,
+        octets: &mut [u8],
+        now: Instant,
         headers: Option<&mut impl Headers<E>>,
         outside: &mut impl Outside<E::Route>,
     ) -> Taken {

@@ -12,4 +12,5 @@ mod shaped;
 mod speed;
 mod stage;
 mod tapped;
+mod translated;
 mod v6;

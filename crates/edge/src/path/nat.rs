@@ -1,0 +1,176 @@
+//! Translation of subscribers' IPv4 addresses (the crate `nat`), between the filter and the inside.
+//!
+//! A packet from a subscriber is translated after the filter, so that filters name inside addresses, and before its queue.
+//! A packet from the inside to an external address is translated before its subscriber is looked up. A packet between two
+//! subscribers' external addresses goes to the inside with both ends translated, and comes back as any other. So does an ICMP
+//! error of ours about a translated packet.
+//!
+//! An edge with several paths has no NAT: an external port belongs to one table, and a packet from the inside may arrive on
+//! any path.
+
+use base::Instant;
+use nat::{Direction, Nat, Range, SubscriberId, Sum, Verdict};
+use wire::ip::Header;
+use wire::virtio;
+
+use super::Path;
+use crate::access::Encapsulation;
+use crate::counters::Discard;
+
+/// A NAT and the subscribers that it translates.
+#[derive(Debug)]
+pub(crate) struct Translator {
+    pub(crate) nat: Nat,
+    /// Inside addresses that are translated.
+    inside: Vec<Range>,
+    /// By the subscriber's place.
+    members: Vec<Option<SubscriberId>>,
+    /// Members that left and whose ports are not freed yet.
+    leaving: Vec<SubscriberId>,
+    /// Buffer for a packet that is translated.
+    buffer: Vec<u8>,
+}
+
+impl Translator {
+    pub(crate) fn new(nat: Nat, inside: Vec<Range>) -> Self {
+        Self {
+            nat,
+            inside,
+            members: Vec::new(),
+            leaving: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn covers(&self, header: &Header) -> bool {
+        let source = header.source as u32;
+        header.version == 4 && self.inside.iter().any(|one| one.position(source).is_some())
+    }
+
+    /// The member at a place, which joins with its first packet.
+    fn member(&mut self, place: u32, tag: u64, source: u32) -> Option<SubscriberId> {
+        let index = place as usize;
+        if self.members.len() <= index {
+            self.members.resize(index + 1, None);
+        }
+        if self.members[index].is_none() {
+            self.members[index] = self.nat.join(tag, source.into());
+        }
+        self.members[index]
+    }
+
+    /// A subscriber has gone.
+    pub(super) fn part(&mut self, place: u32) {
+        let member = self.members.get_mut(place as usize);
+        self.leaving.extend(member.and_then(Option::take));
+    }
+
+    fn free(&mut self, now: Instant) {
+        for member in self.leaving.drain(..) {
+            self.nat.leave(member, now);
+        }
+    }
+
+    /// Translates a packet from a subscriber. The result is the translated packet, which the caller gives back with
+    /// [`Translator::take_back`]; `None` for one that waits.
+    pub(super) fn outbound(
+        &mut self,
+        (place, tag): (u32, u64),
+        header: &Header,
+        packet: &[u8],
+        now: Instant,
+    ) -> Result<Option<Vec<u8>>, Discard> {
+        self.free(now);
+        let source = header.source as u32;
+        let member = self.member(place, tag, source).ok_or(Discard::Nat)?;
+        let mut buffer = core::mem::take(&mut self.buffer);
+        buffer.clear();
+        buffer.extend_from_slice(packet);
+        match self
+            .nat
+            .outbound(member, header, &mut buffer, Sum::Complete, now)
+        {
+            Ok(Verdict::Translated | Verdict::Hairpin | Verdict::Untouched) => Ok(Some(buffer)),
+            Ok(Verdict::Held) => {
+                self.buffer = buffer;
+                Ok(None)
+            }
+            Err(_) => {
+                self.buffer = buffer;
+                Err(Discard::Nat)
+            }
+        }
+    }
+
+    pub(super) fn take_back(&mut self, buffer: Vec<u8>) {
+        self.buffer = buffer;
+    }
+
+    /// Translates what a TUN device returned, if it is to an external address. `false` if the packet waits.
+    pub(super) fn inbound(&mut self, octets: &mut [u8], now: Instant) -> Result<bool, Discard> {
+        let Some(tun) = virtio::Header::parse(octets) else {
+            return Ok(true);
+        };
+        let packet = &mut octets[virtio::LENGTH..];
+        let Ok(header) = Header::read(packet) else {
+            return Ok(true);
+        };
+        if header.version != 4 || !self.nat.owns((header.destination as u32).into()) {
+            return Ok(true);
+        }
+        self.free(now);
+        let sum = match tun.needs_checksum() {
+            true => Sum::Partial,
+            false => Sum::Complete,
+        };
+        let packet = &mut packet[..header.total_length as usize];
+        match self.nat.inbound(&header, packet, sum, now) {
+            Ok(verdict) => Ok(verdict != Verdict::Held),
+            Err(_) => Err(Discard::Nat),
+        }
+    }
+
+    /// A fragment that waited, behind `head` octets of zero.
+    pub(super) fn released(&mut self, wanted: Direction, head: usize) -> Option<Vec<u8>> {
+        let mut out = vec![0; head];
+        match self.nat.poll_released(&mut out) {
+            Some((direction, _)) if direction == wanted => Some(out),
+            _ => None,
+        }
+    }
+
+    /// Translates an ICMP error of ours about a packet to a subscriber.
+    pub(super) fn error(&mut self, place: u32, error: &mut [u8], now: Instant) {
+        let member = self.members.get(place as usize).copied().flatten();
+        if let Some(member) = member
+            && let Ok(header) = Header::read(error)
+        {
+            // Without a mapping the packet was not translated, nor is the error.
+            let _ = self
+                .nat
+                .outbound(member, &header, error, Sum::Complete, now);
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.free(now);
+        self.nat.handle_timeout(now);
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        match self.leaving.is_empty() {
+            true => self.nat.poll_timeout(),
+            false => Some((Instant::ZERO, "nat")),
+        }
+    }
+}
+
+impl<E: Encapsulation> Path<E> {
+    /// The subscriber at a place has gone: its ports will be free.
+    pub(super) fn part_nat(&mut self, place: u32) {
+        if let Some(translator) = &mut self.nat {
+            translator.part(place);
+        }
+    }
+}

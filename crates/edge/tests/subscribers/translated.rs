@@ -1,0 +1,153 @@
+//! Subscribers behind a NAT.
+
+use core::net::Ipv4Addr;
+
+use aaa::Prefix;
+use base::Duration;
+use edge::Discard;
+use nat::{Config, Event, Nat};
+use wire::checksum;
+
+use crate::packets::{FAR, udp};
+use crate::stage::{Stage, lns_config};
+
+const EXTERNAL: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
+
+/// An edge that translates all IPv4 addresses but FAR's network.
+fn stage(config: edge::Config) -> (Stage, Ipv4Addr) {
+    let mut stage = Stage::new(config);
+    let external = EXTERNAL.to_string().parse().unwrap();
+    let nat = Nat::new(Config::new(vec![external], [1, 2, 3])).unwrap();
+    let inside = vec!["0.0.0.0-198.51.99.255".parse().unwrap()];
+    stage.lns.set_nat(nat, inside).unwrap();
+    stage.dial("alice", "sesame");
+    let address = stage.lns.subscriber(stage.up[0]).unwrap().address.unwrap();
+    (stage, address)
+}
+
+fn source(packet: &[u8]) -> (Ipv4Addr, u16) {
+    let address = Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]);
+    (address, u16::from_be_bytes([packet[20], packet[21]]))
+}
+
+/// A packet to an external port.
+fn to_port(port: u16, length: usize, dont_fragment: bool) -> Vec<u8> {
+    let mut packet = udp(FAR, EXTERNAL, length, dont_fragment);
+    packet[20..22].copy_from_slice(&53_u16.to_be_bytes());
+    packet[22..24].copy_from_slice(&port.to_be_bytes());
+    packet
+}
+
+#[test]
+fn a_packet_leaves_with_an_external_source_and_its_answer_arrives() {
+    let (mut stage, address) = stage(lns_config());
+    stage.up_stream(&udp(address, FAR, 10, true));
+    let sent = stage.inside.0[0].clone();
+    let (from, port) = source(&sent);
+    assert_eq!(from, EXTERNAL);
+    assert!(port >= 1024);
+    assert_eq!(checksum::ip_ok(&sent), Some(true));
+    stage.down_stream(&to_port(port, 100, true));
+    let got = &stage.client_inside.0[0];
+    assert_eq!(got[16..20], address.octets());
+    assert_eq!(got[22..24], 0x3039_u16.to_be_bytes());
+    assert_eq!(checksum::ip_ok(got), Some(true));
+    // Nobody has the next port.
+    stage.down_stream(&to_port(port ^ 1, 100, true));
+    assert_eq!(stage.client_inside.0.len(), 1);
+    assert_eq!(stage.lns.discarded(Discard::Nat), 1);
+}
+
+#[test]
+fn an_error_about_a_packet_that_is_too_big_names_the_external_port() {
+    let (mut stage, address) = stage(lns_config());
+    stage.up_stream(&udp(address, FAR, 10, true));
+    let (_, port) = source(&stage.inside.0[0]);
+    stage.inside.0.clear();
+    let packet = to_port(port, 1_472, true);
+    stage.down_stream(&packet);
+    let error = &stage.inside.0[0];
+    assert_eq!(error[20..22], [3, 4]);
+    assert_eq!(error[12..16], EXTERNAL.octets());
+    assert_eq!(error[16..20], FAR.octets());
+    // The sender finds its own packet in it (RFC 5508 REQ-5a).
+    assert_eq!(error[40..48], packet[12..20]);
+    assert_eq!(error[48..52], packet[20..24]);
+    assert_eq!(checksum::sum(&error[20..]), 0xffff);
+}
+
+#[test]
+fn fragments_that_arrive_before_their_first_one_follow_it() {
+    let (mut stage, address) = stage(lns_config());
+    let whole = udp(address, FAR, 32, false);
+    let piece = |range: core::ops::Range<usize>, flags: u16| {
+        let mut packet = whole[..20].to_vec();
+        packet.extend_from_slice(&whole[range]);
+        let total = packet.len() as u16;
+        packet[2..4].copy_from_slice(&total.to_be_bytes());
+        packet[6..8].copy_from_slice(&flags.to_be_bytes());
+        packet[10..12].fill(0);
+        let sum = !checksum::sum(&packet[..20]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet
+    };
+    stage.up_stream(&piece(44..60, 3));
+    assert!(stage.inside.0.is_empty());
+    stage.up_stream(&piece(20..44, 0x2000));
+    assert_eq!(stage.inside.0.len(), 2);
+    for packet in &stage.inside.0 {
+        assert_eq!(packet[12..16], EXTERNAL.octets());
+        assert_eq!(checksum::ip_ok(packet), Some(true));
+    }
+    assert_eq!(stage.inside.0[0][4..6], stage.inside.0[1][4..6]);
+}
+
+#[test]
+fn a_subscriber_that_leaves_gives_its_ports_back() {
+    let (mut stage, address) = stage(lns_config());
+    stage.up_stream(&udp(address, FAR, 10, true));
+    let nat = stage.lns.nat_mut().unwrap();
+    assert!(matches!(
+        nat.poll_event(),
+        Some(Event::BlockAllocated(block, _)) if block.inside == address && block.external == EXTERNAL
+    ));
+    // A Terminate-Request of the client.
+    let client = stage.lac.next_subscriber(0).unwrap().1.session;
+    let header = stage.lac.endpoint_mut().data_header(client).unwrap();
+    let request = [header.as_bytes(), &[0xff, 3, 0xc0, 0x21, 5, 9, 0, 4]].concat();
+    let mut none = crate::stage::Packets::default();
+    let from = crate::stage::route(crate::stage::LAC);
+    stage.lns.receive(from, &request, stage.now, &mut none);
+    stage.settle();
+    assert_eq!(stage.ended.len(), 1);
+    stage.pass(Duration::from_secs(1));
+    let nat = stage.lns.nat_mut().unwrap();
+    assert!(matches!(nat.poll_event(), Some(Event::BlockFreed(..))));
+    assert_eq!(nat.counters().mappings, 0);
+    assert_eq!(nat.counters().subscribers, 0);
+}
+
+#[test]
+fn a_network_that_is_not_translated_keeps_its_addresses() {
+    let mut stage = Stage::new(lns_config());
+    stage.profile.routes = vec![Prefix::new("198.51.101.0".parse().unwrap(), 24).unwrap()];
+    let external = EXTERNAL.to_string().parse().unwrap();
+    let nat = Nat::new(Config::new(vec![external], [1, 2, 3])).unwrap();
+    let inside = vec!["10.0.0.0/8".parse().unwrap()];
+    stage.lns.set_nat(nat, inside).unwrap();
+    stage.dial("alice", "sesame");
+    let packet = udp("198.51.101.7".parse().unwrap(), FAR, 10, true);
+    stage.send_up_raw(&packet);
+    assert_eq!(stage.inside.0, [packet]);
+}
+
+#[test]
+fn an_edge_with_several_paths_has_no_nat() {
+    let mut config = lns_config();
+    config.paths = 2;
+    let mut stage = Stage::new(config);
+    let external = EXTERNAL.to_string().parse().unwrap();
+    let nat = Nat::new(Config::new(vec![external], [1, 2, 3])).unwrap();
+    assert!(stage.lns.set_nat(nat, Vec::new()).is_err());
+    assert!(stage.lns.nat().is_none());
+}
