@@ -56,6 +56,8 @@ struct Log {
     entries: Vec<Entry>,
     /// How many of them, at the start, are blocks of earlier segments.
     carried: usize,
+    /// The earliest time of them; the clock may have been set back.
+    first_ms: u64,
 }
 
 impl Log {
@@ -167,7 +169,9 @@ impl Store {
         }
         let carried = entries.iter();
         let carried = carried.take_while(|one| one.kind == Kind::Carried).count();
+        let first_ms = entries.iter().map(|one| one.at_ms).min();
         self.log = Some(Log {
+            first_ms: first_ms.unwrap_or(u64::MAX),
             file,
             path,
             day,
@@ -229,6 +233,8 @@ impl Store {
             return Err(at(&log.path)(error));
         }
         log.entries.extend_from_slice(entries);
+        let first_ms = entries.iter().map(|one| one.at_ms).min();
+        log.first_ms = log.first_ms.min(first_ms.unwrap_or(u64::MAX));
         Ok(())
     }
 
@@ -257,6 +263,7 @@ impl Store {
             number,
             entries: Vec::new(),
             carried: 0,
+            first_ms: u64::MAX,
         });
         let carried = self.live.values().map(|&entry| Entry {
             kind: Kind::Carried,
@@ -328,7 +335,9 @@ impl Store {
         port: u16,
         at_ms: u64,
     ) -> Result<Option<Entry>, StoreError> {
-        if let Some(log) = &self.log {
+        if let Some(log) = &self.log
+            && log.first_ms <= at_ms
+        {
             let is_it = |one: &&Entry| one.at_ms <= at_ms && one.has(external, port);
             if let Some(entry) = log.entries.iter().rev().find(is_it) {
                 return Ok(Some(*entry).filter(|entry| entry.kind.is_held()));
