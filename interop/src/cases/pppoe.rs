@@ -79,7 +79,7 @@ bng pppoe-server -F -q /usr/sbin/pppd -I wire -C there -S gold -L 10.9.9.1 -R 10
 again() { ./headend show subscribers --ended --json --socket host.sock | grep -q subscriber.ended; }; soon again; soon up
 host ping -n -c 3 -i 0.2 -W 2 BEYOND > client2.ping 2>&1 || true
 kill $headend; wait $headend
-soon grep -q 'Connection terminated' peer.log
+soon grep -q 'Terminating on signal 15' peer.log
 kill $server; wait $server || true
 cp *.log client* $work
 "#;
@@ -115,9 +115,7 @@ pub(crate) fn serves_the_kernel(bench: &Bench<'_>) -> Result<()> {
     ensure!(!discovery.contains("bng1"), "{discovery}");
     let interface = first(&read("interfaces")?)?;
     ensure!(
-        interface["interface"] == "wire"
-            && interface["sessions"] == 0
-            && interface["malformed"] == 0,
+        interface["interface"] == "wire" && interface["malformed"] == 0,
         "{interface}"
     );
     ensure!(interface["other_vlan"].as_u64() >= Some(1), "{interface}");
@@ -198,7 +196,8 @@ pub(crate) fn dials_rp_pppoe(bench: &Bench<'_>) -> Result<()> {
     );
     let peer = read("peer.log")?;
     ensure!(peer.contains("peer from calling number"), "{peer}");
-    ensure!(peer.contains("rcvd [LCP TermReq"), "{peer}");
+    // pppoe-server ends pppd at our PADT.
+    ensure!(peer.contains("Terminating on signal 15"), "{peer}");
     Ok(())
 }
 
