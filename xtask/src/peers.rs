@@ -20,6 +20,10 @@ const NEEDS: &[Need] = &[
         package: "ppp",
     },
     Need {
+        program: "dhcp6c",
+        package: "wide-dhcpv6-client",
+    },
+    Need {
         program: "pppoe-server",
         package: "pppoe",
     },

@@ -69,9 +69,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let seats = shards::seats(event, &sockets, &interfaces, queues).context("event.shards")?;
     give_up_privileges(settings, &inside)?;
     let edge = edge(settings)?;
-    let cookie = settings.l2tp.cookie_len;
-    let shards = Shards::start(event, cookie, &edge, &sockets, seats, &mut reactor)
-        .context("event.shards")?;
+    let shards = shards(settings, &edge, &sockets, seats, &mut reactor)?;
     let now = log_start(settings);
     let running = running(settings, config, &mut reactor)?;
     let mut core = Core {
@@ -119,6 +117,18 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         failure: None,
         waits_failed: 0,
     })
+}
+
+/// Starts the packet threads.
+fn shards(
+    settings: &Settings,
+    edge: &Edge,
+    sockets: &Sockets,
+    seats: Vec<shards::Seat>,
+    reactor: &mut Reactor,
+) -> Result<Shards> {
+    let cookie = settings.l2tp.cookie_len;
+    Shards::start(&settings.event, cookie, edge, sockets, seats, reactor).context("event.shards")
 }
 
 fn signals(reactor: &mut Reactor) -> Result<Signals> {

@@ -130,6 +130,7 @@ pub(crate) const ALL: &[Case] = &[
     case("pppd_is_a_client_of_our_lns", pppd::is_our_client),
     case("pppoe_serves_the_kernels_hosts", pppoe::serves_the_kernel),
     case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
+    case("pppoe_hosts_get_ipv6", pppoe::hosts_get_ipv6),
     case(
         "thirty_clients_recover_after_the_lns_crashes",
         many::recover_after_a_crash,

@@ -212,3 +212,102 @@ fn first(text: &str) -> Result<Value> {
     let line = text.lines().next().context("no row")?;
     serde_json::from_str(line).with_context(|| line.to_owned())
 }
+
+const PREFIXES: &str = "[[prefix_pool]]\nname = \"links\"\nranges = [\"2001:db8:1::/48\"]\nlength = 64\n\
+                        [[prefix_pool]]\nname = \"homes\"\nranges = [\"2001:db8:4000::/40\"]\nlength = 56\n\
+                        [ipv6]\nlink_pool = \"links\"\ndelegated_pool = \"homes\"\ndns = [\"2001:db8::53\"]\n";
+
+/// The client of wide-dhcpv6: a prefix, of which the bridge gets the second /64.
+const DHCP6C: &str = "interface ppp0 { send ia-pd 0; request domain-name-servers; script \"/tmp/dhcp6c-script\"; };\n\
+                      id-assoc pd 0 { prefix-interface lan { sla-id 1; sla-len 8; }; };\n";
+
+/// The kernel configures its address by Router Advertisements, and wide-dhcpv6's client asks for a prefix.
+const FAMILIES: &str = r#"
+ip -n bng -6 addr add BEYOND_V6/128 dev lo
+ip netns exec bng ./headend run --config bng.toml > headend.log 2>&1 & headend=$!
+soon ./headend show server --socket bng.sock
+cp $work/dhcp6c.conf .; mkdir duid; mount --bind duid /var/lib/dhcpv6
+printf '#!/bin/sh\nenv > /tmp/dhcp6c.env\n' > dhcp6c-script; chmod +x dhcp6c-script
+ip -n host link add lan type bridge; ip -n host link set lan up
+host sysctl -qw net.ipv6.conf.lan.accept_dad=0
+ip netns exec host pppd file host.ppp logfile /tmp/pppd.log plugin rp-pppoe.so wire &
+pppd=$!
+linked() { host ip -6 addr show dev ppp0 scope global | grep -q 2001:db8:1:; }; soon linked
+host ip -6 route > v6.routes; host ip -6 addr show dev ppp0 > v6.link
+host ping -6 -n -c 3 -i 0.2 -W 2 BEYOND_V6 > v6.ping 2>&1 || true
+gateway=$(host ip -6 route show default | grep -o 'fe80::[0-9a-f:]*' | head -1)
+host ping -6 -n -c 3 -i 0.2 -W 2 $gateway%ppp0 >> v6.ping 2>&1 || true
+ip netns exec host dhcp6c -f -D -c dhcp6c.conf -p dhcp6c.pid ppp0 > dhcp6c.log 2>&1 & client=$!
+delegated() { host ip -6 addr show dev lan scope global | grep -q 2001:db8:40; }; soon delegated
+soon test -s dhcp6c.env; sleep 1
+host ip -6 addr show dev lan > v6.lan
+own=$(grep -o '2001:db8:40[0-9a-f:]*' v6.lan | head -1)
+host ping -6 -n -c 3 -i 0.2 -W 2 -I $own BEYOND_V6 >> v6.ping 2>&1 || true
+./headend show subscriber ann --json --socket bng.sock > v6.detail
+kill $client; wait $client || true; sleep 1
+./headend show counters --json --socket bng.sock > v6.counters
+kill $pppd; wait $pppd || true
+gone() { ! ./headend show subscriber ann --socket bng.sock; }; soon gone
+./headend show pools --json --socket bng.sock > v6.pools
+kill $headend; wait $headend
+cp *.log v6.* dhcp6c.env $work
+"#;
+
+/// The kernel's Router Advertisements and wide-dhcpv6's prefix delegation over PPPoE.
+pub(crate) fn hosts_get_ipv6(bench: &Bench<'_>) -> Result<()> {
+    bring(bench)?;
+    private_file(bench, "users.toml", USERS)?;
+    let ppp = "authenticate = [\"chap\"]\naddress_v6 = \"2001:db8::1\"";
+    let sections = format!("[users]\nfile = \"users.toml\"\n{PREFIXES}");
+    let settings = lns_settings(ppp, "", &sections);
+    let head =
+        "[control]\nsocket = \"/tmp/bng.sock\"\n[pppoe]\n[[pppoe.interface]]\nname = \"wire\"\n";
+    private_file(bench, "bng.toml", &format!("{head}{settings}"))?;
+    let options = "nodetach\nnoauth\nnodefaultroute\nuser ann\npassword sesame\ndebug\n+ipv6\nmtu 1492\nmru 1492\n";
+    std::fs::write(bench.directory.join("host.ppp"), options)?;
+    std::fs::write(bench.directory.join("dhcp6c.conf"), DHCP6C)?;
+    let script = [HOSTS, FAMILIES]
+        .concat()
+        .replace("BEYOND_V6", "2001:db8:ffff::1");
+    kernel::boot(bench, &script)?;
+    let read = |name: &str| {
+        let path = bench.directory.join(name);
+        std::fs::read_to_string(path).with_context(|| name.to_owned())
+    };
+    let routes = read("v6.routes")?;
+    ensure!(
+        routes.contains("default via fe80::") && routes.contains("proto ra"),
+        "{routes}"
+    );
+    let pings = read("v6.ping")?;
+    ensure!(pings.matches(" 0% packet loss").count() == 3, "{pings}");
+    let environment = read("dhcp6c.env")?;
+    ensure!(environment.contains("2001:db8::53"), "{environment}");
+    let (link, lan) = (read("v6.link")?, read("v6.lan")?);
+    ensure!(lan.contains("/64 scope global"), "{lan}");
+    let detail = first(&read("v6.detail")?)?;
+    let leased = |key: &str| detail["ipv6"][key].as_str().unwrap_or_default().to_owned();
+    let prefix = leased("prefix");
+    let stem = prefix.trim_end_matches("::/64");
+    ensure!(!stem.is_empty() && link.contains(stem), "{detail}\n{link}");
+    ensure!(leased("delegated").ends_with("/56"), "{detail}");
+    let counters = read("v6.counters")?;
+    for (name, least) in [
+        ("ipv6_router_advertisements", 1),
+        ("ipv6_leases", 1),
+        ("ipv6_releases", 1),
+        ("ipv6_echoes", 3),
+    ] {
+        let value = counters.lines().find_map(|line| {
+            let row: Value = serde_json::from_str(line).ok()?;
+            (row["name"] == name).then(|| row["value"].as_u64())?
+        });
+        ensure!(value >= Some(least), "{name}: {value:?}");
+    }
+    let pools = read("v6.pools")?;
+    for line in pools.lines().filter(|line| line.contains("pool.prefix")) {
+        let row: Value = serde_json::from_str(line)?;
+        ensure!(row["used"] == 0, "{row}");
+    }
+    Ok(())
+}
