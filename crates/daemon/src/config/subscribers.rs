@@ -131,9 +131,14 @@ pub(super) fn read(
     let v6 = edge.v6.dns.iter().copied().map(IpAddr::V6);
     let dns: Vec<IpAddr> = v4.chain(v6).collect();
     edge.gardens = garden::read(root, notes, set.as_deref(), &dns);
-    let gardens: Vec<&str> = edge.gardens.iter().map(|one| &*one.name).collect();
-    let known = known(&pools, set.as_deref());
-    let users = users(root, path, notes, (known, &gardens, &prefix_pools), &queues);
+    let [pool_names, filter_names] = known(&pools, set.as_deref());
+    let names = Names {
+        pools: pool_names,
+        filters: filter_names,
+        gardens: edge.gardens.iter().map(|one| &*one.name).collect(),
+        prefixes: prefix_pools.iter().map(|pool| &*pool.name).collect(),
+    };
+    let users = users(root, path, notes, &names, &queues);
     edge.queues = queues.finish(notes);
     let mut radius = radius::read(root, path, notes, host_name);
     if let Some(radius) = &mut radius {
@@ -395,11 +400,19 @@ fn known<'n>(pools: &'n [Spec], filters: Option<&'n FilterSet>) -> [Option<Vec<&
     ]
 }
 
+/// What the users of a users file may name; `None` if the configuration has a fault there.
+struct Names<'a> {
+    pools: Option<Vec<&'a str>>,
+    filters: Option<Vec<&'a str>>,
+    gardens: Vec<&'a str>,
+    prefixes: Vec<&'a str>,
+}
+
 fn users(
     root: &DeTable<'_>,
     path: &Path,
     notes: &Notes<'_>,
-    ([pools, filters], gardens, prefixes): ([Option<Vec<&str>>; 2], &[&str], &[PrefixSpec]),
+    names: &Names<'_>,
     queues: &queue::Reading,
 ) -> Option<UsersFile> {
     if !root.contains_key("users") {
@@ -410,12 +423,11 @@ fn users(
     let file = section.string("file")?;
     let path = settings::beside(path, &file.value);
     let (templates, links) = (queues.templates(), queues.links());
-    let prefixes: Vec<&str> = prefixes.iter().map(|pool| &*pool.name).collect();
     let known = Known {
-        pools: pools.as_deref(),
-        prefix_pools: Some(&prefixes),
-        filters: filters.as_deref(),
-        gardens: Some(gardens),
+        pools: names.pools.as_deref(),
+        prefix_pools: Some(&names.prefixes),
+        filters: names.filters.as_deref(),
+        gardens: Some(&names.gardens),
         templates: Some(&templates),
         links: Some(&links),
     };
