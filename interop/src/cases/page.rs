@@ -119,6 +119,8 @@ pub(crate) fn zooms_toggles_and_reads(bench: &Bench<'_>) -> Result<()> {
     follows_the_colour_scheme(&mut browser).context("in the dark")?;
     let stepped = write(bench, "steps.html", chart(Kind::Steps, vec![stepped()]))?;
     browser.open(&stepped)?;
+    // The chart is drawn in a later frame.
+    browser.rest()?;
     draws_steps_where_they_are(&mut browser).context("steps")?;
     browser.open(&steep)?;
     keeps_what_stands_out(&mut browser).context("from all to a few samples")?;
