@@ -147,12 +147,7 @@ pub(super) fn read(
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
     if !edge.terminate && notes.is_empty() {
-        for name in ["pool", "prefix_pool", "ipv6", "users", "radius"] {
-            if root.contains_key(name) {
-                let message = "is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own";
-                notes.at(section_at(root, name), name, message);
-            }
-        }
+        refuse_without_ppp(root, notes);
     }
     let wants_names = edge.terminate && !edge.ppp.authenticate.is_empty();
     if wants_names && users.is_none() && !asks && notes.is_empty() {
@@ -180,6 +175,16 @@ pub(super) fn read(
         radius,
         client: client(root, path, notes),
         tun: tun(root, notes),
+    }
+}
+
+/// Reports each section that has no effect without `[ppp]`.
+fn refuse_without_ppp(root: &DeTable<'_>, notes: &Notes<'_>) {
+    for name in ["pool", "prefix_pool", "ipv6", "users", "radius"] {
+        if root.contains_key(name) {
+            let message = "is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own";
+            notes.at(section_at(root, name), name, message);
+        }
     }
 }
 
