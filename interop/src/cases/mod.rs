@@ -19,6 +19,7 @@ mod home_gateway;
 mod hostile;
 mod imported;
 mod imported_examples;
+mod isp;
 mod kernel_apply;
 mod kernel_classifier;
 mod kernel_explain;
@@ -131,6 +132,7 @@ pub(crate) const ALL: &[Case] = &[
     case("pppoe_serves_the_kernels_hosts", pppoe::serves_the_kernel),
     case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
     case("pppoe_hosts_get_ipv6", pppoe::hosts_get_ipv6),
+    case("an_isp_in_an_evening", isp::in_an_evening),
     case(
         "thirty_clients_recover_after_the_lns_crashes",
         many::recover_after_a_crash,

@@ -9,7 +9,7 @@ use super::output;
 /// The largest exposure that `systemd-analyze security` may find, from 0 to 10. Shaping needs packet sockets, AF_XDP and
 /// real-time scheduling.
 const UNITS: &[(&str, f64)] = &[
-    ("headend.service", 2.0),
+    ("headend.service", 2.2),
     ("headend-web.service", 2.0),
     ("headend-qos@.service", 2.3),
     // It makes a network namespace and loads eBPF programs.

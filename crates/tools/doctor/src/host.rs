@@ -25,6 +25,8 @@ pub(crate) struct Host {
     pub(crate) cores: usize,
     /// Names of the network interfaces.
     pub(crate) interfaces: BTreeSet<String>,
+    /// The interfaces of PPPoE that exist, by their names.
+    pub(crate) ethernet: BTreeMap<String, Interface>,
     pub(crate) ports: Vec<PortFact>,
     /// The process that answers on the configured control socket.
     pub(crate) running: Option<u32>,
@@ -85,6 +87,15 @@ pub(crate) struct User {
     pub(crate) groups: Vec<u32>,
     /// The capabilities that the daemon starts with, a bit per capability.
     pub(crate) capabilities: u64,
+}
+
+/// A network interface.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interface {
+    pub(crate) is_ethernet: bool,
+    pub(crate) is_up: bool,
+    /// The largest packet, in bytes.
+    pub(crate) mtu: u32,
 }
 
 /// What opening a device gave.

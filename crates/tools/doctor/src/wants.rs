@@ -16,6 +16,8 @@ pub(crate) struct Wants {
     pub(crate) sources: Vec<IpAddr>,
     /// The name of the TUN device.
     pub(crate) tun: Option<String>,
+    /// The Ethernet interfaces of PPPoE.
+    pub(crate) ethernet: Vec<String>,
     /// Whether packets of subscribers are forwarded by the host.
     pub(crate) forwards: bool,
     pub(crate) forwards_v6: bool,
@@ -134,6 +136,11 @@ impl Wants {
         let event = &settings.event;
         let mut wants = Self {
             tun: subscribers.tun.as_ref().map(|tun| tun.name.clone()),
+            ethernet: settings
+                .pppoe_interfaces()
+                .into_iter()
+                .map(|one| one.name)
+                .collect(),
             forwards: subscribers.tun.is_some() && subscribers.edge.terminate,
             receive_buffer_bytes: event.receive_buffer_bytes as u64,
             send_buffer_bytes: event.send_buffer_bytes as u64,

@@ -47,6 +47,44 @@ pub(super) fn tun(wants: &Wants, host: &Host, findings: &mut Findings) {
     }
 }
 
+/// The smallest MTU of an interface whose hosts get packets of 1,492 bytes (RFC 2516, section 7).
+const ETHERNET_MTU: u32 = 1500;
+
+/// The interfaces of PPPoE.
+pub(super) fn ethernet(wants: &Wants, host: &Host, findings: &mut Findings) {
+    for name in &wants.ethernet {
+        let Some(found) = host.ethernet.get(name) else {
+            findings.fault(
+                format!("There is no interface {name}, which PPPoE needs."),
+                "ip -brief link  # lists the names of the interfaces",
+            );
+            continue;
+        };
+        if !found.is_ethernet {
+            findings.fault(
+                format!("{name} is no Ethernet interface, so it cannot carry PPPoE."),
+                "ip -brief link  # lists the names of the interfaces",
+            );
+        } else if !found.is_up {
+            findings.fault(
+                format!("{name} is down, so PPPoE hosts on it get no answer."),
+                format!("ip link set {name} up"),
+            );
+        } else if found.mtu < ETHERNET_MTU {
+            findings.advice(
+                format!(
+                    "The MTU of {name} is {}, so PPPoE hosts get packets of {} bytes at most.",
+                    found.mtu,
+                    found.mtu.saturating_sub(8)
+                ),
+                format!("ip link set {name} mtu 1508  # leaves room for packets of 1500 bytes"),
+            );
+        } else {
+            findings.ok(format!("{name} is up, with an MTU of {}.", found.mtu));
+        }
+    }
+}
+
 pub(super) fn forwarding(wants: &Wants, host: &Host, findings: &mut Findings) {
     if !wants.forwards {
         return;

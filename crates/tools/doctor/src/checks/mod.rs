@@ -20,12 +20,13 @@ use crate::wants::Wants;
 type Check = (&'static str, fn(&Wants, &Host, &mut Findings));
 
 /// All checks.
-pub(crate) const ALL: [Check; 14] = [
+pub(crate) const ALL: [Check; 15] = [
     ("capabilities", privileges::capabilities),
     ("unit", unit::unit),
     ("files", files::files),
     ("descriptors", privileges::descriptors),
     ("tun", kernel::tun),
+    ("ethernet", kernel::ethernet),
     ("forwarding", kernel::forwarding),
     ("buffers", kernel::buffers),
     ("conntrack", kernel::conntrack),

@@ -10,7 +10,7 @@ const PRIVILEGED: u64 = 1024;
 pub(super) fn capabilities(wants: &Wants, host: &Host, findings: &mut Findings) {
     admin(wants, host, findings);
     bind_service(wants, host, findings);
-    raw(host, findings);
+    raw(wants, host, findings);
 }
 
 /// The command that gives the daemon all capabilities that the configuration needs: `setcap` takes away those that it
@@ -22,6 +22,9 @@ fn grant(wants: &Wants, host: &Host) -> String {
     }
     if !admin_purposes(wants).is_empty() {
         names.push(Capability::Admin.name());
+    }
+    if !wants.ethernet.is_empty() {
+        names.push(Capability::Raw.name());
     }
     match &host.unit {
         Some(unit) => {
@@ -96,8 +99,18 @@ fn bind_service(wants: &Wants, host: &Host, findings: &mut Findings) {
     }
 }
 
-/// The daemon needs no raw socket; `headend ping` and `headend qos run` do.
-fn raw(host: &Host, findings: &mut Findings) {
+/// The daemon needs packet sockets for PPPoE alone; `headend ping` and `headend qos run` need raw sockets.
+fn raw(wants: &Wants, host: &Host, findings: &mut Findings) {
+    if !wants.ethernet.is_empty() {
+        let user = &host.user.name;
+        return match host.has(Capability::Raw) {
+            true => findings.ok(format!("{user} has CAP_NET_RAW, which PPPoE needs.")),
+            false => findings.fault(
+                format!("{user} lacks CAP_NET_RAW, which PPPoE needs."),
+                grant(wants, host),
+            ),
+        };
+    }
     let range = host.sysctls.get("net.ipv4.ping_group_range");
     let range: Vec<u64> = range
         .iter()

@@ -300,6 +300,49 @@ fn hardened() -> Host {
     host
 }
 
+/// PPPoE on three interfaces: one is missing, one is down, and one has a small MTU.
+#[test]
+fn interfaces_of_pppoe_and_what_they_need_are_checked() {
+    let mut wants = wants();
+    wants.ethernet = ["gone", "down", "small"].map(str::to_owned).into();
+    let mut host = hardened();
+    wants.ports.clear();
+    wants.tun = None;
+    wants.files.clear();
+    host.files.clear();
+    for (name, is_up, mtu) in [("down", false, 1500), ("small", true, 1400)] {
+        let interface = Interface {
+            is_ethernet: true,
+            is_up,
+            mtu,
+        };
+        host.ethernet.insert(name.into(), interface);
+    }
+    let faults = of_state(&wants, &host, State::Fault);
+    let of_pppoe: Vec<String> = faults
+        .into_iter()
+        .filter(|one| one.contains("PPPoE") || one.contains("AF_PACKET"))
+        .collect();
+    compare(
+        &of_pppoe,
+        &[
+            &[
+                "capabilities",
+                "lacks CAP_NET_RAW",
+                "AmbientCapabilities=CAP_NET_RAW",
+            ],
+            &["unit", "forbids AF_NETLINK AF_PACKET"],
+            &["ethernet", "no interface gone"],
+            &["ethernet", "down is down", "ip link set down up"],
+        ],
+    );
+    let advice = of_state(&wants, &host, State::Advice);
+    let small = advice
+        .iter()
+        .find(|one| one.contains("MTU of small is 1400"));
+    assert!(small.is_some_and(|one| one.contains("1392")), "{advice:?}");
+}
+
 #[test]
 fn a_hardened_host_names_the_file_or_the_line_of_the_unit() {
     let mut wants = wants();

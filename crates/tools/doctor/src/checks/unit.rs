@@ -35,12 +35,14 @@ pub(super) fn unit(wants: &Wants, host: &Host, findings: &mut Findings) {
     if let Some(families) = families {
         let is_deny = families.starts_with('~');
         let wanted = ["AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK"];
+        let packets = (!wants.ethernet.is_empty()).then_some("AF_PACKET");
         let listed = |family: &str| {
             let mut words = families.trim_start_matches('~').split_whitespace();
             words.any(|word| word == family)
         };
         let missing: Vec<&str> = wanted
             .into_iter()
+            .chain(packets)
             .filter(|one| listed(one) == is_deny)
             .collect();
         if !missing.is_empty() {

@@ -59,6 +59,7 @@ pub(crate) fn host(wants: &Wants, sources: Sources<'_>) -> anyhow::Result<Host> 
         descriptors: system::descriptors(unit.as_ref()),
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         interfaces: system::interfaces(),
+        ethernet: system::ethernet(&wants.ethernet),
         ports: ports::facts(wants),
         running,
         clock: clock(),

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::CapabilitySet;
 
-use crate::host::{Capability, Device, Unit, User};
+use crate::host::{Capability, Device, Interface, Unit, User};
 
 /// The settings that checks read.
 const SYSCTLS: [&str; 14] = [
@@ -77,6 +77,26 @@ pub(super) fn interfaces() -> BTreeSet<String> {
     let text = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let named = text.lines().filter_map(|line| line.split_once(':'));
     named.map(|(name, _)| name.trim().to_owned()).collect()
+}
+
+/// Those of the interfaces `names` that exist.
+pub(super) fn ethernet(names: &[String]) -> BTreeMap<String, Interface> {
+    /// The hardware type of Ethernet (`ARPHRD_ETHER`).
+    const ETHERNET: &str = "1";
+    /// The flag of an interface that is up (`IFF_UP`).
+    const UP: u32 = 1;
+    let read = |name: &String| {
+        let of = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).ok();
+        let flags = of("flags")?;
+        let flags = u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).ok()?;
+        let interface = Interface {
+            is_ethernet: of("type")?.trim() == ETHERNET,
+            is_up: flags & UP != 0,
+            mtu: of("mtu")?.trim().parse().ok()?,
+        };
+        Some((name.clone(), interface))
+    };
+    names.iter().filter_map(read).collect()
 }
 
 /// The hard limit of descriptors, to which the daemon raises its soft limit.
