@@ -68,12 +68,13 @@ impl Report {
     pub(crate) fn tests(&mut self, name: &'static str, command: &mut Command) -> bool {
         announce(name);
         let start = Instant::now();
-        let (count, fault) = count_tests(command);
+        let (count, failures, fault) = count_tests(command);
         self.count.passed += count.passed;
         self.count.failed += count.failed;
         let fault =
             fault.or_else(|| (count == Count::default()).then(|| "no test was run".to_owned()));
-        self.add(name, start, fault.map(|fault| vec![fault]))
+        let faults = fault.map(|fault| std::iter::once(fault).chain(failures).collect());
+        self.add(name, start, faults)
     }
 
     fn add(&mut self, name: &'static str, start: Instant, faults: Option<Vec<String>>) -> bool {
@@ -121,11 +122,20 @@ fn announce(name: &str) {
     let _ = std::io::stdout().flush();
 }
 
-fn count_tests(command: &mut Command) -> (Count, Option<String>) {
+/// Lines of output about failed tests that the summary repeats.
+const FAILURE_LINES: usize = 200;
+
+/// Runs a command. Returns the counts of its summaries, what it printed about failed tests, and its own fault.
+fn count_tests(command: &mut Command) -> (Count, Vec<String>, Option<String>) {
     let mut count = Count::default();
+    let mut failures = Vec::new();
+    let mut is_failure = false;
     let mut child = match command.stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
-        Err(error) => return (count, Some(format!("{}: {error}", spelt(command)))),
+        Err(error) => {
+            let fault = format!("{}: {error}", spelt(command));
+            return (count, failures, Some(fault));
+        }
     };
     if let Some(stdout) = child.stdout.take() {
         let mut lines = BufReader::new(stdout);
@@ -136,6 +146,12 @@ fn count_tests(command: &mut Command) -> (Count, Option<String>) {
         {
             let text = String::from_utf8_lossy(&line);
             print!("{text}");
+            // Each failed test's output has a heading of this form, and the counts follow the last one.
+            is_failure |= text.starts_with("---- ");
+            is_failure &= !text.starts_with("test result: ");
+            if is_failure && failures.len() < FAILURE_LINES {
+                failures.push(text.trim_end().to_owned());
+            }
             if let Some(summary) = summary(&text) {
                 count.passed += summary.passed;
                 count.failed += summary.failed;
@@ -143,11 +159,12 @@ fn count_tests(command: &mut Command) -> (Count, Option<String>) {
             line.clear();
         }
     }
-    match child.wait() {
-        Ok(status) if status.success() => (count, None),
-        Ok(status) => (count, Some(format!("{}: {status}", spelt(command)))),
-        Err(error) => (count, Some(format!("{}: {error}", spelt(command)))),
-    }
+    let fault = match child.wait() {
+        Ok(status) if status.success() => None,
+        Ok(status) => Some(format!("{}: {status}", spelt(command))),
+        Err(error) => Some(format!("{}: {error}", spelt(command))),
+    };
+    (count, failures, fault)
 }
 
 /// A command in the form in which it is typed.
@@ -210,6 +227,15 @@ mod tests {
             }
         );
         assert!(!report.close());
+    }
+
+    #[test]
+    fn the_summary_repeats_what_a_failed_test_printed() {
+        let mut command = Command::new("printf");
+        let text = "test a ... FAILED\n\nfailures:\n\n---- a stdout ----\nleft: 1\n\ntest result: FAILED. 0 passed; 1 failed\nok\n";
+        let (count, failures, fault) = count_tests(command.arg(text));
+        assert_eq!((count.failed, fault), (1, None));
+        assert_eq!(failures, ["---- a stdout ----", "left: 1", ""]);
     }
 
     #[test]
