@@ -43,6 +43,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "agentx_session",
+        run: targets::agentx_session::target,
+        len_max: 800,
+        is_slow: false,
+    },
+    Target {
         name: "bgp_live",
         run: targets::bgp_live::target,
         len_max: 1500,

@@ -102,6 +102,12 @@ const ALLOWED: &[Row] = &[
         "a translation depends on a packet's bytes, the time and tables; who is a subscriber is for others",
     ),
     row(
+        "agentx",
+        &["base"],
+        &[],
+        "a subagent is asked for variables by names; what they mean, and how it connects, is for others",
+    ),
+    row(
         "natlog",
         &[],
         &[],
@@ -221,7 +227,7 @@ const ALLOWED: &[Row] = &[
     row(
         "daemon",
         &[
-            "base", "wire", "capfile", "l2tp", "ppp", "pppoe", "aaa", "ledger", "filter",
+            "base", "wire", "capfile", "agentx", "l2tp", "ppp", "pppoe", "aaa", "ledger", "filter",
             "forward", "hqos", "edge", "reactor", "bgp", "peering", "settings", "control", "qos",
         ],
         &["sim"],
@@ -385,6 +391,7 @@ const ALLOWED: &[Row] = &[
             "ppp",
             "pppoe",
             "aaa",
+            "agentx",
             "filter",
             "forward",
             "nat",

@@ -4,6 +4,7 @@
 pub mod aaa_pools;
 pub mod aaa_prefixes;
 pub mod aaa_users;
+pub mod agentx_session;
 pub mod bgp_live;
 pub mod bgp_message;
 pub mod bloat_files;
