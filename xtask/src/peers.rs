@@ -52,6 +52,14 @@ const NEEDS: &[Need] = &[
         package: "gobgpd",
     },
     Need {
+        program: "snmpd",
+        package: "snmpd",
+    },
+    Need {
+        program: "snmpbulkwalk",
+        package: "snmp",
+    },
+    Need {
         program: "tcptrace",
         package: "tcptrace",
     },

@@ -49,6 +49,7 @@ pub(super) struct Handlers {
     pub(super) netlink: HandlerId,
     pub(super) mend: HandlerId,
     pub(super) history: HandlerId,
+    pub(super) snmp: HandlerId,
 }
 
 impl Handlers {
@@ -63,6 +64,7 @@ impl Handlers {
             Source::Bgp => self.bgp,
             Source::Kernel => self.netlink,
             Source::Loader => self.reload,
+            Source::Snmp => self.snmp,
             Source::Store => self.mend,
             Source::Listener | Source::Client(_) => self.control,
             Source::Signals => self.signals,
@@ -94,6 +96,7 @@ impl Handlers {
             netlink: reactor.handler("netlink"),
             mend: reactor.handler("sources"),
             history: reactor.handler("history"),
+            snmp: reactor.handler("snmp"),
         }
     }
 }

@@ -37,6 +37,7 @@
 //! | `client` | input and output of one client, both bounded |
 //! | `jobs` | carries out requests in bounded steps |
 //! | `show` | writes the rows of a `show` in bounded steps |
+//! | `snmp` | rows for an SNMP master agent, by AgentX |
 //! | `history` | the state of each second of ten minutes and each minute of a day |
 //! | `left` | batches that packet threads pass to the first thread |
 //! | `waiting` | clients that wait for a tunnel, a session or a subscriber |
@@ -77,6 +78,7 @@ mod served;
 mod server;
 mod shards;
 mod show;
+mod snmp;
 mod sockets;
 mod source;
 mod start;

@@ -63,8 +63,12 @@ impl Daemon {
             }
             Source::Listener => self.server.lose(reactor),
             Source::Signals => {}
-            // The peering and the control clients handle their own connections, the ledger its file.
-            Source::Bgp | Source::Client(_) | Source::Store | Source::Loader => return,
+            // The peering, the SNMP agent and the control clients handle their own connections, the ledger its file.
+            Source::Bgp
+            | Source::Client(_)
+            | Source::Store
+            | Source::Loader
+            | Source::Snmp => return,
             Source::Shards => return self.give_up(io::Error::new(error.kind(), error.to_string())),
         }
         if let Some(token) = token {
@@ -146,7 +150,11 @@ impl Daemon {
                 Some(failure) => Err(io::Error::other(failure)),
                 None => Ok(()),
             },
-            Source::Bgp | Source::Client(_) | Source::Shards | Source::Loader => Ok(()),
+            Source::Bgp
+            | Source::Client(_)
+            | Source::Shards
+            | Source::Loader
+            | Source::Snmp => Ok(()),
         }
     }
 
@@ -248,6 +256,7 @@ impl Daemon {
             Source::Shards => "shards".into(),
             Source::Store => "accounting store".into(),
             Source::Loader => "configuration".into(),
+            Source::Snmp => "snmp".into(),
         }
     }
 }

@@ -29,6 +29,8 @@ pub(super) enum Source {
     Store,
     /// The event by which the thread that reads configurations wakes this one.
     Loader,
+    /// The connection to an SNMP master agent.
+    Snmp,
 }
 
 impl Source {
@@ -47,6 +49,7 @@ impl Source {
             Source::Store => (10, 0),
             Source::Loader => (11, 0),
             Source::Port(number) => (12, number),
+            Source::Snmp => (13, 0),
         };
         kind << 32 | u64::from(number)
     }
@@ -71,6 +74,7 @@ impl Source {
             10 => Source::Store,
             11 => Source::Loader,
             12 => Source::Port(number),
+            13 => Source::Snmp,
             _ => Source::Client(number),
         }
     }
@@ -92,6 +96,7 @@ impl fmt::Display for Source {
             Source::Kernel => f.write_str("netlink"),
             Source::Store => f.write_str("accounting store"),
             Source::Loader => f.write_str("configuration thread"),
+            Source::Snmp => f.write_str("snmp master agent"),
         }
     }
 }
@@ -116,6 +121,7 @@ mod tests {
             Source::Kernel,
             Source::Store,
             Source::Loader,
+            Source::Snmp,
         ] {
             assert_eq!(Source::from_bits(source.to_bits()), source);
         }

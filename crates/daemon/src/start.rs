@@ -38,6 +38,7 @@ use super::server::Server;
 use super::shards::{self, Shards};
 use super::show::past;
 use super::sockets::{End, Sockets};
+use super::snmp::Snmp;
 use super::source::Source;
 use super::supervisor::{self, Supervisor};
 use super::turn::Daemon;
@@ -112,6 +113,10 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         handlers,
         span: event.slice,
         is_behind: false,
+        snmp: settings
+            .snmp
+            .as_ref()
+            .map(|snmp| Box::new(Snmp::new(snmp, settings.bgp.is_some(), now))),
         watchdog: Watchdog::new(hang),
         hangs,
         failure: None,

@@ -17,6 +17,7 @@ use super::reload;
 use super::rest::Rest;
 use super::server::Server;
 use super::show::past;
+use super::snmp::Snmp;
 use super::sockets::Outside;
 use super::source::Source;
 use super::watchdog::Watchdog;
@@ -43,6 +44,8 @@ pub(super) struct Daemon {
     pub(super) span: Duration,
     /// Whether messages or events are left over from the last turn.
     pub(super) is_behind: bool,
+    /// The SNMP agent, if there is one.
+    pub(super) snmp: Option<Box<Snmp>>,
     pub(super) watchdog: Watchdog,
     /// Watches the loop from another thread, unless that is turned off.
     pub(super) hangs: Option<Hangs>,
@@ -123,6 +126,7 @@ impl Daemon {
             self.server.serve(&mut self.core, slice);
             self.core.reactor.lap(self.handlers.control);
         }
+        self.serve_snmp();
         self.core.redial();
         self.core.shards.tell(&mut self.core.edge);
         self.send();
@@ -205,10 +209,12 @@ impl Daemon {
         // Queues that moved and found no room on another core.
         let owed = self.core.edge.owes().then(|| self.core.now + OWED);
         let (summary, mend) = (self.summary.due(), self.core.health.due());
+        let snmp = self.snmp.as_ref().map(|snmp| snmp.due(self.core.now));
         let undo = self.core.running.undo_at();
         let supervisor = self.core.supervisor.due();
         let all = [
             undo,
+            snmp,
             owed,
             supervisor,
             timer,
@@ -284,6 +290,11 @@ impl Daemon {
                 core.reactor.lap(self.handlers.reload);
                 self.reloaded(answer);
             }
+            Source::Snmp => {
+                if let Some(snmp) = &mut self.snmp {
+                    snmp.ready(ready.readiness, core);
+                }
+            }
             Source::Listener => return self.server.accept(core),
             Source::Client(place) => self.server.ready(place, ready.readiness),
             // It has no descriptor here.
@@ -295,6 +306,18 @@ impl Daemon {
             }
         }
         Outcome::Again
+    }
+
+    /// Answers the SNMP master agent, up to a slice.
+    fn serve_snmp(&mut self) {
+        if let Some(snmp) = &mut self.snmp
+            && snmp.due(self.core.now) <= self.core.now
+        {
+            self.core.reactor.enter(self.handlers.snmp, 0);
+            let slice = self.core.reactor.slice(self.span);
+            snmp.turn(&mut self.core, slice);
+            self.core.reactor.lap(self.handlers.snmp);
+        }
     }
 
     /// Serves a PPPoE interface that is ready.
@@ -553,6 +576,9 @@ impl Daemon {
         }
         if let Some(radius) = self.core.authority.radius_mut() {
             radius.close();
+        }
+        if let Some(snmp) = &mut self.snmp {
+            snmp.shut_down();
         }
         let all_know = self.core.edge.is_quiet();
         match &self.failure {

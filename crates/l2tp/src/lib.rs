@@ -39,6 +39,7 @@ pub use discard::{CounterName, Discard};
 pub use end::{Codes, Notice, SessionEnd, TunnelEnd};
 pub use endpoint::{
     Counts, DataHeader, DataIds, DataWay, Endpoint, OpenError, OpenTunnel, PeerView, Received,
+    Totals,
 };
 pub use event::{CallErrors, Event};
 pub use session::{

@@ -98,6 +98,11 @@ impl Reliable {
         self.sent_high
     }
 
+    /// Ns of the oldest message that is not acknowledged, or of the next one.
+    pub(crate) const fn oldest_ns(&self) -> u16 {
+        self.una
+    }
+
     pub(crate) const fn peer_window(&self) -> u16 {
         self.peer_window
     }

@@ -64,6 +64,19 @@ pub fn accept(listener: &UnixListener) -> io::Result<Option<UnixStream>> {
     }
 }
 
+/// Connects to the stream socket at `path`, without waiting.
+///
+/// # Errors
+/// The kernel's error; `WouldBlock` if too many connections wait there.
+pub fn connect(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    enter(Call::Socket)?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    enter(Call::Connect)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
 /// A stream whose reads and writes are counted.
 #[derive(Debug)]
 pub struct Counted<'a>(pub &'a UnixStream);

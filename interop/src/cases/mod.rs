@@ -42,6 +42,7 @@ mod radius;
 mod rate_changes;
 mod secrets;
 mod shaped;
+mod snmp;
 mod top;
 mod trace;
 mod tunnel_keys;
@@ -146,6 +147,11 @@ pub(crate) const ALL: &[Case] = &[
         many::recover_after_a_restart,
     ),
     case("a_thousand_tunnels_of_one_xl2tpd", many::a_thousand_tunnels),
+    case(
+        "snmpwalk_lists_ten_thousand_tunnels",
+        snmp::walks_ten_thousand_tunnels,
+    ),
+    case("snmpd_may_restart_or_misbehave", snmp::survives_its_masters),
     case("xl2tpd_calls_our_lns", xl2tpd_lac::without_a_secret),
     case(
         "xl2tpd_calls_our_lns_with_a_secret",

@@ -455,6 +455,7 @@ pub(super) const TABLES: &[Inside] = &[
             "reload",
             "show",
             "jobs",
+            "snmp",
             "server",
             "events",
             "left",

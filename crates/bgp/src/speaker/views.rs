@@ -173,6 +173,13 @@ impl Speaker {
         Some(self.view(PeerId(index), peer, now))
     }
 
+    /// The address of the first peer at `from` or after it.
+    #[must_use]
+    pub fn next_address(&self, from: PeerId) -> Option<(PeerId, IpAddr)> {
+        let (index, peer) = self.peers.next_from(from.0)?;
+        Some((PeerId(index), peer.remote))
+    }
+
     pub(super) fn view(&self, id: PeerId, peer: &Peer, now: Instant) -> NeighborView {
         let main = peer
             .main

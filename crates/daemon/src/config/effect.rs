@@ -48,7 +48,7 @@ const TABLE: &[Row] = &[
         &[""],
         Restart,
         &[
-            "control", "lns", "lac", "pppoe", "bgp", "ppp", "radius", "client", "tun",
+            "control", "lns", "lac", "pppoe", "bgp", "ppp", "radius", "client", "tun", "snmp",
         ],
     ),
     (&["control"], Now, &["clients"]),
@@ -321,6 +321,7 @@ const TABLE: &[Row] = &[
             "pppoe_ac",
         ],
     ),
+    (&["snmp"], Restart, &["agentx", "context"]),
     (&["tun"], Restart, &["name", "mtu", "routes", "offloads"]),
     (
         &["bgp"],

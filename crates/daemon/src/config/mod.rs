@@ -14,6 +14,7 @@ mod pppoe;
 mod queue;
 mod radius;
 mod sections;
+mod snmp;
 mod subscribers;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use base::Duration;
 use reactor::{PollerKind, StoreKind};
 
 pub use self::bgp::{Announce, Bgp, Install};
+pub use self::snmp::{Master, Snmp};
 pub use self::pppoe::{Interface as PppoeInterface, Pppoe};
 pub use self::vlans::VlanRange;
 pub use radius::{Disconnects, Radius};
@@ -52,6 +54,8 @@ pub struct Settings {
     pub pppoe: Option<Pppoe>,
     /// `[bgp]`
     pub bgp: Option<Bgp>,
+    /// `[snmp]`
+    pub snmp: Option<Snmp>,
     /// `[event]`
     pub event: Event,
     /// `[log]`

@@ -14,12 +14,12 @@ use wire::l2tp::DigestType;
 use super::peer::{self, PeerKeys};
 use super::{
     Control, Event, Log, LogFormat, LogTo, Pppoe, Role, Settings, Sockets, Steer, Subscribers, bgp,
-    listen, pppoe, subscribers,
+    listen, pppoe, snmp, subscribers,
 };
 use settings::{Faults, Notes, Record};
 use settings::{Section, set};
 
-const SECTIONS: [&str; 20] = [
+const SECTIONS: [&str; 21] = [
     "control",
     "lns",
     "lac",
@@ -37,6 +37,7 @@ const SECTIONS: [&str; 20] = [
     "queue",
     "client",
     "tun",
+    "snmp",
     "event",
     "limits",
     "log",
@@ -56,6 +57,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     limits(root, notes, &mut config);
     let log = log(root, notes);
     let bgp = bgp::read(root, path, notes);
+    let snmp = snmp::read(root, notes);
     let pppoe = pppoe::read(root, notes, &config.host_name);
     let mut subscribers = subscribers::read(root, path, notes, &config.host_name);
     subscribers.edge.paths = event.shards;
@@ -75,6 +77,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
         subscribers,
         pppoe,
         bgp,
+        snmp,
         event,
         log,
         shutdown_wait,

@@ -18,6 +18,7 @@
 //! | `reconfigure` | a new configuration |
 //! | `tables` | look-ups and links |
 //! | `views` | rows for `show` |
+//! | `ordered` | rows in the order of SNMP |
 //!
 //! Implements parts of RFC 2661, sections 3.0 and 5.0; RFC 3931, sections 2 and 4.
 
@@ -46,6 +47,7 @@ mod data;
 mod half_open;
 mod keys;
 mod open;
+mod ordered;
 mod read;
 mod receive;
 mod reconfigure;
@@ -59,7 +61,7 @@ mod views;
 
 pub use data::{DataHeader, DataIds, DataWay, Received};
 pub use open::{OpenError, OpenTunnel};
-pub use views::{Counts, PeerView};
+pub use views::{Counts, PeerView, Totals};
 
 /// Refusals of requests that get no record, waiting to be sent; more are
 /// dropped and counted.
@@ -90,6 +92,8 @@ pub struct Endpoint {
     session_ids: HashTable<u32>,
     /// Sessions by tunnel and the peer's id.
     session_remotes: HashTable<u32>,
+    /// Places and ids in order, for SNMP.
+    ordered: ordered::Ordered,
     timers: AnyTimers,
     pool: MessagePool,
     /// Tunnels that have something to send, or a timer to arm.
@@ -146,6 +150,7 @@ impl Endpoint {
             requests: HashTable::new(),
             session_ids: HashTable::new(),
             session_remotes: HashTable::new(),
+            ordered: ordered::Ordered::default(),
             timers: AnyTimers::new(config.timers, config.tick),
             pool: MessagePool::default(),
             ready: VecDeque::new(),

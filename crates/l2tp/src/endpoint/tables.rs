@@ -69,6 +69,9 @@ impl Endpoint {
             return None;
         };
         self.tunnel_at_mut(key.index).local_id = id;
+        if version == Version::V2 {
+            self.ordered.add_tunnel(key.index);
+        }
         self.link_peer(key.index);
         self.tally.live += 1;
         self.counters.tunnels_opened += 1;
@@ -132,6 +135,7 @@ impl Endpoint {
             }
         }
         self.tunnels.remove(key);
+        self.ordered.remove_tunnel(key.index);
         let tunnel = crate::TunnelKey(key);
         self.events
             .push_back(crate::Event::TunnelGone { tunnel, socket });
@@ -326,6 +330,9 @@ impl Endpoint {
             self.session_at_mut(next).prev = index;
         }
         self.session_at_mut(index).next = next;
+        if version == Version::V2 {
+            self.order_session(tunnel, id);
+        }
         Some(index)
     }
 
@@ -413,7 +420,14 @@ impl Endpoint {
         if next != NIL {
             self.session_at_mut(next).prev = prev;
         }
-        self.tunnel_at_mut(tunnel).sessions -= 1;
+        let record = self.tunnel_at_mut(tunnel);
+        record.sessions -= 1;
+        let left = record.sessions;
+        let session = self.session_at(index);
+        if session.version == Version::V2 {
+            let id = session.local_id;
+            self.ordered.remove_session(tunnel, id, left);
+        }
         let key = self.session_at(index).key;
         let mut session = self.sessions.remove(key).expect("the session is there");
         if let Some(timer) = session.timer.take() {

@@ -38,6 +38,21 @@ pub struct Counts {
     pub messages: u32,
 }
 
+/// Totals since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Tunnels that got a record.
+    pub tunnels_opened: u64,
+    /// Tunnels that were established.
+    pub tunnels_established: u64,
+    /// Sessions that were established.
+    pub sessions_established: u64,
+    /// Control messages received, with acknowledgements.
+    pub control_received: u64,
+    /// Control messages sent, with acknowledgements.
+    pub control_sent: u64,
+}
+
 /// A peer as `show` sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerView {
@@ -162,6 +177,19 @@ impl Endpoint {
             peers: self.peers.len() as u32,
             timers: self.timers.len() as u32,
             messages: self.pool.in_use() as u32,
+        }
+    }
+
+    /// Totals since the start, in O(1).
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let counters = &self.counters;
+        Totals {
+            tunnels_opened: counters.tunnels_opened,
+            tunnels_established: counters.tunnels_established,
+            sessions_established: counters.sessions_established,
+            control_received: counters.received.iter().sum::<u64>() + counters.zlb_received,
+            control_sent: counters.sent.iter().sum::<u64>() + counters.zlb_sent,
         }
     }
 

@@ -115,6 +115,8 @@ impl Session {
             remote_cookie: self.remote_cookie,
             sublayer: self.sublayer,
             sequencing: self.sequencing,
+            next_sent: self.sent_sequence,
+            next_expected: self.expected_sequence,
             created: self.created,
             up: self.up,
             details: self.details.as_deref(),
@@ -152,6 +154,10 @@ pub struct SessionView<'a> {
     pub sublayer: bool,
     /// Whether our data messages are numbered.
     pub sequencing: bool,
+    /// The number of our next data message, if they are numbered here.
+    pub next_sent: u32,
+    /// The lowest number of a data message that is not too late.
+    pub next_expected: u32,
     /// When it started.
     pub created: Instant,
     /// When it was established.

@@ -21,6 +21,14 @@ pub(crate) use offers::Offers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TunnelKey(pub(crate) Key);
 
+impl TunnelKey {
+    /// Its place: less than the largest number of concurrent tunnels so far, and reused after its end.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.0.index
+    }
+}
+
 /// The phases of a tunnel after its state machine has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -179,6 +187,9 @@ impl Tunnel {
             last_heard: self.last_heard,
             peer_window: self.reliable.peer_window(),
             cwnd: self.reliable.cwnd(),
+            next_ns: self.reliable.next_ns(),
+            oldest_ns: self.reliable.oldest_ns(),
+            nr: self.reliable.nr(),
             outstanding: u16::try_from(self.reliable.outstanding()).unwrap_or(u16::MAX),
             received: self.received,
             sent: self.sent,
@@ -223,6 +234,12 @@ pub struct TunnelView<'a> {
     pub peer_window: u16,
     /// Congestion window, in messages.
     pub cwnd: u16,
+    /// Ns of our next message.
+    pub next_ns: u16,
+    /// Ns of our oldest message that is not acknowledged, or of the next one.
+    pub oldest_ns: u16,
+    /// Ns of the peer's next message.
+    pub nr: u16,
     /// Unacknowledged messages, sent or not; saturates at 65,535.
     pub outstanding: u16,
     /// Control messages received, including duplicates.

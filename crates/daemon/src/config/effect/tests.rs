@@ -24,7 +24,7 @@ const EVERY_SECTION: &str = "\
 [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\nsecret = \"hush\"\n\
 [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"hush\"\n\
 [client]\nname = \"user{n}\"\nsecret = \"hush\"\n\
-[tun]\n\
+[tun]\n[snmp]\nagentx = \"/var/agentx/master\"\n\
 [bgp]\nasn = 65000\nrouter_id = \"192.0.2.1\"\n\
 [[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 1\n\
 [[bgp.dynamic]]\nprefix = \"192.0.3.0/24\"\nremote_asn = \"any\"\n\

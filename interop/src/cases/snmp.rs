@@ -1,0 +1,217 @@
+//! net-snmp's snmpd asks headend by AgentX: tables of 10,000 tunnels, BGP, a restart of snmpd, and masters that misbehave.
+
+use super::SOON;
+use crate::headend::Headend;
+use crate::net::LNS;
+use crate::process::{Process, until};
+use crate::runner::Bench;
+use anyhow::{Context, Result, ensure};
+use std::collections::HashMap;
+use std::io::Write;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const TUNNELS: usize = 10_000;
+
+/// Limit for the tunnels to come up, without optimisation and beside other tests.
+const UP_MAX: Duration = Duration::from_secs(240);
+
+/// L2TP-MIB (RFC 3371).
+const L2TP: &str = ".1.3.6.1.2.1.10.95";
+/// l2tpTunnelStatsEntry
+const TUNNEL_STATS: &str = ".1.3.6.1.2.1.10.95.1.5.1";
+/// bgp of BGP4-MIB (RFC 4273)
+const BGP: &str = ".1.3.6.1.2.1.15";
+
+/// The address at which snmpd answers.
+const AGENT: &str = "udp:127.0.0.1:10161";
+
+/// Debian's snmpd as master agent in the LNS's namespace.
+fn snmpd(bench: &Bench<'_>) -> Result<(Process, PathBuf)> {
+    let socket = bench.directory.join("agentx");
+    let file = bench.directory.join("snmpd.conf");
+    let text = format!(
+        "agentaddress {AGENT}\nrocommunity public 127.0.0.1\nmaster agentx\nagentXSocket {}\nagentXTimeout 5\n",
+        socket.display()
+    );
+    std::fs::write(&file, text)?;
+    let mut command = bench.wire.lns.command("snmpd");
+    command.env("SNMP_PERSISTENT_DIR", &bench.directory);
+    command.args(["-f", "-Lo", "-C", "-c"]).arg(&file);
+    let process = Process::start(command, "snmpd", &bench.directory)?;
+    Ok((process, socket))
+}
+
+/// What `snmpwalk` or `snmpbulkwalk` prints, by name.
+fn walk(bench: &Bench<'_>, program: &str, oid: &str) -> Result<Vec<(String, String)>> {
+    let mut command = bench.wire.lns.command(program);
+    // Names and values as numbers; quick output has them without types.
+    command.args(["-v2c", "-cpublic", "-On", "-Oq", "-m", "", "-t10", "-r2"]);
+    let output = command.args([AGENT, oid]).output()?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program} {oid}: {printed}{error}");
+    let rows = printed.lines().filter_map(|line| line.split_once(' '));
+    Ok(rows
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect())
+}
+
+/// One value.
+fn get(bench: &Bench<'_>, oid: &str) -> Result<String> {
+    let mut command = bench.wire.lns.command("snmpget");
+    command.args(["-v2c", "-cpublic", "-On", "-Oqv", "-m", "", "-t10"]);
+    let output = command.args([AGENT, oid]).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The last sub-identifier of each name, and its value as a number.
+fn by_row(rows: &[(String, String)]) -> Result<HashMap<u64, u64>> {
+    let row = |(name, value): &(String, String)| {
+        let (_, last) = name.rsplit_once('.').context("a name")?;
+        let number = |text: &str| text.parse().with_context(|| format!("{name} = {value}"));
+        Ok((number(last)?, number(value)?))
+    };
+    rows.iter().map(row).collect()
+}
+
+fn lns(bench: &Bench<'_>, socket: &Path, more: &str) -> Result<Headend> {
+    let keys = format!("{more}\n[snmp]\nagentx = \"{}\"\n", socket.display());
+    Headend::lns(bench, &keys)
+}
+
+/// Waits until snmpd has the agent's objects.
+fn registered(bench: &Bench<'_>) -> Result<()> {
+    let name = format!("{L2TP}.1.1.1.1.0");
+    let known = until(SOON, || {
+        Ok((get(bench, &name)? == "1").then_some(()))
+    })?;
+    known.context("snmpd does not know l2tpAdminState")
+}
+
+/// snmpwalk lists 10,000 tunnels as `show` does, and no handler takes long.
+pub(crate) fn walks_ten_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
+    let (_snmpd, socket) = snmpd(bench)?;
+    let bgp = "[bgp]\nasn = 4200000001\nrouter_id = \"192.0.2.1\"\nlisten = []\n\
+               [[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 65001\npassive = true\n\
+               [[bgp.neighbor]]\naddress = \"10.0.0.9\"\nremote_asn = 65002\npassive = true\n";
+    let limits = "[limits]\nhalf_open = 20000\nhalf_open_per_source = 20000\nhalf_open_flood = 20000\n";
+    let lns = lns(bench, &socket, &format!("{limits}{bgp}"))?;
+    let lac = Headend::lac(bench, "")?;
+    registered(bench)?;
+    let count = TUNNELS.to_string();
+    let tunnels = ["--peer", LNS, "--version", "2", "--count", &count, "--session"];
+    lac.verb(&[&["tunnel", "create", "--timeout", "240"], &tunnels[..]].concat())?;
+    let shown = lns.wait_for("tunnels", "established", TUNNELS, UP_MAX)?;
+
+    // Each tunnel has a row; names are in order.
+    let start = Instant::now();
+    let local = walk(bench, "snmpwalk", &format!("{TUNNEL_STATS}.1"))?;
+    let one_by_one = start.elapsed();
+    let places: Vec<u64> = by_row(&local)?.into_keys().collect();
+    ensure!(local.len() == TUNNELS, "{} rows", local.len());
+    ensure!(places.len() == TUNNELS, "a row was listed twice");
+    let start = Instant::now();
+    let remote = by_row(&walk(bench, "snmpbulkwalk", &format!("{TUNNEL_STATS}.2"))?)?;
+    let in_bulk = start.elapsed();
+    let states = by_row(&walk(bench, "snmpbulkwalk", &format!("{TUNNEL_STATS}.3"))?)?;
+    let local = by_row(&local)?;
+    let mut ids = HashMap::new();
+    for (row, id) in &local {
+        ensure!(states.get(row) == Some(&3), "tunnel {id} is not established");
+        ids.insert(*id, remote[row]);
+    }
+    for row in &shown {
+        let number = |key: &str| row[key].as_u64().with_context(|| format!("{key} in {row}"));
+        let (id, remote) = (number("id")?, number("remote_id")?);
+        ensure!(ids.get(&id) == Some(&remote), "tunnel {id}: {:?}", ids.get(&id));
+    }
+
+    // The whole of both MIBs, in bulk.
+    let start = Instant::now();
+    let all = walk(bench, "snmpbulkwalk", L2TP)?;
+    let whole = start.elapsed();
+    let rows = |prefix: &str| all.iter().filter(|(name, _)| name.starts_with(prefix)).count();
+    ensure!(rows(&format!("{TUNNEL_STATS}.5.")) == TUNNELS, "host names");
+    ensure!(rows(&format!("{L2TP}.3.1.2.1.2.")) == TUNNELS, "ports of peers");
+    // A session in each tunnel, whose own index is that of its tunnel and its id (RFC 3371).
+    let sessions = format!("{L2TP}.1.7.1.6.");
+    let sessions = all.iter().filter(|(name, _)| name.starts_with(&sessions));
+    let established = sessions.filter(|(_, state)| state == "3").count();
+    ensure!(established == TUNNELS, "{established} sessions are established");
+    let bgp = walk(bench, "snmpwalk", BGP)?;
+    let value = |name: &str| {
+        let full = format!("{BGP}.{name}");
+        let found = bgp.iter().find(|(name, _)| *name == full);
+        found.map_or("", |(_, value)| value.trim())
+    };
+    ensure!(value("1.0").trim_matches('"').trim() == "10", "bgpVersion {:?}", value("1.0"));
+    // An autonomous system of four octets is AS_TRANS (RFC 6793, section 9).
+    ensure!(value("2.0") == "23456", "bgpLocalAs {:?}", value("2.0"));
+    ensure!(value("4.0") == "192.0.2.1", "bgpIdentifier {:?}", value("4.0"));
+    let peers: Vec<&str> = bgp
+        .iter()
+        .filter_map(|(name, _)| name.strip_prefix(&format!("{BGP}.3.1.7.")))
+        .collect();
+    ensure!(peers == ["10.0.0.9", "192.0.2.7"], "{peers:?}");
+    ensure!(value("3.1.9.10.0.0.9") == "65002", "bgpPeerRemoteAs");
+
+    println!(
+        "snmpwalk of {TUNNELS} tunnels, a column: {:.1} s; in bulk {:.1} s; all {} variables in bulk {:.1} s",
+        one_by_one.as_secs_f64(),
+        in_bulk.as_secs_f64(),
+        all.len(),
+        whole.as_secs_f64()
+    );
+    for row in lns.show(&["event"])?.iter().filter(|row| row["handler"] == "snmp") {
+        println!("handler snmp: {row}");
+    }
+    for row in lns.show(&["event", "cpu"])?.iter().filter(|row| row["handler"] == "snmp") {
+        println!("cpu of snmp: {row}");
+    }
+    lac.stop()?;
+    lns.stop()
+}
+
+/// A set is refused, snmpd restarts, and masters that hang or send rubbish cost only their own connection.
+pub(crate) fn survives_its_masters(bench: &Bench<'_>) -> Result<()> {
+    let (first, socket) = snmpd(bench)?;
+    let lns = lns(bench, &socket, "")?;
+    registered(bench)?;
+    let mut command = bench.wire.lns.command("snmpset");
+    command.args(["-v2c", "-cpublic", "-m", "", AGENT]);
+    let set = command.args([&format!("{L2TP}.1.1.1.1.0"), "i", "2"]).output()?;
+    ensure!(!set.status.success(), "a set was taken");
+
+    first.stop().context("snmpd")?;
+    let (second, _) = snmpd(bench)?;
+    registered(bench).context("after a restart of snmpd")?;
+    second.stop()?;
+
+    // A master that accepts and never answers, and one that sends no AgentX.
+    std::fs::remove_file(&socket).ok();
+    let listener = UnixListener::bind(&socket)?;
+    let (hanging, _) = listener.accept()?;
+    let start = Instant::now();
+    lns.show(&["tunnels"])?;
+    ensure!(start.elapsed() < SOON, "the control socket hangs");
+    drop(hanging);
+    let (mut rubbish, _) = listener.accept()?;
+    let noise: Vec<u8> = (0..200_000_u32).map(|n| (n * 7 % 251) as u8).collect();
+    // The agent closes the connection after the first header.
+    let written = rubbish.write_all(&noise);
+    drop((rubbish, listener));
+    lns.show(&["tunnels"])?;
+    println!("rubbish: {written:?}");
+
+    std::fs::remove_file(&socket).ok();
+    let (third, _) = snmpd(bench)?;
+    registered(bench).context("after masters that misbehaved")?;
+    // headend ends: its objects go.
+    lns.stop()?;
+    let name = format!("{L2TP}.1.1.1.1.0");
+    let gone = until(SOON, || Ok((get(bench, &name)? != "1").then_some(())))?;
+    gone.context("snmpd still has the objects")?;
+    third.stop().map(drop)
+}
