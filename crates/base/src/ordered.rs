@@ -111,7 +111,9 @@ impl OrderedSet {
 
     fn word(&self, depth: usize, number: usize) -> u64 {
         let level = self.levels.get(depth);
-        level.and_then(|level| level.get(number)).map_or(0, |word| *word)
+        level
+            .and_then(|level| level.get(number))
+            .map_or(0, |word| *word)
     }
 
     fn bit(&self, depth: usize, bit: usize) -> bool {

@@ -64,11 +64,9 @@ impl Daemon {
             Source::Listener => self.server.lose(reactor),
             Source::Signals => {}
             // The peering, the SNMP agent and the control clients handle their own connections, the ledger its file.
-            Source::Bgp
-            | Source::Client(_)
-            | Source::Store
-            | Source::Loader
-            | Source::Snmp => return,
+            Source::Bgp | Source::Client(_) | Source::Store | Source::Loader | Source::Snmp => {
+                return;
+            }
             Source::Shards => return self.give_up(io::Error::new(error.kind(), error.to_string())),
         }
         if let Some(token) = token {
@@ -150,11 +148,9 @@ impl Daemon {
                 Some(failure) => Err(io::Error::other(failure)),
                 None => Ok(()),
             },
-            Source::Bgp
-            | Source::Client(_)
-            | Source::Shards
-            | Source::Loader
-            | Source::Snmp => Ok(()),
+            Source::Bgp | Source::Client(_) | Source::Shards | Source::Loader | Source::Snmp => {
+                Ok(())
+            }
         }
     }
 

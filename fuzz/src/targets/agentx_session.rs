@@ -11,7 +11,9 @@ use base::Instant;
 pub fn target(data: &[u8]) {
     let mut rest = data;
     while let Some(head) = rest.first_chunk::<HEADER_LEN>() {
-        let Ok(header) = Header::parse(head) else { break };
+        let Ok(header) = Header::parse(head) else {
+            break;
+        };
         let Some(payload) = rest.get(HEADER_LEN..HEADER_LEN + header.payload) else {
             break;
         };
@@ -19,7 +21,8 @@ pub fn target(data: &[u8]) {
         if let Ok(pdu) = Pdu::parse(&header, payload) {
             let mut again = Vec::new();
             pdu.emit(&mut again);
-            let header = Header::parse(again.first_chunk().expect("a header")).expect("what we wrote");
+            let header =
+                Header::parse(again.first_chunk().expect("a header")).expect("what we wrote");
             assert_eq!(Pdu::parse(&header, &again[HEADER_LEN..]), Ok(pdu));
         }
     }

@@ -71,7 +71,9 @@ fn a_response_has_the_octets_of_the_rfc() {
         &[0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 52],
         &[0, 0, 0, 0, 0, 0, 0, 0], // sysUpTime, error, index
         // Section 5.4: the type, then the name with prefix 2, then the string with its padding.
-        &[0, 4, 0, 0, 1, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, b'a', b'b', b'c', 0],
+        &[
+            0, 4, 0, 0, 1, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, b'a', b'b', b'c', 0,
+        ],
         // 1.3 has no prefix.
         &[0, 70, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3],
         &[1, 2, 3, 4, 5, 6, 7, 8],
@@ -184,7 +186,10 @@ fn limits_are_kept() {
     assert_eq!(Header::parse(&header), Err(ParseError::Version(2)));
     header[0] = 1;
     header[16] = 1;
-    assert_eq!(Header::parse(&header), Err(ParseError::Payload((1 << 24) + 32)));
+    assert_eq!(
+        Header::parse(&header),
+        Err(ParseError::Payload((1 << 24) + 32))
+    );
     header[16] = 0;
     header[19] = 33;
     assert_eq!(Header::parse(&header), Err(ParseError::Payload(33)));

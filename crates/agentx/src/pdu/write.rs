@@ -169,5 +169,8 @@ fn oid(id: &Oid, includes: bool, out: &mut Vec<u8>) {
 fn octets(string: &[u8], out: &mut Vec<u8>) {
     out.extend((string.len() as u32).to_be_bytes());
     out.extend(string);
-    out.resize(out.len() + (string.len().next_multiple_of(4) - string.len()), 0);
+    out.resize(
+        out.len() + (string.len().next_multiple_of(4) - string.len()),
+        0,
+    );
 }

@@ -308,7 +308,9 @@ impl Session {
             self.counts.ignored += 1;
             return self.respond(&header, error::NOT_OPEN, 0);
         }
-        if pdu.context.is_some() && pdu.context.as_deref() != self.config.context.as_deref().map(str::as_bytes) {
+        if pdu.context.is_some()
+            && pdu.context.as_deref() != self.config.context.as_deref().map(str::as_bytes)
+        {
             self.counts.ignored += 1;
             return self.respond(&header, error::UNSUPPORTED_CONTEXT, 0);
         }

@@ -16,7 +16,10 @@ fn config() -> Config {
         id: Oid::default(),
         description: "test".into(),
         context: None,
-        subtrees: vec![oid(&[1, 3, 6, 1, 2, 1, 15]), oid(&[1, 3, 6, 1, 2, 1, 10, 95])],
+        subtrees: vec![
+            oid(&[1, 3, 6, 1, 2, 1, 15]),
+            oid(&[1, 3, 6, 1, 2, 1, 10, 95]),
+        ],
     }
 }
 
@@ -130,7 +133,10 @@ fn a_session_opens_and_registers_each_subtree() {
     let first = sent(&mut session, now);
     assert!(matches!(first[0].body, Body::Open { timeout_s: 5, .. }));
     pass(&mut session, 1, accepted(0), now);
-    for (packet, expected) in [(2, &[1, 3, 6, 1, 2, 1, 15][..]), (3, &[1, 3, 6, 1, 2, 1, 10, 95])] {
+    for (packet, expected) in [
+        (2, &[1, 3, 6, 1, 2, 1, 15][..]),
+        (3, &[1, 3, 6, 1, 2, 1, 10, 95]),
+    ] {
         let pdus = sent(&mut session, now);
         let Body::Register(registration) = &pdus[0].body else {
             panic!("{pdus:?}");
@@ -139,7 +145,12 @@ fn a_session_opens_and_registers_each_subtree() {
         assert_eq!(pdus[0].session, 77);
         assert_eq!(registration.subtree.ids(), expected);
         assert_eq!(registration.priority, 127);
-        pass(&mut session, packet, accepted(if packet == 2 { 263 } else { 0 }), now);
+        pass(
+            &mut session,
+            packet,
+            accepted(if packet == 2 { 263 } else { 0 }),
+            now,
+        );
     }
     session.poll_event();
     let refused = Event::SubtreeRefused(oid(&[1, 3, 6, 1, 2, 1, 15]), 263);
@@ -151,7 +162,12 @@ fn a_session_opens_and_registers_each_subtree() {
 fn gets_and_nexts_are_answered_variable_by_variable() {
     let now = at(1);
     let mut session = open(now);
-    pass(&mut session, 9, Body::Get(vec![range(&[1, 3, 2]), range(&[1, 4])]), now);
+    pass(
+        &mut session,
+        9,
+        Body::Get(vec![range(&[1, 3, 2]), range(&[1, 4])]),
+        now,
+    );
     serve(&mut session, &table(), now);
     let pdus = sent(&mut session, now);
     assert_eq!((pdus[0].packet, pdus[0].transaction), (9, 5));
@@ -222,12 +238,21 @@ fn responses_are_bounded() {
     };
     pass(&mut session, 4, Body::GetNext(vec![range(&[1]); 10]), now);
     long(&mut session);
-    let Body::Response { error: code, variables, .. } = &sent(&mut session, now)[0].body else {
+    let Body::Response {
+        error: code,
+        variables,
+        ..
+    } = &sent(&mut session, now)[0].body
+    else {
         panic!();
     };
     assert_eq!((*code, variables.len()), (error::TOO_BIG, 0));
     let ranges = vec![range(&[1]); 10];
-    let bulk = Body::GetBulk { non_repeaters: 0, max_repetitions: 9, ranges };
+    let bulk = Body::GetBulk {
+        non_repeaters: 0,
+        max_repetitions: 9,
+        ranges,
+    };
     pass(&mut session, 4, bulk, now);
     long(&mut session);
     let pdus = sent(&mut session, now);
@@ -238,7 +263,10 @@ fn responses_are_bounded() {
 fn sets_are_refused() {
     let now = at(1);
     let mut session = open(now);
-    let set = vec![Variable { name: oid(&[1, 3, 1]), value: Value::Integer(7) }];
+    let set = vec![Variable {
+        name: oid(&[1, 3, 1]),
+        value: Value::Integer(7),
+    }];
     for (body, expected) in [
         (Body::TestSet(set), Some(error::NOT_WRITABLE)),
         (Body::CommitSet, Some(error::COMMIT_FAILED)),
@@ -266,10 +294,16 @@ fn a_silent_master_is_pinged_and_then_left() {
     let ping = sent(&mut session, at(110)).remove(0);
     assert_eq!(ping.body, Body::Ping);
     pass(&mut session, ping.packet, accepted(0), at(111));
-    assert_eq!((session.state(), session.poll_timeout()), (State::Open, at(171)));
+    assert_eq!(
+        (session.state(), session.poll_timeout()),
+        (State::Open, at(171))
+    );
     session.handle_timeout(at(171));
     session.handle_timeout(at(181));
-    assert_eq!(session.poll_event(), Some(Event::Disconnect(Reason::Silent)));
+    assert_eq!(
+        session.poll_event(),
+        Some(Event::Disconnect(Reason::Silent))
+    );
     // It was open for long, so the first delay follows.
     assert_eq!(session.poll_timeout(), at(182));
 }
@@ -343,7 +377,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (self.0 >> 33) as usize % end
     }
 }
@@ -380,16 +417,32 @@ fn any_master_costs_bounded_memory_and_a_good_one_is_served_again() {
                         continue;
                     }
                     let code = if is_good || dice.below(4) > 0 { 0 } else { 263 };
-                    Pdu { session: 77, body: accepted(code), ..pdu }.emit(&mut wire);
+                    Pdu {
+                        session: 77,
+                        body: accepted(code),
+                        ..pdu
+                    }
+                    .emit(&mut wire);
                 }
                 if !is_good && dice.below(9) == 0 {
                     wire.extend((0..dice.below(60)).map(|n| (n * 7 + step) as u8));
                 }
                 if dice.below(2) == 0 {
                     let body = Body::GetNext(vec![range(&[1]); dice.below(9)]);
-                    Pdu { session: 77, transaction: 0, packet: 1, context: None, body }.emit(&mut wire);
+                    Pdu {
+                        session: 77,
+                        transaction: 0,
+                        packet: 1,
+                        context: None,
+                        body,
+                    }
+                    .emit(&mut wire);
                 }
-                let count = if is_good { wire.len() } else { dice.below(wire.len() + 1) };
+                let count = if is_good {
+                    wire.len()
+                } else {
+                    dice.below(wire.len() + 1)
+                };
                 let piece: Vec<u8> = wire.drain(..count.min(session.room())).collect();
                 session.receive(&piece, now);
                 if !is_good && dice.below(30) == 0 {

@@ -27,8 +27,8 @@ use base::Duration;
 use reactor::{PollerKind, StoreKind};
 
 pub use self::bgp::{Announce, Bgp, Install};
-pub use self::snmp::{Master, Snmp};
 pub use self::pppoe::{Interface as PppoeInterface, Pppoe};
+pub use self::snmp::{Master, Snmp};
 pub use self::vlans::VlanRange;
 pub use radius::{Disconnects, Radius};
 pub use settings::Faults;

@@ -55,7 +55,9 @@ impl Link {
             Stream::Tcp(stream) => stream.as_fd(),
         };
         let source = Source::Snmp.to_bits();
-        let token = core.reactor.add_from_reserve(&fd, "snmp", source, interest)?;
+        let token = core
+            .reactor
+            .add_from_reserve(fd, "snmp", source, interest)?;
         Ok(Self {
             stream,
             token,

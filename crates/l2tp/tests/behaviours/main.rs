@@ -16,6 +16,7 @@ mod ids;
 mod keepalive;
 mod limits;
 mod mac;
+mod ordered;
 mod ports;
 mod pseudowires;
 mod reasons;

@@ -160,12 +160,20 @@ fn messages(view: &NeighborView, is_in: bool) -> u64 {
     let counts = &view.counts;
     let (small, updates, keepalives) = match is_in {
         true => (
-            [counts.opens_in, counts.notifications_in, counts.refreshes_in],
+            [
+                counts.opens_in,
+                counts.notifications_in,
+                counts.refreshes_in,
+            ],
             counts.updates_in,
             counts.keepalives_in,
         ),
         false => (
-            [counts.opens_out, counts.notifications_out, counts.refreshes_out],
+            [
+                counts.opens_out,
+                counts.notifications_out,
+                counts.refreshes_out,
+            ],
             counts.updates_out,
             counts.keepalives_out,
         ),

@@ -144,7 +144,10 @@ mod tests {
         assert_eq!(address(&[192, 0, 2], false).unwrap(), "192.0.2.0");
         assert_eq!(address(&[192, 0, 2, 255], false).unwrap(), "192.0.3.0");
         assert_eq!(address(&[192, 0, 999, 1], false).unwrap(), "192.1.0.0");
-        assert_eq!(address(&[255, 255, 255, 255], true).unwrap(), "255.255.255.255");
+        assert_eq!(
+            address(&[255, 255, 255, 255], true).unwrap(),
+            "255.255.255.255"
+        );
         assert_eq!(address(&[255, 255, 255, 255], false), None);
         assert_eq!(address(&[256], false), None);
     }
@@ -154,7 +157,17 @@ mod tests {
         let bound = Bound::first(4);
         let index = bound.string(b"lac").unwrap();
         assert_eq!(index.ids(), [3, 108, 97, 99]);
-        assert!(Bound::after(4, index.ids(), true).unwrap().string(b"lac").is_some());
-        assert!(Bound::after(4, index.ids(), false).unwrap().string(b"lac").is_none());
+        assert!(
+            Bound::after(4, index.ids(), true)
+                .unwrap()
+                .string(b"lac")
+                .is_some()
+        );
+        assert!(
+            Bound::after(4, index.ids(), false)
+                .unwrap()
+                .string(b"lac")
+                .is_none()
+        );
     }
 }

@@ -187,7 +187,9 @@ pub(super) fn session_stats(core: &Core, session: &SessionView<'_>, column: u32)
     let proxy = calls.and_then(|call| call.proxy.as_deref());
     Some(match column {
         // l2tpSessionStatsIfIndex: that of the PPP link, or 0 without one
-        2 => Value::Integer(subscriber().map_or(0, |view| LINKS + view.key.to_token() as u32) as i32),
+        2 => {
+            Value::Integer(subscriber().map_or(0, |view| LINKS + view.key.to_token() as u32) as i32)
+        }
         4 => Value::Integer(session.remote_id as i32),
         5 => text(subscriber().map_or(&[], |view| view.name)),
         6 => Value::Integer(match session.state {

@@ -165,8 +165,7 @@ impl Mib {
         core: &Core,
         slice: Slice,
     ) -> Option<Answer> {
-        let (Question::Get(name)
-        | Question::Next { after: name, .. }) = question;
+        let (Question::Get(name) | Question::Next { after: name, .. }) = question;
         if self.has_bgp && asks_for_peers(name.ids()) {
             let speaker = &core.routes.as_ref()?.speaker;
             if !self.peers.refresh(speaker, slice, core.now) {
@@ -252,7 +251,10 @@ impl Mib {
         match rows {
             Rows::L2tpConfig | Rows::L2tpStats => {
                 let index = bound.single()?;
-                Some((index, l2tp::scalar(l2tp(), rows == Rows::L2tpStats, column)?))
+                Some((
+                    index,
+                    l2tp::scalar(l2tp(), rows == Rows::L2tpStats, column)?,
+                ))
             }
             Rows::DomainConfig | Rows::DomainStats => {
                 let index = bound.string(l2tp::domain(l2tp()))?;
