@@ -113,15 +113,18 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         handlers,
         span: event.slice,
         is_behind: false,
-        snmp: settings
-            .snmp
-            .as_ref()
-            .map(|snmp| Box::new(Snmp::new(snmp, settings.bgp.is_some(), now))),
+        snmp: snmp(settings, now),
         watchdog: Watchdog::new(hang),
         hangs,
         failure: None,
         waits_failed: 0,
     })
+}
+
+/// The SNMP agent, which connects in the first turn.
+fn snmp(settings: &Settings, now: Instant) -> Option<Box<Snmp>> {
+    let snmp = settings.snmp.as_ref()?;
+    Some(Box::new(Snmp::new(snmp, settings.bgp.is_some(), now)))
 }
 
 /// Starts the packet threads.

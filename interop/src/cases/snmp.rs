@@ -6,6 +6,7 @@ use crate::net::LNS;
 use crate::process::{Process, until};
 use crate::runner::Bench;
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write;
 use std::os::unix::net::UnixListener;
@@ -93,30 +94,8 @@ fn registered(bench: &Bench<'_>, limit: Duration) -> Result<()> {
     known.context("snmpd does not know l2tpAdminState")
 }
 
-/// snmpwalk lists 10,000 tunnels as `show` does, and no handler takes long.
-pub(crate) fn walks_ten_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
-    let (_snmpd, socket) = snmpd(bench)?;
-    let bgp = "[bgp]\nasn = 4200000001\nrouter_id = \"192.0.2.1\"\nlisten = []\n\
-               [[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 65001\npassive = true\n\
-               [[bgp.neighbor]]\naddress = \"10.0.0.9\"\nremote_asn = 65002\npassive = true\n";
-    let limits =
-        "[limits]\nhalf_open = 20000\nhalf_open_per_source = 20000\nhalf_open_flood = 20000\n";
-    let lns = lns(bench, &socket, &format!("{limits}{bgp}"))?;
-    let lac = Headend::lac(bench, "")?;
-    registered(bench, SOON)?;
-    let count = TUNNELS.to_string();
-    let tunnels = [
-        "--peer",
-        LNS,
-        "--version",
-        "2",
-        "--count",
-        &count,
-        "--session",
-    ];
-    lac.verb(&[&["tunnel", "create", "--timeout", "240"], &tunnels[..]].concat())?;
-    let shown = lns.wait_for("tunnels", "established", TUNNELS, UP_MAX)?;
-
+/// Each tunnel that headend shows has a row with its ids. Returns how long a walk and a walk in bulk took.
+fn tunnels_are_shown(bench: &Bench<'_>, shown: &[Value]) -> Result<(Duration, Duration)> {
     // Each tunnel has a row; names are in order.
     let start = Instant::now();
     let local = walk(bench, "snmpwalk", &format!("{TUNNEL_STATS}.1"))?;
@@ -137,7 +116,7 @@ pub(crate) fn walks_ten_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
         );
         ids.insert(*id, remote[row]);
     }
-    for row in &shown {
+    for row in shown {
         let number = |key: &str| row[key].as_u64().with_context(|| format!("{key} in {row}"));
         let (id, remote) = (number("id")?, number("remote_id")?);
         ensure!(
@@ -146,8 +125,11 @@ pub(crate) fn walks_ten_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
             ids.get(&id)
         );
     }
+    Ok((one_by_one, in_bulk))
+}
 
-    // The whole of both MIBs, in bulk.
+/// L2TP-MIB has a row for each tunnel and session. Returns the number of its variables, and how long they took.
+fn all_of_l2tp(bench: &Bench<'_>) -> Result<(usize, Duration)> {
     let start = Instant::now();
     let all = walk(bench, "snmpbulkwalk", L2TP)?;
     let whole = start.elapsed();
@@ -169,6 +151,11 @@ pub(crate) fn walks_ten_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
         established == TUNNELS,
         "{established} sessions are established"
     );
+    Ok((all.len(), whole))
+}
+
+/// BGP4-MIB has the speaker and both peers, in order.
+fn bgp_is_shown(bench: &Bench<'_>) -> Result<()> {
     let bgp = walk(bench, "snmpwalk", BGP)?;
     let value = |name: &str| {
         let full = format!("{BGP}.{name}");
@@ -193,12 +180,41 @@ pub(crate) fn walks_ten_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
         .collect();
     ensure!(peers == ["10.0.0.9", "192.0.2.7"], "{peers:?}");
     ensure!(value("3.1.9.10.0.0.9") == "65002", "bgpPeerRemoteAs");
+    Ok(())
+}
 
+/// snmpwalk lists 10,000 tunnels as `show` does, and no handler takes long.
+pub(crate) fn walks_ten_thousand_tunnels(bench: &Bench<'_>) -> Result<()> {
+    let (_snmpd, socket) = snmpd(bench)?;
+    let bgp = "[bgp]\nasn = 4200000001\nrouter_id = \"192.0.2.1\"\nlisten = []\n\
+               [[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 65001\npassive = true\n\
+               [[bgp.neighbor]]\naddress = \"10.0.0.9\"\nremote_asn = 65002\npassive = true\n";
+    let limits =
+        "[limits]\nhalf_open = 20000\nhalf_open_per_source = 20000\nhalf_open_flood = 20000\n";
+    let lns = lns(bench, &socket, &format!("{limits}{bgp}"))?;
+    let lac = Headend::lac(bench, "")?;
+    registered(bench, SOON)?;
+    let count = TUNNELS.to_string();
+    let tunnels = [
+        "--peer",
+        LNS,
+        "--version",
+        "2",
+        "--count",
+        &count,
+        "--session",
+    ];
+    lac.verb(&[&["tunnel", "create", "--timeout", "240"], &tunnels[..]].concat())?;
+    let shown = lns.wait_for("tunnels", "established", TUNNELS, UP_MAX)?;
+
+    let (one_by_one, in_bulk) = tunnels_are_shown(bench, &shown)?;
+    let (variables, whole) = all_of_l2tp(bench)?;
+    bgp_is_shown(bench)?;
     println!(
         "snmpwalk of {TUNNELS} tunnels, a column: {:.1} s; in bulk {:.1} s; all {} variables in bulk {:.1} s",
         one_by_one.as_secs_f64(),
         in_bulk.as_secs_f64(),
-        all.len(),
+        variables,
         whole.as_secs_f64()
     );
     let cpu = lns.show(&["event", "cpu"])?;

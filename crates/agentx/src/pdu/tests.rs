@@ -81,9 +81,9 @@ fn a_response_has_the_octets_of_the_rfc() {
     assert_eq!(octets, expected.concat());
 }
 
-fn every_body() -> Vec<Body> {
-    let name = oid(&[1, 3, 6, 1, 2, 1, 10, 95]);
-    let variables: Vec<Variable> = [
+/// A variable of each type.
+fn every_variable(name: &Oid) -> Vec<Variable> {
+    [
         Value::Integer(-7),
         Value::Octets(b"headend".to_vec()),
         Value::Null,
@@ -102,7 +102,12 @@ fn every_body() -> Vec<Body> {
         name: name.clone(),
         value,
     })
-    .into();
+    .into()
+}
+
+fn every_body() -> Vec<Body> {
+    let name = oid(&[1, 3, 6, 1, 2, 1, 10, 95]);
+    let variables = every_variable(&name);
     let ranges = vec![
         Range {
             start: name.clone(),

@@ -40,7 +40,7 @@ const TIMEOUT_S: u8 = 5;
 /// The default priority of a registration (section 6.2.3).
 const PRIORITY: u8 = 127;
 
-/// What a session says of itself.
+/// How a session introduces itself to the master agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// What identifies the subagent; null for nothing.

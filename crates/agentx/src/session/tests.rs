@@ -386,6 +386,7 @@ impl Dice {
 }
 
 /// A master that answers, asks, is silent, sends rubbish and breaks connections, in pieces of any size.
+// long: one simulation, whose steps share their state
 #[test]
 fn any_master_costs_bounded_memory_and_a_good_one_is_served_again() {
     for seed in 0..400 {

@@ -1,4 +1,4 @@
-//! The connection to the master agent: a Unix socket or TCP, never waited for.
+//! The connection to the master agent, a Unix socket or TCP (RFC 2741, section 8). The loop never waits for it.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;

@@ -19,7 +19,7 @@ const PEERS: usize = 256;
 /// The autonomous system in place of one with four octets (RFC 6793, section 9).
 const AS_TRANS: u32 = 23_456;
 
-/// The peers by address, sorted while somebody asks.
+/// The peers by address, sorted while a manager asks.
 #[derive(Default)]
 pub(super) struct Peers {
     sorted: BTreeMap<Ipv4Addr, PeerId>,

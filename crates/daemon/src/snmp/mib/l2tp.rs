@@ -74,7 +74,7 @@ fn common_config(endpoint: &Endpoint, column: u32) -> Option<Value> {
     Some(match column {
         // Auth: challenge or none
         3 => Value::Integer(if config.secret.is_some() { 3 } else { 1 }),
-        // Secret: empty, whoever asks
+        // Secret: always empty (RFC 3371)
         4 => text(&[]),
         // Security: none
         5 => Value::Integer(1),

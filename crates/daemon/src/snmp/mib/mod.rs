@@ -8,7 +8,7 @@
 //! | `bgp` | BGP4-MIB (RFC 4273) |
 //!
 //! A table finds the first row that is not before an index in O(log n) and stores nothing between questions, except for
-//! BGP's peers, whose addresses are sorted while somebody asks.
+//! BGP's peers, whose addresses are sorted while a manager asks.
 
 mod bgp;
 mod index;
