@@ -241,6 +241,7 @@ const ALLOWED: &[Row] = &[
             "capfile",
             "trace",
             "l2tp",
+            "pppoe",
             "ppp",
             "aaa",
             "filter",

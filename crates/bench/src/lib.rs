@@ -10,6 +10,7 @@
 //! | `bringup` | number of tunnels against time, for the published benchmark's builds and for ours |
 //! | `tunnels` | the cost of a tunnel in an LNS, beside bare loops and other LNSs |
 //! | `subscribers` | the cost of a subscriber in an LNS from nothing to IP, beside a bare loop |
+//! | `pppoe` | the cost of a PPPoE host from PADI to IPv4 and IPv6, and of a flood of PADIs, beside bare loops |
 //! | `coa` | the cost of a CoA-Request that changes a connected subscriber, beside a bare loop |
 //! | `bgp` | the cost of sessions and tables in a BGP daemon, beside bare loops and other daemons |
 //! | `deadlines` | how late KEEPALIVEs and answers are while a daemon does its heaviest work, beside other daemons |
@@ -33,6 +34,7 @@ mod forward;
 mod harness;
 mod history;
 mod poll;
+mod pppoe;
 mod qos;
 mod segments;
 mod subscribers;
@@ -69,6 +71,11 @@ enum Verb {
     TunnelsBare(tunnels::bare::TunnelsBareArgs),
     /// Cost for an LNS to connect a subscriber, in time and memory, next to a bare loop
     Subscribers(subscribers::SubscribersArgs),
+    /// Cost for the daemon to connect a PPPoE host, and of a flood of PADIs, next to bare loops; needs root
+    Pppoe(pppoe::PppoeArgs),
+    /// A bare loop that `pppoe` measures
+    #[command(hide = true)]
+    PppoeBare(pppoe::bare::PppoeBareArgs),
     /// CoA-Requests that change rates of connected subscribers, by their number, next to a bare loop
     Coa(coa::CoaArgs),
     /// Cost of sessions and tables for a BGP daemon, next to bare loops and other daemons
@@ -146,6 +153,8 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         Verb::Tunnels(args) => tunnels::run(args),
         Verb::TunnelsBare(args) => tunnels::bare::run(args),
         Verb::Subscribers(args) => subscribers::run(args),
+        Verb::Pppoe(args) => pppoe::run(args),
+        Verb::PppoeBare(args) => pppoe::bare::run(args),
         Verb::Coa(args) => coa::run(args),
         Verb::Bgp(args) => bgp::run(args),
         Verb::Deadlines(args) => deadlines::run(args),

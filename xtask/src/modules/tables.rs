@@ -409,6 +409,7 @@ pub(super) const TABLES: &[Inside] = &[
             "poll",
             "tunnels",
             "subscribers",
+            "pppoe",
             "coa",
             "forward",
             "deadlines",

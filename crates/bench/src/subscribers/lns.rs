@@ -18,7 +18,7 @@ const AT_ONE_ADDRESS: u32 = 60_000;
 
 /// How a subscriber authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
-pub(super) enum Proof {
+pub(crate) enum Proof {
     Chap,
     Pap,
 }

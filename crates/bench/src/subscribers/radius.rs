@@ -75,7 +75,7 @@ impl Responder {
     }
 
     /// Number of requests answered so far.
-    pub(super) fn answered(&self) -> u64 {
+    pub(crate) fn answered(&self) -> u64 {
         self.shared.answered.load(Ordering::Relaxed)
     }
 }

@@ -106,6 +106,7 @@ impl Ports {
             let options = EtherOptions {
                 types: vec![ETHER_TYPE_DISCOVERY, ETHER_TYPE_SESSION],
                 spread,
+                any_destination: false,
                 recv_buffer_bytes: Some(event.receive_buffer_bytes),
                 send_buffer_bytes: Some(event.send_buffer_bytes),
             };
@@ -166,7 +167,7 @@ impl Ports {
         port.is_bound.then(|| port.socket.mtu())
     }
 
-    /// Serves other VLANs. Sessions of those that are left out stay.
+    /// Serves other VLANs.
     pub(super) fn set_vlans(&mut self, number: u16, vlans: &[VlanRange]) {
         if let Some(port) = self.ports.get_mut(usize::from(number)) {
             port.vlans = vlans.to_vec();

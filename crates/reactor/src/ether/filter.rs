@@ -22,17 +22,28 @@ const TYPES_MAX: usize = 16;
 /// Instructions that decide by the part of a spread type.
 const SPREAD: usize = 5;
 
-/// Accepts frames of these EtherTypes to `mac` or to a group, with up to two VLAN tags in the frame. The kernel has
-/// removed a third, outermost one.
-pub(super) fn program(mac: [u8; 6], types: &[u16], spread: Option<Spread>) -> Vec<Instruction> {
+/// Accepts frames of these EtherTypes to `mac` or to a group, or to any destination without `mac`, with up to two VLAN
+/// tags in the frame. The kernel has removed a third, outermost one.
+pub(super) fn program(
+    mac: Option<[u8; 6]>,
+    types: &[u16],
+    spread: Option<Spread>,
+) -> Vec<Instruction> {
     let types = &types[..types.len().min(TYPES_MAX)];
-    let [a, b, c, d, e, f] = mac;
+    let mut program = mac.map_or_else(Vec::new, to);
+    for at in [12, 16, 20] {
+        depth(&mut program, at, types, spread);
+    }
+    program
+}
+
+/// Rejects frames that are neither to a group nor to this address.
+fn to([a, b, c, d, e, f]: [u8; 6]) -> Vec<Instruction> {
     let (high, low) = (
         u32::from_be_bytes([a, b, c, d]),
         u32::from(u16::from_be_bytes([e, f])),
     );
-    // To a group, or to this address.
-    let mut program = vec![
+    vec![
         (LOAD_OCTET, 0, 0, 0),
         (ANY_BIT, 5, 0, 1),
         (LOAD_WORD, 0, 0, 0),
@@ -40,11 +51,7 @@ pub(super) fn program(mac: [u8; 6], types: &[u16], spread: Option<Spread>) -> Ve
         (LOAD_HALF, 0, 0, 4),
         (EQUAL, 1, 0, low),
         (RETURN, 0, 0, 0),
-    ];
-    for at in [12, 16, 20] {
-        depth(&mut program, at, types, spread);
-    }
-    program
+    ]
 }
 
 /// Decides by the EtherType at `at`. The order of the instructions: load, types, tags, reject, accept, spread. A tag
@@ -127,7 +134,8 @@ mod tests {
     #[test]
     fn frames_pass_by_destination_and_type_under_up_to_two_tags() {
         let mac = [2, 0xaa, 0xbb, 0xcc, 0xdd, 0xee];
-        let program = program(mac, &[0x8863, 0x8864], None);
+        let program = program(Some(mac), &[0x8863, 0x8864], None);
+        let any = super::program(None, &[0x8863, 0x8864], None);
         let other = [2, 0xaa, 0xbb, 0xcc, 0xdd, 0xef];
         let near = [3, 0, 0, 0, 0, 1];
         for (to, is_ours) in [(mac, true), ([0xff; 6], true), (near, true), (other, false)] {
@@ -147,6 +155,7 @@ mod tests {
                         expected,
                         "{to:x?} {tags} {kind:x}"
                     );
+                    assert_eq!(passes(&any, &frame), is_wanted && tags < 3);
                     assert!(!passes(&program, &frame[..13]), "a short frame");
                 }
             }
@@ -175,7 +184,7 @@ mod tests {
                                 parts: 3,
                                 part,
                             };
-                            passes(&program(mac, &[0x8863, 0x8864], Some(spread)), &frame)
+                            passes(&program(Some(mac), &[0x8863, 0x8864], Some(spread)), &frame)
                         })
                         .collect();
                     let expected = if is_spread { id % 3 } else { 0 };

@@ -29,6 +29,9 @@ use crate::sys::{ether, interface, packet, socket};
 pub struct EtherOptions {
     /// The EtherTypes to receive, at most 16.
     pub types: Vec<u16>,
+    /// Whether frames to any destination are received, as a load that plays many hosts needs. The interface must not
+    /// filter them: a veth pair does not.
+    pub any_destination: bool,
     /// Which part of the frames to receive; all of them if `None`.
     pub spread: Option<Spread>,
     /// Receive buffer in bytes, including the kernel's overhead; the kernel's default if `None`.
@@ -140,7 +143,8 @@ impl EtherSocket {
             return Err(PortError::Down(name.clone()));
         }
         // The filter comes first, so that no other frame is queued before it.
-        let program = filter::program(mac, &self.options.types, self.options.spread);
+        let to = (!self.options.any_destination).then_some(mac);
+        let program = filter::program(to, &self.options.types, self.options.spread);
         socket::attach_filter(fd.as_fd(), &program).map_err(other)?;
         packet::bind_to(fd, index).map_err(other)?;
         let mtu = interface::mtu(fd.as_fd(), name).map_err(other)?;
