@@ -5,7 +5,7 @@ use edge::access::Either::Second;
 
 use super::core::Core;
 use super::source::Source;
-use crate::config::Pppoe;
+use crate::config::{Pppoe, VlanRange};
 
 /// Linux sends frames of the MTU and one 802.1Q tag through a packet socket; with an outer tag of 802.1ad, both tags count.
 const TWO_TAGS: u16 = 8;
@@ -51,6 +51,12 @@ impl Core {
             if let Some(number) = self.ports.number(&one.name) {
                 self.ports.set_vlans(number, &one.vlans);
                 self.serve(number.into(), one.port.clone());
+                let is_gone = |route: &pppoe::Route| {
+                    let is_served = |range: &VlanRange| range.contains(route.vlans);
+                    route.port == number && !one.vlans.iter().any(is_served)
+                };
+                let endpoint = self.edge.endpoint_mut().pppoe_mut();
+                endpoint.lose(is_gone, self.now);
             }
         }
     }

@@ -57,6 +57,8 @@ pub enum EndReason {
     Peer(Box<str>),
     /// Its port was removed.
     PortLost,
+    /// Its VLAN is not served any more.
+    VlanLost,
     /// Its host started another session and may have only so many.
     Replaced,
     /// The host sent no PPP frame after the PADS.
@@ -103,6 +105,7 @@ impl fmt::Display for EndReason {
             Self::Peer(text) if text.is_empty() => f.write_str("the peer sent PADT"),
             Self::Peer(text) => write!(f, "the peer sent PADT: {text}"),
             Self::PortLost => f.write_str("the interface is gone"),
+            Self::VlanLost => f.write_str("the VLAN is not served any more"),
             Self::Replaced => f.write_str("replaced by a newer session of the same host"),
             Self::SetupTimeout => f.write_str("the host sent no PPP frame after PADS"),
             Self::NoPado => f.write_str("no access concentrator offered the service"),

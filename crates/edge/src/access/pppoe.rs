@@ -153,7 +153,7 @@ impl Reason for EndReason {
         match self {
             Self::Administrative | Self::ShutDown => TerminateCause::AdminReset,
             Self::Peer(_) | Self::Payload => TerminateCause::UserRequest,
-            Self::PortLost => TerminateCause::LostCarrier,
+            Self::PortLost | Self::VlanLost => TerminateCause::LostCarrier,
             Self::Replaced | Self::SetupTimeout => TerminateCause::LostService,
             Self::NoPado | Self::NoPads | Self::Refused(_) => TerminateCause::ServiceUnavailable,
         }

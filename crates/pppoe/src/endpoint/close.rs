@@ -5,6 +5,7 @@ use wire::pppoe::Discovery;
 
 use super::Endpoint;
 use super::fsm::{self, Step, step};
+use super::parting::Parting;
 use crate::event::{EndReason, Event, text};
 use crate::session::{Phase, Role, SessionKey};
 
@@ -35,21 +36,19 @@ impl Endpoint {
         }
     }
 
-    /// Ends every session and sends PADTs. From now on PADIs are ignored and PADRs refused.
-    pub fn shut_down(&mut self, _: Instant) {
+    /// Ends every session and sends PADTs, some at a time: see [`Endpoint::lose`]. From now on PADIs are ignored and PADRs
+    /// refused.
+    pub fn shut_down(&mut self, now: Instant) {
         self.shutting_down = true;
         self.drop_delayed(|_| true);
-        let mut next = 0;
-        while let Some((index, _)) = self.sessions.next_from(next) {
-            next = index + 1;
-            self.end_by(index, fsm::Event::End, EndReason::ShutDown);
-        }
+        self.part(Parting::ShutDown, now, |_| true);
     }
 
-    /// Whether every packet has been taken by `poll_transmit`.
+    /// Whether no session is about to end, and every packet has been taken by `poll_transmit`.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.outbox.is_empty() && self.padts.is_empty() && self.ready.is_empty()
+        let is_empty = self.outbox.is_empty() && self.padts.is_empty() && self.ready.is_empty();
+        is_empty && self.partings.due().is_none()
     }
 
     /// A PADT of the peer. Its text, if it has one, is in a Generic-Error.

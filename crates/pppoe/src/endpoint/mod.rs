@@ -9,6 +9,7 @@
 //! | `client` | PADI, PADO, PADR, PADS as a host |
 //! | `data` | session data: sessions and headers of frames |
 //! | `close` | every way to end |
+//! | `parting` | ends of many sessions at once |
 //! | `timers` | deadlines |
 //! | `ports` | interfaces, and a new configuration |
 //! | `tables` | look-ups and links |
@@ -44,6 +45,7 @@ mod close;
 mod data;
 mod fsm;
 mod offer;
+mod parting;
 mod ports;
 mod receive;
 mod tables;
@@ -90,6 +92,8 @@ pub struct Endpoint {
     ready: VecDeque<Key>,
     events: VecDeque<Event>,
     counters: Counters,
+    /// Sessions of lost ports and VLANs, and at a shutdown all.
+    partings: parting::Partings,
     half_open: u32,
     /// Client sessions without an id.
     dialing: u32,
@@ -129,6 +133,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
+            partings: parting::Partings::default(),
             half_open: 0,
             dialing: 0,
             padis: Bucket::default(),

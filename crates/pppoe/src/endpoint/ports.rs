@@ -3,11 +3,11 @@
 use base::Instant;
 
 use super::Endpoint;
-use super::fsm::Event;
+use super::parting::Parting;
 use crate::blacklist::Blacklist;
 use crate::config::{Config, PortConfig};
-use crate::event::EndReason;
 use crate::route::Route;
+use crate::session::Role;
 
 impl Endpoint {
     /// The configuration.
@@ -50,30 +50,28 @@ impl Endpoint {
         self.add_port(port, config);
     }
 
-    /// Removes a port, because its interface is gone. Its sessions end without a PADT, which nobody would receive.
-    /// Does nothing if there is no such port.
-    ///
-    /// Visits every session of the endpoint once.
+    /// Removes a port, because its interface is gone. Its sessions end without a PADT, which nobody would receive, some
+    /// at a time: see [`Endpoint::lose`]. Does nothing if there is no such port.
     pub fn remove_port(&mut self, port: u16, now: Instant) {
         let place = self.ports.get_mut(usize::from(port));
         if place.and_then(Option::take).is_some() {
-            self.lose(|route| route.port == port, now);
+            let is_gone = |route: &Route| route.port == port;
+            self.drop_delayed(is_gone);
+            self.part(Parting::Port, now, |one| is_gone(&one.route));
         }
     }
 
-    /// Ends the sessions of the routes that are gone, for example because a VLAN was removed, without a PADT. Drops the
-    /// PADOs that wait for them.
+    /// Ends the sessions of hosts whose routes are gone, for example because a VLAN was removed, without a PADT. Drops the
+    /// PADOs that wait for them. Client sessions stay.
     ///
-    /// Visits every session of the endpoint once.
-    pub fn lose(&mut self, is_gone: impl Fn(&Route) -> bool, _: Instant) {
-        let mut next = 0;
-        while let Some((index, session)) = self.sessions.next_from(next) {
-            next = index + 1;
-            if is_gone(&session.route) {
-                self.end_by(index, Event::PortLost, EndReason::PortLost);
-            }
-        }
-        self.drop_delayed(is_gone);
+    /// Visits every session of the endpoint once to find them. They end by later calls of
+    /// [`Endpoint::handle_timeouts`], of which each ends as many as its caller asks for;
+    /// [`Machine::poll_timeout`](base::Machine::poll_timeout) is due until all have ended.
+    pub fn lose(&mut self, is_gone: impl Fn(&Route) -> bool, now: Instant) {
+        self.drop_delayed(&is_gone);
+        self.part(Parting::Vlan, now, |one| {
+            one.role == Role::Server && is_gone(&one.route)
+        });
     }
 
     /// A port's configuration.

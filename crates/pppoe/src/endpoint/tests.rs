@@ -194,8 +194,11 @@ fn answering_an_initiation_takes_no_memory() {
 #[test]
 fn nothing_is_left_of_sessions_that_ended() {
     let mut server = street(2_000);
-    server.shut_down(Instant::ZERO + Duration::from_secs(9));
+    let now = Instant::ZERO + Duration::from_secs(9);
+    server.shut_down(now);
+    server.handle_timeout(now);
     assert!(server.sessions.is_empty());
+    assert_eq!(server.poll_timeout(), None);
     let tables = [&server.by_id, &server.by_host, &server.by_request];
     assert!(tables.iter().all(|table| table.is_empty()));
     assert_eq!((server.half_open, server.dialing), (0, 0));

@@ -62,10 +62,10 @@ impl Endpoint {
         self.delayed.remove(key)
     }
 
-    /// Fires at most `most` of the timers that are due, so that the caller can do other work before the next ones.
-    /// Returns how many fired.
+    /// Ends sessions that are to end, and fires timers that are due, at most `most` together, so that the caller can do
+    /// other work before the next ones. Returns how many.
     pub fn handle_timeouts(&mut self, now: Instant, most: usize) -> usize {
-        let mut fired = 0;
+        let mut fired = self.part_some(most);
         while fired < most
             && let Some(expired) = self.timers.pop_due(now)
         {
@@ -105,7 +105,8 @@ impl Endpoint {
     }
 
     pub(super) fn earliest_deadline(&self) -> Option<(Instant, &'static str)> {
-        let at = self.timers.next_deadline()?;
-        Some((at, "Discovery"))
+        let timer = self.timers.next_deadline().map(|at| (at, "Discovery"));
+        let parting = self.partings.due().map(|at| (at, "end of sessions"));
+        parting.into_iter().chain(timer).min_by_key(|(at, _)| *at)
     }
 }

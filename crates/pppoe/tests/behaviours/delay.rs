@@ -62,6 +62,7 @@ fn offers_of_a_port_that_is_gone_are_dropped() {
     bench.open(host(1), &[]);
     assert_eq!(bench.send(host(2), &padi()), Ok(()));
     bench.endpoint.remove_port(0, bench.now);
+    bench.wait(Duration::ZERO);
     assert_eq!(bench.endpoint.poll_timeout(), None);
     bench.wait(Duration::from_secs(60));
     assert_eq!(bench.sent(), []);

@@ -98,6 +98,7 @@ fn a_port_that_is_gone_ends_its_sessions_without_a_packet() {
         bench.open(host(n), &[]);
     }
     bench.endpoint.remove_port(0, bench.now);
+    bench.wait(Duration::ZERO);
     for _ in 0..5 {
         assert_eq!(bench.down().2, EndReason::PortLost);
     }
@@ -123,10 +124,80 @@ fn a_vlan_that_is_gone_ends_its_sessions_alone() {
     let (kept, _) = bench.open(tagged(2, Vlans::two(5, 2)), &[]);
     let gone = |route: &pppoe::Route| route.vlans == Vlans::two(5, 1);
     bench.endpoint.lose(gone, bench.now);
-    assert_eq!(bench.down(), (lost, lost_id, EndReason::PortLost));
+    bench.wait(Duration::ZERO);
+    assert_eq!(bench.down(), (lost, lost_id, EndReason::VlanLost));
     bench.no_event();
     assert_eq!(bench.sent(), []);
     assert!(bench.endpoint.session(kept).is_some());
+}
+
+/// Ends all sessions by calls that may each do `most`, and returns the number of ends that each call reported.
+fn ends_of_each_call(bench: &mut Bench, most: usize) -> Vec<usize> {
+    let mut counts = Vec::new();
+    while bench
+        .endpoint
+        .poll_timeout()
+        .is_some_and(|(at, _)| at <= bench.now)
+    {
+        let worked = bench.endpoint.handle_timeouts(bench.now, most);
+        let mut ends = 0;
+        while bench.endpoint.poll_event().is_some() {
+            ends += 1;
+        }
+        assert!(worked <= most && ends <= worked, "{worked} {ends}");
+        counts.push(ends);
+    }
+    counts
+}
+
+#[test]
+fn the_end_of_many_sessions_is_done_in_calls_of_bounded_work() {
+    const SESSIONS: u32 = 60_000;
+    let limits = pppoe::Limits {
+        half_open_max: 0,
+        ..crate::common::limits()
+    };
+    let config = pppoe::Config { limits, ..config() };
+    let losses: [fn(&mut Bench); 3] = [
+        |bench| bench.endpoint.remove_port(0, bench.now),
+        |bench| {
+            bench
+                .endpoint
+                .lose(|route| route.vlans.is_none(), bench.now)
+        },
+        |bench| bench.endpoint.shut_down(bench.now),
+    ];
+    for lose in losses {
+        let mut bench = Bench::new(config.clone());
+        for n in 0..SESSIONS {
+            bench.open(host(n), &[]);
+        }
+        lose(&mut bench);
+        bench.no_event();
+        assert!(!bench.endpoint.is_quiet());
+        assert_eq!(bench.endpoint.count(), SESSIONS as usize);
+        let counts = ends_of_each_call(&mut bench, 64);
+        assert_eq!(counts.iter().sum::<usize>(), SESSIONS as usize);
+        assert!(counts.iter().all(|count| *count <= 64));
+        assert_eq!(bench.endpoint.count(), 0);
+        assert_eq!(bench.endpoint.poll_timeout(), None);
+    }
+}
+
+#[test]
+fn a_host_that_is_back_before_its_lost_session_ended_keeps_the_new_one() {
+    let mut bench = Bench::new(config());
+    for n in 0..9 {
+        bench.open(host(n), &[]);
+    }
+    bench.endpoint.remove_port(0, bench.now);
+    bench.endpoint.add_port(0, pppoe::PortConfig::default());
+    let pads = bench.request(host(4), &[(tag::HOST_UNIQ, b"new")]);
+    assert_ne!(pads.session, 0);
+    bench.wait(Duration::ZERO);
+    assert_eq!(bench.endpoint.count(), 1);
+    let kept = bench.endpoint.sessions().next().unwrap();
+    assert_eq!(kept.id, pads.session);
 }
 
 #[test]
@@ -149,6 +220,7 @@ fn a_shutdown_terminates_every_session_and_refuses_new_ones() {
     assert!(bench.endpoint.is_quiet());
     bench.endpoint.shut_down(bench.now);
     assert!(!bench.endpoint.is_quiet());
+    bench.wait(Duration::ZERO);
     let sent = bench.sent();
     assert!(sent.iter().all(|sent| sent.code == Code::PADT));
     let mut terminated: Vec<u16> = sent.iter().map(|sent| sent.session).collect();
