@@ -131,6 +131,10 @@ pub(crate) const ALL: &[Case] = &[
     ),
     case("pppd_is_a_client_of_our_lns", pppd::is_our_client),
     case("pppoe_serves_the_kernels_hosts", pppoe::serves_the_kernel),
+    case(
+        "pppoe_serves_hosts_on_three_cores",
+        pppoe::serves_on_three_cores,
+    ),
     case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
     case("pppoe_hosts_get_ipv6", pppoe::hosts_get_ipv6),
     case("an_isp_in_an_evening", isp::in_an_evening),

@@ -57,8 +57,9 @@ ip -n host link add link wire name other type vlan id 300; ip -n host link set o
 host pppoe-discovery -I other -t 1 -a 1 > other.discovery 2>&1 || true
 ./headend show pppoe --json --socket bng.sock > interfaces
 ./headend show counters --json --socket bng.sock > counters
+./headend show event shards --json --socket bng.sock > shards
 kill $headend; wait $headend
-cp *.log *.link *.detail *.ended *.ping *.iperf3 *.discovery interfaces counters $work
+cp *.log *.link *.detail *.ended *.ping *.iperf3 *.discovery interfaces counters shards $work
 "#;
 
 /// rp-pppoe's server starts a pppd for each session.
@@ -86,12 +87,29 @@ cp *.log client* $work
 
 /// The kernel's PPPoE as our host, untagged and with one and two VLAN tags.
 pub(crate) fn serves_the_kernel(bench: &Bench<'_>) -> Result<()> {
+    serves(bench, "")
+}
+
+/// The same on three cores, over which sessions are spread by their ids. Each packet of a host is counted by one of them.
+pub(crate) fn serves_on_three_cores(bench: &Bench<'_>) -> Result<()> {
+    serves(bench, "[event]\nshards = 3\n")?;
+    let text = std::fs::read_to_string(bench.directory.join("shards"))?;
+    let rows: Vec<Value> = text.lines().map(first).collect::<Result<_>>()?;
+    ensure!(rows.len() == 3, "{text}");
+    let sum = |key: &str| -> u64 { rows.iter().filter_map(|row| row[key].as_u64()).sum() };
+    // Three times 9 pings, and TCP's acknowledgements.
+    ensure!(sum("packets_in") > 27, "{text}");
+    ensure!(sum("left_dropped") == 0, "{text}");
+    Ok(())
+}
+
+fn serves(bench: &Bench<'_>, event: &str) -> Result<()> {
     bring(bench)?;
     private_file(bench, "users.toml", USERS)?;
     let settings = lns_settings(
         "authenticate = [\"chap\"]\necho_interval_s = 1",
         "",
-        "[users]\nfile = \"users.toml\"\n",
+        &format!("[users]\nfile = \"users.toml\"\n{event}"),
     );
     let head = "[control]\nsocket = \"/tmp/bng.sock\"\n[pppoe]\nac_name = \"bng1\"\n[[pppoe.interface]]\nname = \"wire\"\n\
                 vlans = [\"untagged\", \"100\", \"200.1-9\"]\n";
