@@ -49,8 +49,11 @@ impl Core {
         endpoint.set_config(new.config.clone());
         for one in &new.interfaces {
             if let Some(number) = self.ports.number(&one.name) {
-                self.ports.set_vlans(number, &one.vlans);
+                let differ = self.ports.set_vlans(number, &one.vlans);
                 self.serve(number.into(), one.port.clone());
+                if !differ {
+                    continue;
+                }
                 let is_gone = |route: &pppoe::Route| {
                     let is_served = |range: &VlanRange| range.contains(route.vlans);
                     route.port == number && !one.vlans.iter().any(is_served)

@@ -167,11 +167,14 @@ impl Ports {
         port.is_bound.then(|| port.socket.mtu())
     }
 
-    /// Serves other VLANs.
-    pub(super) fn set_vlans(&mut self, number: u16, vlans: &[VlanRange]) {
-        if let Some(port) = self.ports.get_mut(usize::from(number)) {
-            port.vlans = vlans.to_vec();
-        }
+    /// Serves these VLANs. Returns whether they differ from those before.
+    pub(super) fn set_vlans(&mut self, number: u16, vlans: &[VlanRange]) -> bool {
+        let Some(port) = self.ports.get_mut(usize::from(number)) else {
+            return false;
+        };
+        let differ = port.vlans != vlans;
+        port.vlans = vlans.to_vec();
+        differ
     }
 
     /// Binds a port to its interface, and watches it.
