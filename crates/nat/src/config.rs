@@ -128,6 +128,8 @@ pub struct Config {
     /// Whether a subscriber whose external address has no free block may get one of another address ("soft" pairing, RFC
     /// 7857 section 4).
     pub soft_pairing: bool,
+    /// Whether a subscriber may send to the external port of another (RFC 4787 REQ-9, which asks for it).
+    pub hairpinning: bool,
     /// Destinations that are not translated.
     pub exempt: Vec<Exempt>,
     /// Limits.
@@ -149,6 +151,7 @@ impl Config {
             timeouts: Timeouts::default(),
             hold: Duration::from_secs(120),
             soft_pairing: false,
+            hairpinning: true,
             exempt: Vec::new(),
             limits: Limits::default(),
             seed,
@@ -260,4 +263,7 @@ pub enum ConfigError {
     /// A limit of 0, or one above 2^30.
     #[error("a limit is 0 or above 2^30")]
     Limit,
+    /// A setting by which tables were made: it is the same as long as the NAT exists.
+    #[error("needs a restart")]
+    Fixed,
 }

@@ -61,11 +61,14 @@ pub enum Discard {
     /// From inside, and its source is an external address: a mapping of it would lead back to the NAT.
     #[error("an external address as an inside one")]
     Source,
+    /// From one subscriber to the external port of another, which the settings forbid.
+    #[error("hairpinning is off")]
+    Hairpinning,
 }
 
 impl Discard {
     /// How many reasons there are.
-    pub const COUNT: usize = 19;
+    pub const COUNT: usize = 20;
 
     /// Every reason, in the order of [`Counters::discards`].
     pub const ALL: [Self; Self::COUNT] = [
@@ -88,6 +91,7 @@ impl Discard {
         Self::LogBehind,
         Self::FragmentsFull,
         Self::Source,
+        Self::Hairpinning,
     ];
 
     /// Whether no mapping could be made for want of resources: the sender may be sent an ICMP error, code 1 (RFC 6888

@@ -62,4 +62,4 @@ pub use nat::{Direction, Nat, Verdict};
 pub use pool::Protocol;
 pub use range::{Range, RangeError};
 pub use rewrite::Sum;
-pub use subscribers::SubscriberId;
+pub use subscribers::{SubscriberId, SubscriberView};

@@ -33,6 +33,20 @@ struct Address {
     free_count: u32,
     /// The place in `Pool::open`.
     open_at: u32,
+    /// Whether its blocks may be allocated: it is one of the settings' addresses.
+    is_open: bool,
+}
+
+impl Address {
+    fn new(external: u32) -> Self {
+        Self {
+            external,
+            free: NONE,
+            free_count: 0,
+            open_at: NONE,
+            is_open: true,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -75,35 +89,122 @@ impl Pool {
         for range in &config.externals {
             ranges.push((*range, addresses.len() as u32));
             for external in range.first().to_bits()..=range.last().to_bits() {
-                addresses.push(Address {
-                    external,
-                    free: NONE,
-                    free_count: 0,
-                    open_at: NONE,
-                });
+                addresses.push(Address::new(external));
             }
         }
-        let count = addresses.len() as u32 * layout.per_address;
-        let blocks = (0..count).map(|_| BlockState {
-            owner: NONE,
-            next: NONE,
-            used: 0,
-            pages: [None, None, None],
-        });
         let mut pool = Self {
             ranges,
             layout,
-            blocks: blocks.collect(),
+            blocks: Vec::new(),
             addresses,
             open: Vec::new(),
             cooling: VecDeque::new(),
         };
-        for block in (0..count).rev() {
-            if layout.is_dynamic(block % layout.per_address) {
-                pool.give_back(block);
+        pool.add_blocks();
+        pool
+    }
+
+    /// Makes the blocks of addresses that have none yet.
+    fn add_blocks(&mut self) {
+        let start = self.blocks.len() as u32;
+        let count = self.addresses.len() as u32 * self.layout.per_address;
+        self.blocks.extend((start..count).map(|_| BlockState {
+            owner: NONE,
+            next: NONE,
+            used: 0,
+            pages: [None, None, None],
+        }));
+        for block in (start..count).rev() {
+            if self.is_dynamic(block) {
+                self.give_back(block);
             }
         }
-        pool
+    }
+
+    /// How many addresses there would be with these, those that are closed included.
+    pub(crate) fn addresses_with(&self, externals: &[Range]) -> u64 {
+        let all = externals.iter().flat_map(|range| {
+            (range.first().to_bits()..=range.last().to_bits())
+                .filter(|&one| self.index_of(one).is_none())
+        });
+        u64::from(self.addresses()) + all.count() as u64
+    }
+
+    /// Opens the addresses of these ranges, and closes all others: their blocks stay with their owners until they are
+    /// freed, and are not allocated again.
+    pub(crate) fn set_externals(&mut self, externals: &[Range]) {
+        for index in 0..self.addresses.len() {
+            let external = self.addresses[index].external;
+            let is_wanted = externals.iter().any(|one| one.position(external).is_some());
+            if is_wanted != self.addresses[index].is_open {
+                self.addresses[index].is_open = is_wanted;
+                match is_wanted {
+                    true => self.open(index as u32),
+                    false => self.close(index as u32),
+                }
+            }
+        }
+        for range in externals {
+            self.add_range(range);
+        }
+        self.add_blocks();
+    }
+
+    /// Adds the addresses of a range that are not known yet, by ranges of consecutive ones.
+    fn add_range(&mut self, range: &Range) {
+        let mut start = None;
+        for external in range.first().to_bits()..=range.last().to_bits() {
+            if self.index_of(external).is_some() {
+                start = None;
+                continue;
+            }
+            let base = self.addresses.len() as u32;
+            let (first, base) = *start.get_or_insert((external, base));
+            let grown = Range::new(first.into(), external.into());
+            self.addresses.push(Address::new(external));
+            match (grown, first == external) {
+                (Some(grown), true) => self.ranges.push((grown, base)),
+                (Some(grown), false) => {
+                    if let Some(last) = self.ranges.last_mut() {
+                        *last = (grown, base);
+                    }
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// Whether blocks of this address may be allocated.
+    pub(crate) fn is_open(&self, address: u32) -> bool {
+        self.addresses[address as usize].is_open
+    }
+
+    /// Whether a block is of an address that is not one of the settings' any more.
+    #[inline]
+    pub(crate) fn is_closed(&self, block: u32) -> bool {
+        !self.addresses[self.address_of(block) as usize].is_open
+    }
+
+    /// Adds an address to those with free blocks, if it has one.
+    fn open(&mut self, address: u32) {
+        let state = &mut self.addresses[address as usize];
+        if state.free != NONE && state.is_open && state.open_at == NONE {
+            state.open_at = self.open.len() as u32;
+            self.open.push(address);
+        }
+    }
+
+    /// Removes an address from those with free blocks.
+    fn close(&mut self, address: u32) {
+        let state = &mut self.addresses[address as usize];
+        let at = core::mem::replace(&mut state.open_at, NONE);
+        if at == NONE {
+            return;
+        }
+        self.open.swap_remove(at as usize);
+        if let Some(&moved) = self.open.get(at as usize) {
+            self.addresses[moved as usize].open_at = at;
+        }
     }
 
     /// The index of an external address.
@@ -266,17 +367,13 @@ impl Pool {
         };
         let state = &mut self.addresses[address as usize];
         let block = state.free;
-        if block == NONE {
+        if block == NONE || !state.is_open {
             return None;
         }
         state.free = core::mem::replace(&mut self.blocks[block as usize].next, NONE);
         state.free_count -= 1;
         if state.free == NONE {
-            let at = core::mem::replace(&mut state.open_at, NONE);
-            self.open.swap_remove(at as usize);
-            if let Some(&moved) = self.open.get(at as usize) {
-                self.addresses[moved as usize].open_at = at;
-            }
+            self.close(address);
         }
         Some(block)
     }
@@ -312,10 +409,7 @@ impl Pool {
         self.blocks[block as usize].next = state.free;
         state.free = block;
         state.free_count += 1;
-        if state.open_at == NONE {
-            state.open_at = self.open.len() as u32;
-            self.open.push(address);
-        }
+        self.open(address);
     }
 
     /// Blocks on demand: free, waiting, all.
@@ -323,7 +417,8 @@ impl Pool {
         let free = self.open.iter();
         let free = free.map(|&at| self.addresses[at as usize].free_count).sum();
         let dynamic = self.layout.per_address - 1 - self.layout.ratio();
-        let all = dynamic * self.addresses();
+        let open = self.addresses.iter().filter(|one| one.is_open).count();
+        let all = dynamic * open as u32;
         (free, self.cooling.len() as u32, all)
     }
 }

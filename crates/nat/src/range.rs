@@ -60,6 +60,25 @@ impl Range {
         Some(address - self.first)
     }
 
+    /// The networks that cover exactly these addresses, in order, each with the length of its prefix.
+    pub fn networks(&self) -> impl Iterator<Item = (Ipv4Addr, u8)> + use<> {
+        let (mut next, last) = (u64::from(self.first), u64::from(self.last));
+        core::iter::from_fn(move || {
+            let left = last.checked_sub(next)? + 1;
+            let aligned = next.trailing_zeros().min(32);
+            let bits = aligned.min(left.ilog2());
+            let network = Ipv4Addr::from_bits(next as u32);
+            next += 1 << bits;
+            Some((network, (32 - bits) as u8))
+        })
+    }
+
+    /// Whether all addresses of the other are addresses of this one.
+    #[must_use]
+    pub const fn contains(&self, other: &Self) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+
     /// Whether the two share an address.
     #[must_use]
     pub const fn overlaps(&self, other: &Self) -> bool {
@@ -105,6 +124,31 @@ impl FromStr for Range {
                 last: first | rest,
             }),
             _ => Err(RangeError),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_cover_a_range_exactly() {
+        for (range, expected) in [
+            ("0.0.0.0/0", &["0.0.0.0/0"][..]),
+            ("192.0.2.0/30", &["192.0.2.0/30"]),
+            (
+                "192.0.2.1-192.0.2.4",
+                &["192.0.2.1/32", "192.0.2.2/31", "192.0.2.4/32"],
+            ),
+            ("255.255.255.254-255.255.255.255", &["255.255.255.254/31"]),
+        ] {
+            let range: Range = range.parse().expect("a range");
+            let networks = range.networks();
+            let networks: Vec<_> = networks
+                .map(|(at, length)| format!("{at}/{length}"))
+                .collect();
+            assert_eq!(networks, expected);
         }
     }
 }

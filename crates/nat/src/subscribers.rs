@@ -1,5 +1,7 @@
 //! Subscribers: who owns port blocks, and what limits apply.
 
+use std::net::Ipv4Addr;
+
 use base::Instant;
 
 use crate::pool::NONE;
@@ -9,6 +11,21 @@ use crate::pool::NONE;
 pub struct SubscriberId {
     pub(crate) index: u32,
     generation: u32,
+}
+
+/// What a subscriber uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubscriberView {
+    /// The caller's name for it.
+    pub tag: u64,
+    /// Its inside address.
+    pub inside: Ipv4Addr,
+    /// Its external address, once it has one.
+    pub external: Option<Ipv4Addr>,
+    /// Its blocks on demand.
+    pub blocks: u16,
+    /// Its mappings of all protocols.
+    pub mappings: u32,
 }
 
 /// A subscriber's state.
@@ -125,7 +142,19 @@ impl Subscribers {
         subscriber.filter(|_| place.generation == id.generation)
     }
 
+    /// The subscriber at or after a place, and the place after it.
+    pub(crate) fn next(&self, cursor: u32) -> Option<(u32, &Subscriber)> {
+        let rest = self.places.get(cursor as usize..)?.iter();
+        let mut rest = rest.zip(cursor + 1..);
+        rest.find_map(|(place, next)| Some((next, place.subscriber.as_ref()?)))
+    }
+
     /// The owner of a block.
+    pub(crate) fn at(&self, index: u32) -> Option<&Subscriber> {
+        self.places.get(index as usize)?.subscriber.as_ref()
+    }
+
+    /// The owner of a block, to change.
     pub(crate) fn at_mut(&mut self, index: u32) -> Option<&mut Subscriber> {
         self.places.get_mut(index as usize)?.subscriber.as_mut()
     }

@@ -89,6 +89,11 @@ impl Exporter {
         }
     }
 
+    /// Uses another relation of the clocks from now on, because the calendar's was set.
+    pub fn set_clock(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
     /// Adds an event.
     pub fn push(&mut self, event: &Event) {
         let (which, record) = self.record(event);
@@ -119,9 +124,9 @@ impl Exporter {
         let which = (0..self.waiting.len()).find(waits)?;
         let (template, fields) = TEMPLATES[which];
         let length: usize = fields.iter().map(|field| usize::from(field.length)).sum();
+        let is_due = self.are_templates_due(now_s);
         let mut writer = Writer::new(out, now_s, self.sequence, self.domain);
-        let is_due = |at: u32| now_s.saturating_sub(at) >= TEMPLATES_EVERY;
-        if self.templates_at.is_none_or(is_due) {
+        if is_due {
             writer.templates(&TEMPLATES);
             self.templates_at = Some(now_s);
         }
@@ -137,6 +142,24 @@ impl Exporter {
             self.sent[which] = 0;
         }
         Some(())
+    }
+
+    /// Appends a message with the templates alone, if they are due: at the start, and every 10 minutes from then on. A
+    /// collector can so read the first records that reach it (RFC 7011 section 8.4).
+    pub fn poll_templates(&mut self, now_s: u32, out: &mut Vec<u8>) -> Option<()> {
+        if !self.are_templates_due(now_s) {
+            return None;
+        }
+        let mut writer = Writer::new(out, now_s, self.sequence, self.domain);
+        writer.templates(&TEMPLATES);
+        writer.finish();
+        self.templates_at = Some(now_s);
+        Some(())
+    }
+
+    fn are_templates_due(&self, now_s: u32) -> bool {
+        let is_due = |at: u32| now_s.saturating_sub(at) >= TEMPLATES_EVERY;
+        self.templates_at.is_none_or(is_due)
     }
 
     /// Which template, and the record.
@@ -263,6 +286,22 @@ mod tests {
         let _ = exporter.poll_message(1_700_000_601, &mut octets);
         let (message, _) = Message::parse(&octets).expect("a message");
         assert_eq!(message.sets().count(), 2);
+    }
+
+    #[test]
+    fn rfc_7011_section_8_4_templates_are_sent_at_the_start_and_again() {
+        let mut exporter = Exporter::new(5, Clock { origin_ms: 0 }, 1400);
+        let mut octets = Vec::new();
+        let mut sent = Vec::new();
+        for now_s in [100, 101, 699, 700, 701] {
+            octets.clear();
+            sent.push(exporter.poll_templates(now_s, &mut octets).is_some());
+            if let Ok((message, _)) = Message::parse(&octets) {
+                assert_eq!((message.domain, message.sequence), (5, 0));
+                assert_eq!(message.sets().count(), 1);
+            }
+        }
+        assert_eq!(sent, [true, false, false, true, false]);
     }
 
     #[test]

@@ -25,7 +25,8 @@ impl Nat {
             .then(|| self.pool.allocate(Some(subscriber.address), random))
             .flatten();
         // Pairing binds a subscriber only while it has ports of its address.
-        let is_bound = subscriber.block != NONE && !self.config.soft_pairing;
+        let has_open = subscriber.address != NONE && self.pool.is_open(subscriber.address);
+        let is_bound = subscriber.block != NONE && has_open && !self.config.soft_pairing;
         let block = match own {
             Some(block) => block,
             None if is_bound => return Err(self.limited(id, Discard::AddressUsedUp, now)),
@@ -39,7 +40,7 @@ impl Nat {
         state.owner = id.index;
         state.next = subscriber.block;
         if let Some(subscriber) = self.subscribers.get_mut(id) {
-            if subscriber.block == NONE || subscriber.address == NONE {
+            if subscriber.block == NONE || !has_open {
                 subscriber.address = address;
             }
             subscriber.block = block;

@@ -152,7 +152,7 @@ impl Nat {
     }
 
     /// Forwarded ports, in the order of their external addresses.
-    pub fn forwards(&self) -> impl Iterator<Item = &Forward> {
+    pub fn forwards(&self) -> impl ExactSizeIterator<Item = &Forward> {
         self.forwards.all.values()
     }
 

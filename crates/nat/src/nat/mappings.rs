@@ -79,7 +79,10 @@ impl Nat {
         let random = (self.random() >> 32) as u32;
         let mut found = None;
         while block != NONE && found.is_none() {
-            found = self.pool.find_port(block, protocol, random);
+            found = match self.pool.is_closed(block) {
+                true => None,
+                false => self.pool.find_port(block, protocol, random),
+            };
             if found.is_none() {
                 block = self.pool.block(block).next;
             }

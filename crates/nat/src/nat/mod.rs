@@ -10,6 +10,7 @@
 //! | `errors` | ICMP errors |
 //! | `pieces` | fragments |
 //! | `forwards` | port forwarding |
+//! | `settings` | changes of settings while the NAT works |
 //! | `early` | loads of records before they are needed |
 
 mod blocks;
@@ -20,6 +21,7 @@ pub(crate) mod flow;
 pub(crate) mod forwards;
 mod mappings;
 pub(crate) mod pieces;
+mod settings;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -37,7 +39,7 @@ use crate::event::{Block, Event};
 use crate::mapping::Mapping;
 use crate::pool::{NONE, Pool, Protocol};
 use crate::sessions::Sessions;
-use crate::subscribers::{Subscriber, SubscriberId, Subscribers};
+use crate::subscribers::{Subscriber, SubscriberId, SubscriberView, Subscribers};
 use crate::table::{Table, hash};
 use crate::wheel::Wheel;
 
@@ -80,6 +82,27 @@ struct Ticks {
     hold: u32,
 }
 
+impl Ticks {
+    fn of(config: &Config) -> Self {
+        let ticks = |span: base::Duration| {
+            // One more, because the last packet may have come at the end of its tick.
+            (span.as_nanos().div_ceil(1 << TICK_SHIFT)) as u32 + 1
+        };
+        let times = &config.timeouts;
+        Self {
+            udp: ticks(times.udp),
+            icmp: ticks(times.icmp),
+            established: ticks(times.tcp_established),
+            opening: ticks(times.tcp_opening),
+            closing: ticks(times.tcp_closing),
+            hold: match config.hold.as_nanos() {
+                0 => 0,
+                _ => ticks(config.hold),
+            },
+        }
+    }
+}
+
 /// A NAT44. See the [crate] for its use.
 #[derive(Debug)]
 pub struct Nat {
@@ -110,25 +133,10 @@ impl Nat {
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         let limits = config.limits;
-        let ticks = |span: base::Duration| {
-            // One more, because the last packet may have come at the end of its tick.
-            (span.as_nanos().div_ceil(1 << TICK_SHIFT)) as u32 + 1
-        };
-        let times = &config.timeouts;
         let [one, two, three] = config.seed;
         let mappings_max = limits.mappings_max as usize;
         Ok(Self {
-            ticks: Ticks {
-                udp: ticks(times.udp),
-                icmp: ticks(times.icmp),
-                established: ticks(times.tcp_established),
-                opening: ticks(times.tcp_opening),
-                closing: ticks(times.tcp_closing),
-                hold: match config.hold.as_nanos() {
-                    0 => 0,
-                    _ => ticks(config.hold),
-                },
-            },
+            ticks: Ticks::of(&config),
             pool: Pool::new(&config),
             mappings: Vec::with_capacity(mappings_max),
             free: NONE,
@@ -242,6 +250,13 @@ impl Nat {
         due.min_by_key(|&(at, _)| at)
     }
 
+    /// Whether [`Nat::poll_event`] has an event.
+    #[inline]
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// The next event for the log. Take events often: see [`crate::Limits::events_max`].
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
@@ -270,6 +285,31 @@ impl Nat {
         let address = subscriber.address;
         let external = (address != NONE).then(|| self.pool.external(address).into());
         Some((subscriber.mappings, subscriber.blocks, external))
+    }
+
+    /// The subscriber at or after a place, and the place after it.
+    #[must_use]
+    pub fn next_subscriber(&self, cursor: u32) -> Option<(u32, SubscriberView)> {
+        let (next, subscriber) = self.subscribers.next(cursor)?;
+        let address = subscriber.address;
+        let view = SubscriberView {
+            tag: subscriber.tag,
+            inside: subscriber.inside.into(),
+            external: (address != NONE).then(|| self.pool.external(address).into()),
+            blocks: subscriber.blocks,
+            mappings: subscriber.mappings,
+        };
+        Some((next, view))
+    }
+
+    /// The block of an external port, if a subscriber has it. [`Nat::deterministic_inside`] knows the owners of shares, also
+    /// those that are not here.
+    #[must_use]
+    pub fn owner_of(&self, external: Ipv4Addr, port: u16) -> Option<Block> {
+        let address = self.pool.index_of(external.to_bits())?;
+        let (block, _) = self.pool.locate(address, port)?;
+        let subscriber = self.subscribers.at(self.pool.block(block).owner)?;
+        Some(self.block(block, subscriber))
     }
 
     /// The inside endpoint of an external one, if there is a mapping.

@@ -5,6 +5,7 @@ mod icmp;
 mod limits;
 mod model;
 mod ports;
+mod settings;
 mod tcp;
 mod udp;
 

@@ -107,6 +107,9 @@ impl Nat {
             // RFC 5508 REQ-7 asks for hairpinned queries of Basic NAT only; no mapping lets a query in.
             return Err(Discard::NoMapping);
         }
+        if hairpin.is_some() && !self.config.hairpinning {
+            return Err(Discard::Hairpinning);
+        }
         let at = self.resolve_out(subscriber, &flow, now)?;
         let mapping = self.mappings[at as usize];
         let external = (mapping.external, mapping.external_port);
