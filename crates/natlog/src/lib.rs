@@ -17,17 +17,23 @@
 //! | `record` | a record's bytes |
 //! | `segment` | sorted segments |
 //! | `store` | the directory: appending, sealing, searching, retention |
+//! | `names` | texts for subscribers, by the numbers that records have |
+//! | `reader` | searches in a directory that another process writes |
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod names;
+mod reader;
 mod record;
 mod segment;
 mod store;
 #[cfg(test)]
 mod tests;
 
+pub use names::Names;
+pub use reader::Reader;
 pub use record::{Entry, Kind};
 pub use store::{Settings, Store, StoreError};

@@ -83,6 +83,20 @@ impl Entry {
         octets
     }
 
+    /// The time of a record that may be damaged.
+    pub(crate) fn time_of(octets: &[u8; RECORD]) -> u64 {
+        let time = [
+            0, 0, octets[8], octets[9], octets[10], octets[11], octets[12], octets[13],
+        ];
+        u64::from_be_bytes(time)
+    }
+
+    /// Whether a record that may be damaged is of this external port.
+    pub(crate) fn is_at(octets: &[u8; RECORD], external: Ipv4Addr, port: u16) -> bool {
+        let word = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
+        octets[..4] == external.octets() && (word(4)..=word(6)).contains(&port)
+    }
+
     /// `None` if the CRC is wrong, or the kind is unknown.
     pub(crate) fn decode(octets: &[u8; RECORD]) -> Option<Self> {
         let long = |at: usize| {

@@ -39,7 +39,7 @@ pub struct StoreError {
     pub error: io::Error,
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
+pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> StoreError + '_ {
     move |error| StoreError {
         path: path.to_owned(),
         error,
@@ -83,7 +83,7 @@ fn name(day: u64, number: u32, extension: &str) -> String {
     format!("{day:06}-{number:06}.{extension}")
 }
 
-fn parse_name(path: &Path) -> Option<(u64, u32, &str)> {
+pub(crate) fn parse_name(path: &Path) -> Option<(u64, u32, &str)> {
     let (day, number) = path.file_stem()?.to_str()?.split_once('-')?;
     let extension = path.extension()?.to_str()?;
     Some((day.parse().ok()?, number.parse().ok()?, extension))
@@ -258,7 +258,7 @@ impl Store {
         let file = OpenOptions::new().append(true).create(true).open(&path);
         self.log = Some(Log {
             file: file.map_err(at(&path))?,
-            path,
+            path: path.clone(),
             day,
             number,
             entries: Vec::new(),
@@ -271,7 +271,12 @@ impl Store {
             ..entry
         });
         let carried: Vec<Entry> = carried.collect();
-        self.write(&carried)?;
+        if let Err(error) = self.write(&carried) {
+            // Without them the log would say that the blocks are nobody's.
+            self.log = None;
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
         if let Some(log) = &mut self.log {
             log.carried = carried.len();
         }
@@ -352,6 +357,11 @@ impl Store {
         let found = segment.find(external, port, at_ms);
         let found = found.map_err(at(&segment.path))?;
         Ok(found.filter(|entry| entry.kind.is_held()))
+    }
+
+    /// Keeps another number of days from the next call of [`Store::retain`] on.
+    pub fn set_days(&mut self, days: u32) {
+        self.settings.days = days;
     }
 
     /// Deletes the days before the last [`Settings::days`]. Returns how many files went.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Entry, Kind, Settings, Store};
+use crate::{Entry, Kind, Names, Reader, Settings, Store};
 
 const DAY: u64 = 86_400_000;
 const START: u64 = 20_000 * DAY + 1000;
@@ -55,13 +55,15 @@ fn naive(all: &[Entry], external: std::net::Ipv4Addr, port: u16, at_ms: u64) -> 
     last.kind.is_held().then_some(last.tag)
 }
 
-fn ask(store: &Store, all: &[Entry], random: &mut Random, until: u64) {
+fn ask((store, directory): (&Store, &Path), all: &[Entry], random: &mut Random, until: u64) {
     for _ in 0..200 {
         let block = random.below(400);
         let near = entry(Kind::Allocated, 0, block, 0);
         let port = near.first + random.below(512) as u16;
         let at_ms = START + random.below(until - START + 1);
         let found = store.who(near.external, port, at_ms).expect("readable");
+        let read = Reader::new(directory).who(near.external, port, at_ms);
+        assert_eq!(read.expect("readable"), found, "{port} {at_ms}");
         let tag = found.map(|entry| entry.tag);
         assert_eq!(
             tag,
@@ -105,7 +107,7 @@ fn a_store_answers_as_a_list_does_over_days_and_restarts() {
                 assert_eq!(store.torn_octets(), 0);
             }
         }
-        ask(&store, &all, &mut random, now);
+        ask((&store, &scratch.0), &all, &mut random, now);
         let live = owners.iter().flatten().count();
         assert_eq!(store.len().1, live);
         let lost = store.lose_all(now + 1).expect("room");
@@ -254,4 +256,47 @@ fn a_crash_while_sealing_loses_nothing() {
         let found = store.who(one.external, one.last, START + 400);
         assert_eq!(found.expect("readable"), Some(*one));
     }
+}
+
+#[test]
+fn names_have_one_number_each_across_restarts_and_torn_writes() {
+    let scratch = Scratch::new("names");
+    std::fs::create_dir_all(&scratch.0).expect("a directory");
+    let mut names = Names::open(&scratch.0).expect("a file");
+    let long = [b'x'; 300];
+    let ann = names.number(b"ann").expect("room");
+    let bob = names.number(b"bob@example.net").expect("room");
+    let other = names.number(&long).expect("room");
+    assert_eq!(names.number(b"ann").expect("room"), ann);
+    assert_eq!(names.number(b"").expect("room"), 0);
+    names.sync().expect("a disk");
+    drop(names);
+    // A name is cut off in its middle.
+    let path = scratch.0.join("names");
+    let whole = std::fs::read(&path).expect("a file");
+    let torn = [&whole[..], &[9, b't', b'o']].concat();
+    std::fs::write(&path, torn).expect("a file");
+    let mut names = Names::open(&scratch.0).expect("a file");
+    assert_eq!(std::fs::read(&path).expect("a file"), whole);
+    assert_eq!(names.number(b"bob@example.net").expect("room"), bob);
+    let torn = names.number(b"tom").expect("room");
+    let reader = Reader::new(&scratch.0);
+    for (number, name) in [
+        (ann, &b"ann"[..]),
+        (bob, b"bob@example.net"),
+        (torn, b"tom"),
+    ] {
+        assert_eq!(
+            reader.name(number).expect("readable").as_deref(),
+            Some(name)
+        );
+    }
+    assert_eq!(
+        reader.name(other).expect("readable").as_deref(),
+        Some(&long[..255])
+    );
+    assert_eq!(reader.name(0).expect("readable"), None);
+    reader.name(1 << 40).expect_err("beyond the file");
+    std::fs::write(&path, b"something else").expect("a file");
+    Names::open(&scratch.0).expect_err("another file");
 }
