@@ -1,6 +1,7 @@
 //! The NAT of an edge.
 
-use nat::{Nat, Range};
+use base::Instant;
+use nat::{Forward, ForwardError, ForwardRequest, Nat, Range};
 
 use super::Edge;
 use crate::access::Access;
@@ -18,6 +19,30 @@ impl<A: Access> Edge<A> {
         }
         self.path.nat = Some(Box::new(Translator::new(nat, inside)));
         Ok(())
+    }
+
+    /// Translates packets from these inside addresses from now on. Mappings of other addresses stay until they time out,
+    /// for packets from the inside.
+    pub fn set_nat_inside(&mut self, inside: Vec<Range>) {
+        if let Some(translator) = &mut self.path.nat {
+            translator.set_inside(inside);
+        }
+    }
+
+    /// Forwards an external port to an inside address. The subscriber with that address, if it is connected, owns the port
+    /// unless the port is below the port blocks; [`ForwardRequest::subscriber`] is not used.
+    ///
+    /// # Errors
+    /// `None` without a NAT; otherwise why the port cannot be forwarded.
+    pub fn forward_port(
+        &mut self,
+        wish: &ForwardRequest,
+        now: Instant,
+    ) -> Option<Result<Forward, ForwardError>> {
+        let subscriber = self.subscriber_at(wish.inside);
+        let subscriber = subscriber.map(|key| (key.0.index, key.to_token()));
+        let translator = self.path.nat.as_mut()?;
+        Some(translator.forward(subscriber, wish, now))
     }
 
     /// The NAT, if there is one.

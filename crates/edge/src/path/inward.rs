@@ -136,7 +136,7 @@ impl<E: Encapsulation> Path<E> {
             && !entry.is_client
             && nat.covers(&header)
         {
-            let who = (place, u64::from(place));
+            let who = (place, entry.subscriber().to_token());
             let translated = nat.outbound(who, &header, packet, now)?;
             return self.translated_in(place, translated, now, inside);
         }

@@ -9,7 +9,9 @@
 //! any path.
 
 use base::Instant;
-use nat::{Direction, Nat, Range, SubscriberId, Sum, Verdict};
+use nat::{
+    Direction, Forward, ForwardError, ForwardRequest, Nat, Range, SubscriberId, Sum, Verdict,
+};
 use wire::ip::Header;
 use wire::virtio;
 
@@ -58,6 +60,30 @@ impl Translator {
             self.members[index] = self.nat.join(tag, source.into());
         }
         self.members[index]
+    }
+
+    /// Translates these inside addresses from now on.
+    pub(crate) fn set_inside(&mut self, inside: Vec<Range>) {
+        self.inside = inside;
+    }
+
+    /// Forwards a port, to the subscriber at a place if there is one.
+    pub(crate) fn forward(
+        &mut self,
+        subscriber: Option<(u32, u64)>,
+        wish: &ForwardRequest,
+        now: Instant,
+    ) -> Result<Forward, ForwardError> {
+        self.free(now);
+        let inside = wish.inside.to_bits();
+        let subscriber = subscriber.and_then(|(place, tag)| self.member(place, tag, inside));
+        self.nat.forward(
+            &ForwardRequest {
+                subscriber,
+                ..*wish
+            },
+            now,
+        )
     }
 
     /// A subscriber has gone.

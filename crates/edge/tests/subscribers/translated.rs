@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use aaa::Prefix;
 use base::Duration;
 use edge::Discard;
-use nat::{Config, Event, Nat};
+use nat::{Config, Event, ForwardRequest, Nat};
 use wire::checksum;
 
 use crate::packets::{FAR, udp};
@@ -125,6 +125,36 @@ fn a_subscriber_that_leaves_gives_its_ports_back() {
     assert!(matches!(nat.poll_event(), Some(Event::BlockFreed(..))));
     assert_eq!(nat.counters().mappings, 0);
     assert_eq!(nat.counters().subscribers, 0);
+}
+
+#[test]
+fn a_port_of_a_subscriber_is_forwarded_until_it_leaves() {
+    let (mut stage, address) = stage(lns_config());
+    let key = stage.up[0];
+    let wish = ForwardRequest {
+        protocol: nat::Protocol::Udp,
+        inside: address,
+        inside_port: 7777,
+        external: None,
+        subscriber: None,
+        lifetime: None,
+    };
+    let now = stage.now;
+    let forward = stage.lns.forward_port(&wish, now).unwrap().unwrap();
+    assert_eq!((forward.external, forward.tag), (EXTERNAL, key.to_token()));
+    stage.down_stream(&to_port(forward.external_port, 100, true));
+    let got = &stage.client_inside.0[0];
+    assert_eq!(got[22..24], 7777_u16.to_be_bytes());
+    // Nobody has the next address.
+    let inside = Ipv4Addr::from_bits(address.to_bits() ^ 1);
+    let wish = ForwardRequest { inside, ..wish };
+    let refused = stage.lns.forward_port(&wish, now).unwrap();
+    assert_eq!(refused, Err(nat::ForwardError::Nobody));
+    // But a port below the blocks needs no subscriber.
+    let external = Some((EXTERNAL, 80));
+    let wish = ForwardRequest { external, ..wish };
+    let forward = stage.lns.forward_port(&wish, now).unwrap().unwrap();
+    assert_eq!((forward.external_port, forward.tag), (80, 0));
 }
 
 #[test]
