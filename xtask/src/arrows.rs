@@ -229,6 +229,7 @@ const ALLOWED: &[Row] = &[
         &[
             "base", "wire", "capfile", "agentx", "l2tp", "ppp", "pppoe", "aaa", "ledger", "filter",
             "forward", "hqos", "edge", "reactor", "bgp", "peering", "settings", "control", "qos",
+            "nat", "natlog",
         ],
         &["sim"],
         "the loop, the sockets and the configuration of what runs; no tool and no benchmark",
@@ -267,9 +268,9 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-ctl",
-        &["reactor", "control", "cli", "settings"],
+        &["reactor", "control", "cli", "settings", "natlog"],
         &[],
-        "an operator talks to the daemon through its socket alone",
+        "an operator talks to the daemon through its socket; only questions about past port blocks read the daemon's log",
     ),
     row(
         "tool-demo",

@@ -4,6 +4,8 @@
     reason = "docs/control-protocol.md describes each field of each request"
 )]
 
+mod nat;
+
 use std::net::SocketAddr;
 
 use serde::de::DeserializeOwned;
@@ -13,6 +15,7 @@ use serde_json::Value;
 use super::VERSION;
 use super::net::Net;
 use super::reply::{Code, Refusal};
+pub use nat::{NatForward, NatForwardName, NatPort, Transport};
 
 /// A request with the number that its replies carry.
 #[derive(Debug)]
@@ -135,6 +138,24 @@ pub enum Do {
     /// The interfaces with PPPoE subscribers.
     #[serde(rename = "show.pppoe")]
     ShowPppoe(Nothing),
+    /// The translation of addresses: totals, and packets dropped by reason.
+    #[serde(rename = "show.nat")]
+    ShowNat(Nothing),
+    /// The subscribers that are translated.
+    #[serde(rename = "show.nat.subscribers")]
+    ShowNatSubscribers(Nothing),
+    /// The ports that are forwarded.
+    #[serde(rename = "show.nat.forwards")]
+    ShowNatForwards(Nothing),
+    /// Who has an external port now.
+    #[serde(rename = "nat.who")]
+    NatWho(NatPort),
+    /// Forwards a port.
+    #[serde(rename = "nat.forward.add")]
+    NatForwardAdd(NatForward),
+    /// Ends a port forwarding.
+    #[serde(rename = "nat.forward.delete")]
+    NatForwardDelete(NatForwardName),
     /// The state of the whole daemon in one row.
     #[serde(rename = "show.now")]
     ShowNow(Nothing),
@@ -193,6 +214,12 @@ impl Do {
             Do::ShowEventShards(_) => "show.event.shards",
             Do::ShowKernel(_) => "show.kernel",
             Do::ShowPppoe(_) => "show.pppoe",
+            Do::ShowNat(_) => "show.nat",
+            Do::ShowNatSubscribers(_) => "show.nat.subscribers",
+            Do::ShowNatForwards(_) => "show.nat.forwards",
+            Do::NatWho(_) => "nat.who",
+            Do::NatForwardAdd(_) => "nat.forward.add",
+            Do::NatForwardDelete(_) => "nat.forward.delete",
             Do::ShowNow(_) => "show.now",
             Do::ShowHistory(_) => "show.history",
             Do::ServerStats(_) => "server.stats",
@@ -705,6 +732,9 @@ mod tests {
             r#","of":{"who":"one"}"#,
             r#","capture":1"#,
             r#","name":"one""#,
+            r#","external":"192.0.2.1:80""#,
+            r#","protocol":"udp","inside":"100.64.0.1:80""#,
+            r#","protocol":"tcp","external":"192.0.2.1:80""#,
         ];
         for verb in verbs {
             let parsed = arguments.iter().find_map(|more| {

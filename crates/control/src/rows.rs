@@ -8,6 +8,7 @@
 //! | `events` | the event loop: waits, timers, handlers, shards; the server |
 //! | `now` | the state of the whole daemon in one row, and its past |
 //! | `subscribers` | subscribers, pools, captures |
+//! | `nat` | translation of addresses |
 //! | `queues` | queues of subscribers |
 //! | `services` | RADIUS servers, filters |
 //! | `bgp` | routers, peers, routes |
@@ -19,6 +20,7 @@ mod declare;
 mod bgp;
 mod emulate;
 mod events;
+mod nat;
 mod now;
 mod qos;
 mod queues;
@@ -36,6 +38,7 @@ pub use bgp::*;
 pub use declare::{Field, Kind, Layout, RowType, Shown, Unit};
 pub use emulate::*;
 pub use events::*;
+pub use nat::*;
 pub use now::*;
 pub use qos::*;
 pub use queues::*;
@@ -63,6 +66,10 @@ pub const TYPES: &[RowType] = &[
     Reload::TYPE,
     Kernel::TYPE,
     PppoeInterface::TYPE,
+    Nat::TYPE,
+    NatSubscriber::TYPE,
+    NatForward::TYPE,
+    NatWho::TYPE,
     Now::TYPE,
     History::TYPE,
     Subscriber::TYPE,

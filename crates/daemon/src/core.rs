@@ -23,6 +23,7 @@ use super::shards::Shards;
 use super::sockets::Sockets;
 use super::source::Source;
 use super::supervisor::{Facts, Supervisor};
+use super::translation::Translation;
 use super::waiting::OpenedFor;
 
 /// The accounts of the loop's time, one for each kind of work.
@@ -48,6 +49,7 @@ pub(super) struct Handlers {
     pub(super) reload: HandlerId,
     pub(super) netlink: HandlerId,
     pub(super) mend: HandlerId,
+    pub(super) translation: HandlerId,
     pub(super) history: HandlerId,
     pub(super) snmp: HandlerId,
 }
@@ -95,6 +97,7 @@ impl Handlers {
             reload: reactor.handler("reload"),
             netlink: reactor.handler("netlink"),
             mend: reactor.handler("sources"),
+            translation: reactor.handler("nat log"),
             history: reactor.handler("history"),
             snmp: reactor.handler("snmp"),
         }
@@ -118,6 +121,8 @@ pub(super) struct Core {
     pub(super) authority: Authority,
     /// The BGP speaker.
     pub(super) routes: Option<Box<BgpService>>,
+    /// The translation of addresses, beside the edge.
+    pub(super) translation: Option<Box<Translation>>,
     /// Names of protocols and services, read once at start.
     pub(super) names: filter::Names,
     /// User name and password of sessions that we open as a client.

@@ -62,14 +62,14 @@ impl Wanted {
         let routes = pools
             .chain(prefixes.copied())
             .chain(tun.routes.iter().copied());
+        let routes = routes.map(|network| (network.address(), network.length()));
+        let externals = settings.nat.iter().flat_map(config::Nat::networks);
         Some(Self {
             name: tun.name.clone(),
             mtu: tun.mtu.into(),
             terminates: edge.terminate,
             addresses,
-            routes: routes
-                .map(|network| (network.address(), network.length()))
-                .collect(),
+            routes: routes.chain(externals).collect(),
             offloads: Vec::new(),
             options: TunOptions {
                 offloads: true,

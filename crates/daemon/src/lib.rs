@@ -23,6 +23,7 @@
 //! | `reload` | applies a configuration that was read again, and undoes that |
 //! | `loader` | reads and prepares configurations on a thread of its own |
 //! | `running` | the configuration in force |
+//! | `translation` | translation of addresses (NAT): its logs, port forwarding |
 //! | `routes` | the BGP speaker, its announcements, routes for the kernel |
 //! | `shards` | packets on further cores |
 //! | `rest` | decides whether to wait a moment for more datagrams |
@@ -83,6 +84,7 @@ mod sockets;
 mod source;
 mod start;
 mod supervisor;
+mod translation;
 mod turn;
 mod waiting;
 mod watchdog;

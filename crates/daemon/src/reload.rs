@@ -20,7 +20,7 @@ use super::loader::{Changed, InForce, Loader, Order, Prepared, Wanted};
 use super::log;
 use super::running::{Asker, Pending, Waiting};
 use super::sockets::End;
-use crate::config::{Role, Settings};
+use crate::config::{self, Role, Settings};
 use control::reply::{Code, Refusal};
 use control::rows;
 
@@ -374,10 +374,13 @@ fn parts(core: &mut Core, prepared: &mut Prepared) -> Failures {
     }
     failed.extend(filters_and_pools(core, prepared));
     let new = &prepared.settings;
+    if let (Some(translation), Some(nat)) = (&mut core.translation, &new.subscribers.nat) {
+        failed.extend(translation.reload(&mut core.edge, nat, core.now));
+    }
     if let (Some(routes), Some(bgp)) = (&mut core.routes, &new.bgp)
         && let Some(speaker) = prepared.speaker.take()
     {
-        let networks = pool_networks(&new.subscribers);
+        let networks = announced_networks(&new.subscribers);
         routes.reload(bgp, speaker, networks, core.now);
     }
     failed
@@ -462,14 +465,25 @@ fn edge(core: &mut Core, new: &Settings) {
     core.edge.set_config(config, core.now);
 }
 
-/// The networks that the pools cover.
-pub(super) fn pool_networks(subscribers: &crate::config::Subscribers) -> Vec<Prefix> {
+/// The networks that the pools cover, and the external addresses of the translation.
+fn pool_networks(subscribers: &crate::config::Subscribers) -> Vec<Prefix> {
     let ranges = subscribers.pools.iter().flat_map(|pool| &pool.ranges);
     let networks = ranges.flat_map(|range| range.networks());
     let prefixes = subscribers.prefix_pools.iter();
     let prefixes = prefixes.flat_map(|pool| pool.ranges.iter().copied());
-    networks
+    let networks = networks
         .chain(prefixes)
-        .map(|network| Prefix::of(network.address(), network.length()))
-        .collect()
+        .map(|network| Prefix::of(network.address(), network.length()));
+    let externals = subscribers.nat.iter().flat_map(config::Nat::networks);
+    let externals = externals.map(|(address, length)| Prefix::of(address, length));
+    networks.chain(externals).collect()
+}
+
+/// Those that BGP announces as pools: without networks whose addresses are all translated, which nobody outside can reach.
+pub(super) fn announced_networks(subscribers: &config::Subscribers) -> Vec<Prefix> {
+    let mut networks = pool_networks(subscribers);
+    if let Some(nat) = &subscribers.nat {
+        networks.retain(|network| !nat.hides(network.address(), network.len()));
+    }
+    networks
 }

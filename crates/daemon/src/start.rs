@@ -41,6 +41,7 @@ use super::snmp::Snmp;
 use super::sockets::{End, Sockets};
 use super::source::Source;
 use super::supervisor::{self, Supervisor};
+use super::translation::{self, Translation};
 use super::turn::Daemon;
 use super::waiting::OpenedFor;
 use super::watchdog::Watchdog;
@@ -68,8 +69,8 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let ports = Ports::open(&interfaces, event, 0).context("pppoe")?;
     let notices = notices(&inside, routes.as_deref(), &ports, &mut reactor)?;
     let seats = shards::seats(event, &sockets, &interfaces, queues).context("event.shards")?;
+    let (edge, translation) = edge(settings)?;
     give_up_privileges(settings, &inside)?;
-    let edge = edge(settings)?;
     let shards = shards(settings, &edge, &sockets, seats, &mut reactor)?;
     let now = log_start(settings);
     let running = running(settings, config, &mut reactor)?;
@@ -84,6 +85,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
         shards,
         authority,
         routes,
+        translation,
         names: crate::config::names(),
         client: settings.subscribers.client.clone().map(Dialler::new),
         redial: redial(settings),
@@ -248,12 +250,13 @@ fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<BgpSe
     let Some(bgp) = &settings.bgp else {
         return Ok(None);
     };
-    let pools = reload::pool_networks(&settings.subscribers);
+    let pools = reload::announced_networks(&settings.subscribers);
     let routes = BgpService::open(bgp, pools, (random()?, settings.event.slice), reactor)?;
     Ok(Some(Box::new(routes)))
 }
 
-fn edge(settings: &Settings) -> Result<Edge> {
+/// The edge, and the part of its translation of addresses that is not in it.
+fn edge(settings: &Settings) -> Result<(Edge, Option<Box<Translation>>)> {
     let subscribers = &settings.subscribers;
     let l2tp = Endpoint::new(settings.l2tp.clone(), random()?);
     let config = settings.pppoe.as_ref().map(|pppoe| pppoe.config.clone());
@@ -270,7 +273,9 @@ fn edge(settings: &Settings) -> Result<Edge> {
     let prefixes = subscribers.prefix_pools.clone();
     let loaded = edge.prefixes_mut().reload(prefixes);
     loaded.map_err(|faults| anyhow::anyhow!("prefix pools: {}", faults[0]))?;
-    Ok(edge)
+    let nat = subscribers.nat.as_ref();
+    let translation = translation::start(nat, &mut edge, random()?)?;
+    Ok((edge, translation))
 }
 
 fn random<const N: usize>() -> Result<[u8; N]> {

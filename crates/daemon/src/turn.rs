@@ -138,6 +138,7 @@ impl Daemon {
         if let Some(routes) = &mut self.core.routes {
             routes.turn(&mut self.core.reactor, self.core.now);
         }
+        self.log_translation();
         if told {
             self.core.reactor.enter(self.handlers.events, 0);
             self.server.flush(&mut self.core);
@@ -147,6 +148,25 @@ impl Daemon {
         self.core.shards.tell(&mut self.core.edge);
         self.watchdog.look(&self.core.reactor, self.core.now);
         self.core.report();
+    }
+
+    /// Passes events of the translation of addresses to its log.
+    #[inline]
+    fn log_translation(&mut self) {
+        let Core {
+            edge,
+            translation,
+            reactor,
+            ..
+        } = &mut self.core;
+        if let Some(translation) = translation
+            && edge.nat().is_some_and(nat::Nat::has_events)
+        {
+            reactor.enter(self.handlers.translation, 0);
+            translation.work(edge);
+            reactor.lap(self.handlers.translation);
+            self.is_behind |= translation.has_work();
+        }
     }
 
     /// Records the state at the end of the last turn, if a second has ended since.
@@ -579,6 +599,10 @@ impl Daemon {
         }
         if let Some(snmp) = &mut self.snmp {
             snmp.shut_down();
+        }
+        if let Some(translation) = &mut self.core.translation {
+            translation.work(&mut self.core.edge);
+            translation.log.end();
         }
         let all_know = self.core.edge.is_quiet();
         match &self.failure {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use daemon::check;
-use tool_ctl::{bgp, capture, reload, session, show, tunnel};
+use tool_ctl::{bgp, capture, nat, reload, session, show, tunnel};
 use {
     tool_demo as demo, tool_doctor as doctor, tool_emulate as emulate, tool_filter as filter,
     tool_import as import, tool_lab as lab, tool_ping as ping, tool_qos as qos, tool_top as top,
@@ -51,6 +51,8 @@ enum Verb {
     Tunnel(tunnel::TunnelArgs),
     /// Create and delete sessions, disconnect subscribers, answer calls
     Session(session::SessionArgs),
+    /// Find out who has an external address and port, forward ports
+    Nat(nat::NatArgs),
     /// Show the state of a daemon or an emulation
     Show(show::ShowArgs),
     /// Watch a running daemon on a terminal: subscribers, event loop, peers, queues
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Verb::Confirm(args) => reload::confirm(&args),
         Verb::Tunnel(args) => tunnel::run(&args),
         Verb::Session(args) => session::run(&args),
+        Verb::Nat(args) => nat::run(&args),
         Verb::Show(args) => show::run(&args),
         Verb::Top(args) => top::run(&args),
         Verb::Bgp(args) => bgp::run(&args),

@@ -448,6 +448,7 @@ pub(super) const TABLES: &[Inside] = &[
             "history",
             "rates",
             "redial",
+            "translation",
             "core",
             "lines",
             "capture",

@@ -9,6 +9,7 @@ pub(crate) mod effect;
 mod garden;
 mod ipv6;
 mod listen;
+mod nat;
 mod peer;
 mod pppoe;
 mod queue;
@@ -27,6 +28,7 @@ use base::Duration;
 use reactor::{PollerKind, StoreKind};
 
 pub use self::bgp::{Announce, Bgp, Install};
+pub use self::nat::{Forward as NatForward, Log as NatLog, Nat};
 pub use self::pppoe::{Interface as PppoeInterface, Pppoe};
 pub use self::snmp::{Master, Snmp};
 pub use self::vlans::VlanRange;

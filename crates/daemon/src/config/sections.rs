@@ -19,7 +19,7 @@ use super::{
 use settings::{Faults, Notes, Record};
 use settings::{Section, set};
 
-const SECTIONS: [&str; 21] = [
+const SECTIONS: [&str; 22] = [
     "control",
     "lns",
     "lac",
@@ -38,6 +38,7 @@ const SECTIONS: [&str; 21] = [
     "client",
     "tun",
     "snmp",
+    "nat",
     "event",
     "limits",
     "log",
@@ -61,6 +62,12 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     let pppoe = pppoe::read(root, notes, &config.host_name);
     let mut subscribers = subscribers::read(root, path, notes, &config.host_name);
     subscribers.edge.paths = event.shards;
+    if event.shards > 1 && subscribers.nat.is_some() {
+        let message = "needs [event] shards = 1: the external ports are in one table, and a packet from outside may \
+                       arrive on any core; leave out one of the two";
+        let at = root.get("nat").map_or(0, |value| value.span().start);
+        notes.at(at, "nat", message);
+    }
     subscribers.edge.interfaces = interfaces(pppoe.as_ref(), &subscribers);
     subscribers.edge.by_session = event.steer == Steer::Session;
     subscribers.edge.tells_networks = bgp.as_ref().is_some_and(|bgp| bgp.announce.subscribers);

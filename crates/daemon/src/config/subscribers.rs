@@ -17,6 +17,7 @@ use wire::pppoe::Vlans;
 
 use super::garden;
 use super::ipv6;
+use super::nat::{self, Nat};
 use super::pppoe;
 use super::queue;
 use super::radius::{self, Radius};
@@ -51,6 +52,8 @@ pub struct Subscribers {
     pub client: Option<Client>,
     /// `[tun]`
     pub tun: Option<Tun>,
+    /// `[nat]`
+    pub nat: Option<Nat>,
 }
 
 /// The users file, read and checked.
@@ -166,6 +169,7 @@ pub(super) fn read(
         without_pool(section_at(root, "ppp"), known, asks, notes);
     }
     ipv6::advise(root, notes, &edge, &prefix_pools);
+    let nat = nat::read(root, path, notes, (host_name, &edge));
     Subscribers {
         edge,
         pools,
@@ -175,6 +179,7 @@ pub(super) fn read(
         radius,
         client: client(root, path, notes),
         tun: tun(root, notes),
+        nat,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Carries out control requests, a bounded number of steps at a time. `create` opens tunnels and
-//! sessions, `subscribers` finds and disconnects subscribers, `policy` changes
+//! sessions, `nat` forwards ports, `subscribers` finds and disconnects subscribers, `policy` changes
 //! one, `reloads` reads the configuration again. Start with [`Job::work`].
 
 mod create;
+mod nat;
 mod policy;
 mod reloads;
 mod subscribers;
@@ -169,6 +170,21 @@ impl Context<'_> {
             }),
             Do::ShowKernel(_) => show(What::Kernel),
             Do::ShowPppoe(_) => show(What::Pppoe),
+            Do::ShowNat(_) => {
+                self.nat()?;
+                show(What::Nat)
+            }
+            Do::ShowNatSubscribers(_) => {
+                self.nat()?;
+                show(What::NatSubscribers)
+            }
+            Do::ShowNatForwards(_) => {
+                self.nat()?;
+                show(What::NatForwards)
+            }
+            Do::NatWho(port) => self.nat_who(id, port),
+            Do::NatForwardAdd(wish) => self.nat_forward(id, wish),
+            Do::NatForwardDelete(name) => self.nat_unforward(id, name),
             Do::ShowNow(_) => show(What::Now),
             Do::ShowHistory(wanted) => show(What::History(HistoryShow::new(wanted)?)),
             Do::ShowPools(_) => show(What::Pools),

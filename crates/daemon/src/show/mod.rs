@@ -5,6 +5,7 @@ mod accounts;
 mod filters;
 mod history;
 mod kernel;
+mod nat;
 mod now;
 pub(super) mod past;
 mod pools;
@@ -25,6 +26,7 @@ use super::core::Core;
 use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
 pub(super) use history::HistoryShow;
+pub(super) use nat::{push_forward, who as nat_who};
 use peering::show::BgpShow;
 pub(super) use queues::Queues;
 pub(super) use sorted::Sorted;
@@ -61,6 +63,12 @@ pub(super) enum What {
     Kernel,
     /// The interfaces of PPPoE.
     Pppoe,
+    /// The translation of addresses.
+    Nat,
+    /// Its subscribers.
+    NatSubscribers,
+    /// The ports that it forwards.
+    NatForwards,
     /// The state of the whole daemon.
     Now,
     /// What was recorded of the last day.
@@ -206,6 +214,12 @@ impl What {
                 pppoe::rows(core, out);
                 Step::End
             }
+            What::Nat => {
+                nat::row(core, out);
+                Step::End
+            }
+            What::NatSubscribers => nat::subscribers(core, cursor, out),
+            What::NatForwards => nat::forwards(core, cursor, out),
             What::Server { clients } => {
                 accounts::server(core, *clients, out);
                 Step::End

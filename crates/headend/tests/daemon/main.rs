@@ -7,6 +7,7 @@ mod faults;
 mod goodbyes;
 mod lab_use;
 mod lifecycle;
+mod nat;
 mod now;
 mod pages;
 mod policy;

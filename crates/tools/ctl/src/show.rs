@@ -78,6 +78,12 @@ enum What {
     Peers,
     /// Ethernet interfaces of PPPoE
     Pppoe,
+    /// Translation of addresses (NAT): port blocks, mappings, dropped packets, logs
+    Nat {
+        /// List the subscribers that are translated
+        #[arg(long)]
+        subscribers: bool,
+    },
     /// BGP peers and routes
     #[command(subcommand)]
     Bgp(bgp::Show),
@@ -164,6 +170,8 @@ impl What {
             What::Server => Do::ServerStats(nothing),
             What::Kernel => Do::ShowKernel(nothing),
             What::Pppoe => Do::ShowPppoe(nothing),
+            What::Nat { subscribers: false } => Do::ShowNat(nothing),
+            What::Nat { subscribers: true } => Do::ShowNatSubscribers(nothing),
             What::Event(Event::Poll) => Do::ShowEventPoll(nothing),
             What::Event(Event::Timers(whose)) => Do::ShowEventTimers(whose.clone()),
             What::Event(Event::Cpu) => Do::ShowEventCpu(nothing),
@@ -193,6 +201,8 @@ impl What {
             What::Server => rows::Server::SCHEMA,
             What::Kernel => rows::Kernel::SCHEMA,
             What::Pppoe => rows::PppoeInterface::SCHEMA,
+            What::Nat { subscribers: false } => rows::Nat::SCHEMA,
+            What::Nat { subscribers: true } => rows::NatSubscriber::SCHEMA,
             What::Event(Event::Poll) => rows::Waits::SCHEMA,
             What::Event(Event::Timers(_)) => rows::Timers::SCHEMA,
             What::Event(Event::Cpu) => rows::Handler::SCHEMA,

@@ -25,6 +25,8 @@ const EVERY_SECTION: &str = "\
 [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"hush\"\n\
 [client]\nname = \"user{n}\"\nsecret = \"hush\"\n\
 [tun]\n[snmp]\nagentx = \"/var/agentx/master\"\n\
+[nat]\ninside = [\"100.64.0.0/10\"]\nexternal = [\"203.0.113.0/28\"]\n[nat.log]\n\
+[[nat.forward]]\nprotocol = \"tcp\"\nexternal = \"203.0.113.1:80\"\ninside = \"100.64.0.7:80\"\n\
 [bgp]\nasn = 65000\nrouter_id = \"192.0.2.1\"\n\
 [[bgp.neighbor]]\naddress = \"192.0.2.7\"\nremote_asn = 1\n\
 [[bgp.dynamic]]\nprefix = \"192.0.3.0/24\"\nremote_asn = \"any\"\n\

@@ -34,7 +34,13 @@ pub(crate) const ROWS_MAX: usize = 10_000;
 const PEERS: &str = "show.bgp.summary";
 
 /// What a scrape asks the daemon. Each costs it a number of rows that does not grow with the subscribers.
-const VERBS: [&str; 4] = ["show.pools", "show.radius", PEERS, "show.event.cpu"];
+const VERBS: [&str; 5] = [
+    "show.pools",
+    "show.radius",
+    "show.nat",
+    PEERS,
+    "show.event.cpu",
+];
 
 /// `GET /metrics`.
 pub(crate) async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {

@@ -7,6 +7,7 @@ const PREFIXES: &[(&str, &str)] = &[
     ("pool/1", "headend_pool"),
     ("pool.prefix/1", "headend_prefix_pool"),
     ("pool.outside/1", "headend_pool_outside"),
+    ("nat/1", "headend_nat"),
     ("radius.server/1", "headend_radius_server"),
     ("radius/1", "headend_radius"),
     ("bgp.neighbor/1", "headend_bgp_neighbor"),
@@ -60,6 +61,7 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("now/1", "subscribers.refused", "reason"),
     ("now/1", "tunnels.by_state", "state"),
     ("now/1", "traffic.dropped", "reason"),
+    ("nat/1", "dropped", "reason"),
     ("radius.server/1", "ignored_because", "reason"),
     ("qos.node/1", "details", "detail"),
 ];
