@@ -40,6 +40,14 @@ const NEEDS: &[Need] = &[
         package: "freeradius-utils",
     },
     Need {
+        program: "nfcapd",
+        package: "nfdump",
+    },
+    Need {
+        program: "curl",
+        package: "curl",
+    },
+    Need {
         program: "bgpd",
         package: "frr",
     },

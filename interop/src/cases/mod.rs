@@ -31,6 +31,7 @@ mod killed;
 mod l2tpns;
 mod l2tpns_ppp;
 mod many;
+mod nat;
 mod nat_router;
 mod page;
 mod policy;
@@ -205,6 +206,15 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "bgp_sessions_only_from_the_link",
         bgp_near::only_from_the_link,
+    ),
+    case(
+        "nat_shares_external_addresses",
+        nat::shares_external_addresses,
+    ),
+    case("nat_logs_port_blocks", nat::logs_port_blocks),
+    case(
+        "nat_bounds_a_flood_and_reloads",
+        nat::bounds_a_flood_and_reloads,
     ),
     case("bgp_announces_subscribers", bgp_edge::announces_subscribers),
     case("bgp_tells_the_kernel", bgp_edge::tells_the_kernel),
