@@ -33,6 +33,36 @@ pub(crate) enum Replies {
     Bare,
 }
 
+/// Whether it authenticates by EAP-MD5 and EAP-TLS. Its directory then has `ca.pem`, `server.pem` and `server.key`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Eap {
+    On,
+    Off,
+}
+
+/// Writes its configuration and `users` into `directory`, for one that runs in the directory `home`. Returns where the
+/// configuration is.
+///
+/// # Errors
+/// A file cannot be written.
+pub(crate) fn write_settings(
+    directory: &Path,
+    home: &Path,
+    users: &str,
+    replies: Replies,
+    eap: Eap,
+) -> Result<PathBuf> {
+    let settings = directory.join("raddb");
+    std::fs::create_dir_all(&settings)?;
+    let users = format!("{users}\nDEFAULT Auth-Type := Reject\n");
+    std::fs::write(settings.join("users"), users)?;
+    std::fs::write(
+        settings.join("radiusd.conf"),
+        configuration(home, replies, eap),
+    )?;
+    Ok(settings)
+}
+
 impl FreeRadius {
     /// Starts it with `users`, in the format of users(5), and waits until it serves. In the same directory it
     /// continues its earlier records.
@@ -45,14 +75,7 @@ impl FreeRadius {
         users: &str,
         replies: Replies,
     ) -> Result<FreeRadius> {
-        let settings = directory.join("raddb");
-        std::fs::create_dir_all(&settings)?;
-        let users = format!("{users}\nDEFAULT Auth-Type := Reject\n");
-        std::fs::write(settings.join("users"), users)?;
-        std::fs::write(
-            settings.join("radiusd.conf"),
-            configuration(directory, replies),
-        )?;
+        let settings = write_settings(directory, directory, users, replies, Eap::Off)?;
         let log = std::fs::read_to_string(directory.join("freeradius.log")).unwrap_or_default();
         let before = log.lines().filter(|line| line.contains(READY)).count();
         let mut command = namespace.command("freeradius");
@@ -171,8 +194,12 @@ fn radclient(namespace: &Namespace, what: &str, attributes: &str, secret: &str) 
 /// Its output once it serves.
 const READY: &str = "Ready to process requests";
 
-fn configuration(directory: &Path, replies: Replies) -> String {
+fn configuration(directory: &Path, replies: Replies, eap: Eap) -> String {
     let directory = directory.display();
+    let (eap_module, eap) = match eap {
+        Eap::On => (eap_module(&directory), "eap\n"),
+        Eap::Off => (String::new(), ""),
+    };
     let (prove, required) = match replies {
         Replies::Proven => (
             "update reply {\n Message-Authenticator := 0x00\n }\n",
@@ -186,14 +213,26 @@ fn configuration(directory: &Path, replies: Replies) -> String {
          security {{\n reject_delay = 0\n}}\nthread pool {{\n start_servers = 1\n max_servers = 2\n}}\n\
          client lo {{\n ipaddr = 127.0.0.0/8\n secret = {SECRET}\n require_message_authenticator = {required}\n}}\n\
          modules {{\n files {{\n usersfile = {directory}/raddb/users\n }}\n chap {{\n }}\n pap {{\n }}\n\
+         mschap {{\n use_mppe = no\n }}\n{eap_module}\
          detail {{\n filename = {directory}/detail\n permissions = 0600\n header = \"%t\"\n }}\n}}\n\
          server default {{\n\
          listen {{\n type = auth\n ipaddr = 127.0.0.1\n port = 1812\n }}\n\
          listen {{\n type = acct\n ipaddr = 127.0.0.1\n port = 1813\n }}\n\
-         authorize {{\n {prove} files\n chap\n pap\n }}\n\
-         authenticate {{\n Auth-Type PAP {{\n pap\n }}\n Auth-Type CHAP {{\n chap\n }}\n }}\n\
+         authorize {{\n {prove} files\n chap\n mschap\n {eap} pap\n }}\n\
+         authenticate {{\n Auth-Type PAP {{\n pap\n }}\n Auth-Type CHAP {{\n chap\n }}\n\
+         Auth-Type MS-CHAP {{\n mschap\n }}\n {eap} }}\n\
          accounting {{\n detail\n }}\n\
          post-auth {{\n Post-Auth-Type REJECT {{\n {prove} }}\n }}\n}}\n"
+    )
+}
+
+/// TLS 1.2, in pieces of 1,024 bytes.
+fn eap_module(directory: &impl std::fmt::Display) -> String {
+    format!(
+        " eap {{\n default_eap_type = md5\n md5 {{\n }}\n\
+         tls-config common {{\n private_key_file = {directory}/server.key\n certificate_file = {directory}/server.pem\n\
+         ca_file = {directory}/ca.pem\n fragment_size = 1024\n tls_min_version = \"1.2\"\n tls_max_version = \"1.2\"\n\
+         ecdh_curve = \"\"\n }}\n tls {{\n tls = common\n }}\n }}\n"
     )
 }
 

@@ -71,6 +71,7 @@ fn measure(outstanding: u64) -> (u64, u64) {
                     number: token,
                 },
                 line: line(),
+                servers: aaa::radius::ANY_SERVER,
             };
             client.authenticate(now, &request, token).is_ok()
         });

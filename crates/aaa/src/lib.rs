@@ -12,7 +12,7 @@
 //!
 //! Start reading at [`profile`], whose settings both [`users`] and [`radius`] produce.
 //!
-//! Left out: MS-CHAP, EAP, "Authorize Only" (RFC 5176, section 3.2), diameter.
+//! Left out: EAP without a server, "Authorize Only" (RFC 5176, section 3.2), diameter.
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! Local users: one TOML file of `[[user]]` sections, and checking a peer's credentials against it.
 //!
-//! Supports PAP (RFC 1334, section 2) and CHAP with MD5 (RFC 1994). CHAP needs the password itself, so the file
-//! holds passwords in clear; the code that reads it refuses a file that other users may read. docs/users.md is
+//! Supports PAP (RFC 1334, section 2), CHAP with MD5 (RFC 1994) and MS-CHAP version 2 (RFC 2759). CHAP needs the password
+//! itself, so the file holds passwords in clear; the code that reads it refuses a file that other users may read. docs/users.md is
 //! the file's reference. Start reading at [`Users`].
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //!
 //! A user costs about 30 bytes plus its name and password; settings that users share are stored once.
 //!
-//! Left out: hashed passwords, which CHAP cannot use; MS-CHAP.
+//! Left out: hashed passwords, which CHAP cannot use; EAP.
 
 mod proof;
 mod read;
@@ -28,6 +28,7 @@ use core::num::NonZeroU16;
 use base::{Duration, Redacted};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use wire::ppp::mschap;
 
 use crate::profile::{Address, Ipv6, Prefix, Profile};
 use crate::queue::Queue;
@@ -60,6 +61,8 @@ pub struct Grant {
     pub sticky: bool,
     /// How many concurrent sessions the user may have; `None`: unlimited.
     pub sessions: Option<NonZeroU16>,
+    /// By MS-CHAP: our proof to the peer, with which the Success's message starts (RFC 2759, section 5).
+    pub success: Option<[u8; mschap::SUCCESS]>,
 }
 
 /// Why credentials were rejected, for the operator.
@@ -77,6 +80,9 @@ pub enum Reject {
     /// The peer sent a name without credentials.
     #[error("no password given")]
     NoProof,
+    /// The peer authenticates by EAP, for which a server is needed.
+    #[error("EAP, for which there is no server")]
+    Eap,
 }
 
 /// The users of one file.
@@ -190,7 +196,10 @@ impl Users {
         match (found, proven) {
             (None, _) => Verdict::Reject(Reject::UnknownUser),
             (Some(_), Err(reject)) => Verdict::Reject(reject),
-            (Some(entry), Ok(())) => Verdict::Accept(Box::new(self.grant(entry))),
+            (Some(entry), Ok(success)) => Verdict::Accept(Box::new(Grant {
+                success,
+                ..self.grant(entry)
+            })),
         }
     }
 
@@ -232,6 +241,7 @@ impl Users {
             },
             sticky: terms.sticky,
             sessions: terms.sessions,
+            success: None,
         }
     }
 }

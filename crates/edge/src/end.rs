@@ -52,7 +52,7 @@ impl<R> End<R> {
     pub fn is_by_refusal(&self) -> bool {
         matches!(
             self,
-            Self::RefusedByPeer(_) | Self::Link(LinkEnd::RefusedByPeer)
+            Self::RefusedByPeer(_) | Self::Link(LinkEnd::RefusedByPeer | LinkEnd::UnprovenPeer)
         )
     }
 }

@@ -1,17 +1,17 @@
-//! Authentication by PAP (RFC 1334, section 2) and CHAP with MD5 (RFC 1994): the network's side ([`Authenticator`]) and
-//! the client's side ([`Applicant`]).
+//! Authentication of peers ([`Authenticator`]) by PAP (RFC 1334, section 2), CHAP with MD5 (RFC 1994), MS-CHAP version 2
+//! (RFC 2759), and EAP (RFC 3748), which `eap` passes through to the owner's server. `applicant` has the client's side.
 
 use base::{Instant, Redacted};
 use wire::ppp::control::Control;
-use wire::ppp::{Compression, chap, pap, protocol};
+use wire::ppp::{Compression, chap, eap, mschap, pap, protocol};
 
 use crate::config::Authentication;
+use crate::eap::{Challenge, Exchange};
 use crate::event::{Claim, Discard, Proof};
 use crate::layer::{Context, retimed};
-use crate::text;
 
 /// Bytes of our challenges.
-const CHALLENGE: usize = 16;
+const CHALLENGE: usize = mschap::CHALLENGE;
 
 /// The name and secret that a client authenticates with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ enum Stage {
     Idle,
     /// PAP: waiting for a request.
     Awaiting,
-    /// CHAP: waiting for the response to a challenge.
+    /// CHAP and EAP: waiting for the response to a challenge or request.
     Challenged,
     /// Waiting for the owner's answer.
     Claimed,
@@ -48,6 +48,17 @@ pub(crate) struct Authenticator {
     challenge: [u8; CHALLENGE],
     /// When to challenge again.
     deadline: Instant,
+    /// State that only some protocols have. One pointer, because an owner may have 100,000 links.
+    extra: Option<Box<Extra>>,
+}
+
+/// State of one protocol.
+#[derive(Clone, Debug)]
+enum Extra {
+    /// The message of the last MS-CHAP Success, which a repeated Response gets again.
+    Success(Box<[u8]>),
+    /// The exchange of EAP.
+    Eap(Exchange),
 }
 
 impl Authenticator {
@@ -59,6 +70,7 @@ impl Authenticator {
             tries: 0,
             challenge: [0; CHALLENGE],
             deadline: Instant::FAR_FUTURE,
+            extra: None,
         }
     }
 
@@ -76,6 +88,7 @@ impl Authenticator {
     pub(crate) fn reset(&mut self) {
         self.stage = Stage::Idle;
         self.deadline = Instant::FAR_FUTURE;
+        self.extra = None;
     }
 
     /// LCP is up, and the peer agreed to this authentication protocol.
@@ -88,9 +101,16 @@ impl Authenticator {
         self.by = by;
         match by {
             Authentication::Pap => self.stage = Stage::Awaiting,
-            Authentication::ChapMd5 => {
+            Authentication::ChapMd5 | Authentication::MsChapV2 => {
                 self.tries = ctx.config.configure_max;
                 self.renew(ctx);
+                self.challenge(compression, ctx);
+            }
+            Authentication::Eap => {
+                self.tries = ctx.config.configure_max;
+                self.id = self.id.wrapping_add(1);
+                self.stage = Stage::Challenged;
+                self.extra = Some(Box::new(Extra::Eap(Exchange::new(self.id))));
                 self.challenge(compression, ctx);
             }
         }
@@ -110,6 +130,11 @@ impl Authenticator {
 
     fn challenge(&mut self, compression: Compression, ctx: &mut Context<'_>) {
         self.tries = self.tries.saturating_sub(1);
+        if let Some(exchange) = self.exchange() {
+            exchange.send(compression, ctx);
+            self.deadline = ctx.now + exchange.interval(ctx.config);
+            return;
+        }
         self.deadline = ctx.now + ctx.config.restart;
         let challenge = chap::Value {
             value: &self.challenge,
@@ -192,7 +217,8 @@ impl Authenticator {
         ctx: &mut Context<'_>,
     ) -> Result<Option<Claim>, Discard> {
         // A stale identifier: the answer to an earlier challenge (RFC 1994, section 4.1).
-        if self.by != Authentication::ChapMd5 || packet.identifier != self.id {
+        let by_chap = matches!(self.by, Authentication::ChapMd5 | Authentication::MsChapV2);
+        if !by_chap || packet.identifier != self.id {
             return Err(Discard::Stray);
         }
         match self.stage {
@@ -205,18 +231,91 @@ impl Authenticator {
             Stage::Idle | Stage::Awaiting => return Err(Discard::Phase),
         }
         let response = chap::Value::parse(packet.data).ok_or(Discard::Malformed)?;
-        // A response of a wrong length counts as a wrong response.
-        let value = response.value.try_into().unwrap_or([0; 16]);
         self.stage = Stage::Claimed;
         self.deadline = Instant::FAR_FUTURE;
-        Ok(Some(Claim {
-            name: response.name[..response.name.len().min(255)].into(),
-            proof: Proof::Chap {
+        // A response of a wrong length counts as a wrong response.
+        let proof = match self.by {
+            Authentication::MsChapV2 => Proof::MsChapV2 {
+                identifier: self.id,
+                challenge: self.challenge,
+                response: Box::new(response.value.try_into().unwrap_or([0; mschap::RESPONSE])),
+            },
+            Authentication::ChapMd5 | Authentication::Pap | Authentication::Eap => Proof::Chap {
                 identifier: self.id,
                 challenge: self.challenge.into(),
-                response: value,
+                response: response.value.try_into().unwrap_or([0; 16]),
             },
+        };
+        Ok(Some(Claim {
+            name: response.name[..response.name.len().min(255)].into(),
+            proof,
         }))
+    }
+
+    fn exchange(&self) -> Option<&Exchange> {
+        match self.extra.as_deref()? {
+            Extra::Eap(exchange) => Some(exchange),
+            Extra::Success(_) => None,
+        }
+    }
+
+    fn exchange_mut(&mut self) -> Option<&mut Exchange> {
+        match self.extra.as_deref_mut()? {
+            Extra::Eap(exchange) => Some(exchange),
+            Extra::Success(_) => None,
+        }
+    }
+
+    /// Takes an EAP Response. A claim goes to the owner, for its server.
+    pub(crate) fn handle_eap(
+        &mut self,
+        octets: &[u8],
+        (compression, mru): (Compression, u16),
+        ctx: &mut Context<'_>,
+    ) -> Result<Option<Claim>, Discard> {
+        let packet = eap::Packet::parse(octets).ok_or(Discard::Malformed)?;
+        // A Response to another Request, or a repeated one, is discarded (RFC 3748, section 4.1).
+        if packet.code != eap::code::RESPONSE || packet.identifier != self.id {
+            return Err(Discard::Stray);
+        }
+        match self.stage {
+            Stage::Challenged => {}
+            Stage::Answered { accepted } => {
+                self.reply(accepted, b"", compression, ctx);
+                return Ok(None);
+            }
+            Stage::Claimed => return Ok(None),
+            Stage::Idle | Stage::Awaiting => return Err(Discard::Phase),
+        }
+        let exchange = self.exchange_mut().ok_or(Discard::Phase)?;
+        let claim = exchange.claim(&packet, mru).ok_or(Discard::Malformed)?;
+        self.stage = Stage::Claimed;
+        self.deadline = Instant::FAR_FUTURE;
+        Ok(Some(claim))
+    }
+
+    /// Sends the next EAP Request of the owner's server. `false` if no EAP claim waits for an answer, or the Request
+    /// cannot be sent: see [`crate::Link::challenge`].
+    pub(crate) fn ask_on(
+        &mut self,
+        challenge: Challenge<'_>,
+        (compression, mru): (Compression, u16),
+        ctx: &mut Context<'_>,
+    ) -> bool {
+        if self.stage != Stage::Claimed {
+            return false;
+        }
+        let Some(exchange) = self.exchange_mut() else {
+            return false;
+        };
+        let Some(id) = exchange.go_on(challenge, mru) else {
+            return false;
+        };
+        self.id = id;
+        self.stage = Stage::Challenged;
+        self.tries = ctx.config.configure_max;
+        self.challenge(compression, ctx);
+        true
     }
 
     /// Takes the owner's answer. `false` if no claim waits for one.
@@ -231,9 +330,14 @@ impl Authenticator {
             return false;
         }
         self.stage = Stage::Answered { accepted };
+        if self.by == Authentication::MsChapV2 && accepted {
+            let message = &message[..message.len().min(255)];
+            self.extra = Some(Box::new(Extra::Success(message.into())));
+        }
         self.reply(accepted, message, compression, ctx);
         let again = ctx.config.rechallenge_interval;
-        let challenges = self.by == Authentication::ChapMd5 && accepted;
+        let by_chap = matches!(self.by, Authentication::ChapMd5 | Authentication::MsChapV2);
+        let challenges = by_chap && accepted;
         if challenges && again != base::Duration::ZERO {
             self.deadline = ctx.now + again;
         }
@@ -292,177 +396,34 @@ impl Authenticator {
                 ctx.out
                     .control(compression, head, |out| out.extend_from_slice(message));
             }
-        }
-    }
-}
-
-/// The outcome of a packet for an applicant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Not decided yet.
-    Open,
-    /// The peer accepted us.
-    Accepted,
-    /// The peer refused us.
-    Refused,
-    /// The peer does not answer.
-    Silent,
-}
-
-/// The client's side.
-#[derive(Clone, Debug)]
-pub(crate) struct Applicant {
-    credentials: Credentials,
-    by: Authentication,
-    /// The response to the latest challenge.
-    response: [u8; 16],
-    /// The identifier of our unanswered PAP request or CHAP response.
-    id: u8,
-    tries: u8,
-    deadline: Instant,
-    /// The peer accepted us.
-    accepted: bool,
-    /// The text of the peer's latest refusal, escaped and bounded.
-    refusal: Box<str>,
-}
-
-impl Applicant {
-    pub(crate) fn new(credentials: Credentials) -> Self {
-        Self {
-            credentials,
-            by: Authentication::Pap,
-            response: [0; 16],
-            id: 0,
-            tries: 0,
-            deadline: Instant::FAR_FUTURE,
-            accepted: false,
-            refusal: Box::default(),
-        }
-    }
-
-    pub(crate) fn refusal(&self) -> &str {
-        &self.refusal
-    }
-
-    pub(crate) fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
-    pub(crate) fn is_accepted(&self) -> bool {
-        self.accepted
-    }
-
-    pub(crate) fn reset(&mut self) {
-        self.accepted = false;
-        self.deadline = Instant::FAR_FUTURE;
-    }
-
-    /// LCP is up, and the peer requires this authentication protocol.
-    pub(crate) fn start(
-        &mut self,
-        by: Authentication,
-        compression: Compression,
-        ctx: &mut Context<'_>,
-    ) {
-        self.by = by;
-        if by == Authentication::Pap {
-            self.id = self.id.wrapping_add(1);
-            self.tries = ctx.config.configure_max;
-            self.send(compression, ctx);
-        }
-    }
-
-    /// Sends the PAP request or CHAP response again, since Success and Failure may be lost too.
-    fn send(&mut self, compression: Compression, ctx: &mut Context<'_>) {
-        self.tries = self.tries.saturating_sub(1);
-        self.deadline = ctx.now + ctx.config.restart;
-        if self.by == Authentication::ChapMd5 {
-            let response = chap::Value {
-                value: &self.response,
-                name: &self.credentials.name,
-            };
-            let head = (protocol::CHAP, chap::code::RESPONSE, self.id);
-            ctx.out.control(compression, head, |out| response.emit(out));
-            return;
-        }
-        let request = pap::Request {
-            peer_id: &self.credentials.name,
-            password: self.credentials.secret.reveal(),
-        };
-        let head = (protocol::PAP, pap::code::REQUEST, self.id);
-        ctx.out.control(compression, head, |out| request.emit(out));
-    }
-
-    pub(crate) fn handle_timeout(
-        &mut self,
-        compression: Compression,
-        ctx: &mut Context<'_>,
-    ) -> Outcome {
-        if self.deadline > ctx.now {
-            return Outcome::Open;
-        }
-        if self.tries == 0 {
-            self.deadline = Instant::FAR_FUTURE;
-            return Outcome::Silent;
-        }
-        self.send(compression, ctx);
-        Outcome::Open
-    }
-
-    /// Takes a PAP answer.
-    pub(crate) fn handle_pap(&mut self, packet: &Control<'_>) -> Result<Outcome, Discard> {
-        // A repeated answer is ignored.
-        if packet.identifier != self.id || self.deadline == Instant::FAR_FUTURE {
-            return Err(Discard::Stray);
-        }
-        let outcome = match packet.code {
-            pap::code::ACK => Outcome::Accepted,
-            pap::code::NAK => Outcome::Refused,
-            _ => return Err(Discard::Stray),
-        };
-        self.deadline = Instant::FAR_FUTURE;
-        self.accepted = outcome == Outcome::Accepted;
-        if outcome == Outcome::Refused {
-            self.refusal = text::shown(pap::message(packet.data));
-        }
-        Ok(outcome)
-    }
-
-    /// Takes a CHAP packet: a challenge, Success or Failure.
-    pub(crate) fn handle_chap(
-        &mut self,
-        packet: &Control<'_>,
-        compression: Compression,
-        ctx: &mut Context<'_>,
-    ) -> Result<Outcome, Discard> {
-        match packet.code {
-            chap::code::CHALLENGE => {
-                let challenge = chap::Value::parse(packet.data).ok_or(Discard::Malformed)?;
-                self.id = packet.identifier;
-                let secret = self.credentials.secret.reveal();
-                self.response = chap::md5_response(self.id, secret, challenge.value);
-                self.by = Authentication::ChapMd5;
-                self.tries = ctx.config.configure_max;
-                self.send(compression, ctx);
-                Ok(Outcome::Open)
+            Authentication::MsChapV2 if accepted => {
+                let message: &[u8] = match self.extra.as_deref() {
+                    Some(Extra::Success(message)) => message,
+                    Some(Extra::Eap(_)) | None => b"",
+                };
+                let head = (protocol::CHAP, chap::code::SUCCESS, self.id);
+                ctx.out
+                    .control(compression, head, |out| out.extend_from_slice(message));
             }
-            chap::code::SUCCESS | chap::code::FAILURE if packet.identifier != self.id => {
-                Err(Discard::Stray)
+            Authentication::MsChapV2 => {
+                let otherwise = (mschap::error::AUTHENTICATION_FAILURE, message);
+                let (error, text) = mschap::parse_failure(message).unwrap_or(otherwise);
+                let mut challenge = [0; CHALLENGE];
+                ctx.random.fill(&mut challenge);
+                let head = (protocol::CHAP, chap::code::FAILURE, self.id);
+                ctx.out.control(compression, head, |out| {
+                    mschap::emit_failure(out, error, &challenge, text);
+                });
             }
-            chap::code::SUCCESS => {
-                self.deadline = Instant::FAR_FUTURE;
-                match core::mem::replace(&mut self.accepted, true) {
-                    true => Ok(Outcome::Open),
-                    false => Ok(Outcome::Accepted),
-                }
+            Authentication::Eap => {
+                let code = match accepted {
+                    true => eap::code::SUCCESS,
+                    false => eap::code::FAILURE,
+                };
+                // The identifier is that of the Response (RFC 3748, section 4.2).
+                ctx.out
+                    .control(compression, (protocol::EAP, code, self.id), |_| {});
             }
-            chap::code::FAILURE => {
-                self.deadline = Instant::FAR_FUTURE;
-                self.accepted = false;
-                self.refusal = text::shown(packet.data);
-                Ok(Outcome::Refused)
-            }
-            _ => Err(Discard::Stray),
         }
     }
 }

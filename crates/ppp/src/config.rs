@@ -1,7 +1,7 @@
 //! Configuration that all links of an owner share: timers, limits and authentication protocols.
 
 use base::Duration;
-use wire::ppp::{chap, protocol};
+use wire::ppp::{chap, mschap, protocol};
 
 /// An authentication protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +10,10 @@ pub enum Authentication {
     Pap,
     /// CHAP with MD5 (RFC 1994).
     ChapMd5,
+    /// MS-CHAP version 2 (RFC 2759).
+    MsChapV2,
+    /// EAP (RFC 3748), whose methods only the owner's server knows. As a client we do not authenticate by it.
+    Eap,
 }
 
 impl Authentication {
@@ -18,15 +22,19 @@ impl Authentication {
         const PAP: [u8; 2] = protocol::PAP.to_be_bytes();
         const CHAP: [u8; 2] = protocol::CHAP.to_be_bytes();
         const CHAP_MD5: [u8; 3] = [CHAP[0], CHAP[1], chap::MD5];
+        const MS_CHAP_V2: [u8; 3] = [CHAP[0], CHAP[1], mschap::ALGORITHM];
+        const EAP: [u8; 2] = protocol::EAP.to_be_bytes();
         match self {
             Self::Pap => &PAP,
             Self::ChapMd5 => &CHAP_MD5,
+            Self::MsChapV2 => &MS_CHAP_V2,
+            Self::Eap => &EAP,
         }
     }
 
     /// The protocol that an option's data names. `None` if it is unknown.
     pub(crate) fn from_option(data: &[u8]) -> Option<Self> {
-        [Self::Pap, Self::ChapMd5]
+        [Self::Pap, Self::ChapMd5, Self::MsChapV2, Self::Eap]
             .into_iter()
             .find(|known| known.option() == data)
     }

@@ -4,14 +4,15 @@ use core::fmt;
 use core::net::Ipv4Addr;
 
 use base::Redacted;
+use wire::ppp::mschap;
 
 /// An event that a link reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// LCP is open.
     LcpUp,
-    /// The peer claims a name. Answer with [`crate::Link::accept`] or [`crate::Link::refuse`]. The next claim is
-    /// reported after the answer.
+    /// The peer claims a name. Answer with [`crate::Link::accept`], [`crate::Link::refuse`], or by EAP with
+    /// [`crate::Link::challenge`]. The next claim is reported after the answer.
     Authenticate(Claim),
     /// We were authenticated by the peer (client side).
     Authenticated,
@@ -49,7 +50,10 @@ impl Claim {
     pub(crate) fn identifier(&self) -> u8 {
         match self.proof {
             Proof::None => 0,
-            Proof::Pap { identifier, .. } | Proof::Chap { identifier, .. } => identifier,
+            Proof::Pap { identifier, .. }
+            | Proof::Chap { identifier, .. }
+            | Proof::MsChapV2 { identifier, .. }
+            | Proof::Eap { identifier, .. } => identifier,
         }
     }
 }
@@ -74,6 +78,26 @@ pub enum Proof {
         challenge: Box<[u8]>,
         /// The response.
         response: [u8; 16],
+    },
+    /// MS-CHAP version 2 (RFC 2759). To accept it takes the authenticator response: see [`crate::Link::accept`].
+    MsChapV2 {
+        /// The identifier of both.
+        identifier: u8,
+        /// The challenge.
+        challenge: [u8; mschap::CHALLENGE],
+        /// The value of the response: [`mschap::Response`].
+        response: Box<[u8; mschap::RESPONSE]>,
+    },
+    /// EAP (RFC 3748): a Response, which a server judges.
+    Eap {
+        /// Its identifier.
+        identifier: u8,
+        /// The whole packet. The first one of an authentication has the identity.
+        packet: Redacted<Box<[u8]>>,
+        /// What the owner gave with the Request: [`crate::Challenge::state`]. Empty for the first one.
+        state: Box<[u8]>,
+        /// The longest Request that the peer can receive, in bytes: its MRU.
+        mtu: u16,
     },
 }
 
@@ -116,6 +140,8 @@ pub enum LinkEnd {
     AuthenticationFailed,
     /// The peer refused us (client side).
     RefusedByPeer,
+    /// The peer accepted us, but did not prove that it knows our password (client side; RFC 2759, section 5).
+    UnprovenPeer,
     /// The peer requires an authentication protocol that we do not support or have no credentials for.
     NoCredentials,
     /// The peer did not answer our Echo-Requests.
@@ -139,6 +165,7 @@ impl LinkEnd {
             Self::AuthenticationTimeout => "authentication-timeout",
             Self::AuthenticationFailed => "authentication-failed",
             Self::RefusedByPeer => "refused-by-peer",
+            Self::UnprovenPeer => "unproven-peer",
             Self::NoCredentials => "no-credentials",
             Self::EchoTimeout => "echo-timeout",
             Self::Looped => "looped",
@@ -158,6 +185,7 @@ impl fmt::Display for LinkEnd {
             Self::AuthenticationTimeout => "authentication took too long",
             Self::AuthenticationFailed => "authentication failed",
             Self::RefusedByPeer => "the peer refused us",
+            Self::UnprovenPeer => "the peer accepted us without proof that it knows our password",
             Self::NoCredentials => "the peer asks for a proof that we do not have",
             Self::EchoTimeout => "the peer answers no echo",
             Self::Looped => "our own frames come back",

@@ -161,11 +161,11 @@ impl Negotiation for Lcp {
             (ACCM, [_, _, _, _]) => Judgement::Agree,
             (ACCM, _) => Judgement::suggest(&[0; 4]),
             (AUTHENTICATION, data) => match Authentication::from_option(data) {
-                Some(_) if self.able => Judgement::Agree,
-                None if self.able => {
+                None | Some(Authentication::Eap) if self.able => {
                     self.unproven = true;
                     Judgement::suggest(Authentication::ChapMd5.option())
                 }
+                Some(_) if self.able => Judgement::Agree,
                 _ => {
                     self.unproven = true;
                     Judgement::Reject

@@ -1,13 +1,15 @@
 //! A PPP link: its phases (RFC 1661, section 3), and the dispatch of each frame to a layer.
 
 mod early;
+mod proofs;
 mod start;
 
 use base::{Duration, Instant};
 use wire::ppp::control::{Control, code};
 use wire::ppp::{Compression, Frame, protocol};
 
-use crate::auth::{Applicant, Authenticator, Credentials, Outcome};
+use crate::applicant::Applicant;
+use crate::auth::{Authenticator, Credentials};
 use crate::budget::Budget;
 use crate::config::{Authentication, Config, Random};
 use crate::event::{Claim, Discard, Event, LinkEnd};
@@ -141,46 +143,6 @@ impl Link {
         self.end(LinkEnd::Closed, ctx);
     }
 
-    /// Accepts the latest claim ([`Event::Authenticate`]). The peer may show `message` to its user. `false` if no claim
-    /// waits for an answer.
-    ///
-    /// A peer may renegotiate and make another claim while the owner still checks the first one. An owner that answers
-    /// later compares [`Link::claims`].
-    pub fn accept(&mut self, grant: &Grant, message: &[u8], ctx: &mut Context<'_>) -> bool {
-        if !self.answer(true, message, ctx) {
-            return false;
-        }
-        // The peer was challenged again while up, so network protocols that an earlier grant opened stay open.
-        if !self.in_network {
-            self.begin_networks(grant, ctx);
-        }
-        self.heed_early(ctx);
-        true
-    }
-
-    /// Refuses the latest claim ([`Event::Authenticate`]), and ends the link. `false` if no claim waits for an answer.
-    pub fn refuse(&mut self, message: &[u8], ctx: &mut Context<'_>) -> bool {
-        let asked = self.answer(false, message, ctx);
-        if asked {
-            self.end(LinkEnd::AuthenticationFailed, ctx);
-        }
-        asked
-    }
-
-    fn answer(&mut self, accepted: bool, message: &[u8], ctx: &mut Context<'_>) -> bool {
-        let compression = self.compression();
-        if !self.awaits_answer() {
-            return false;
-        }
-        if self.lcp.negotiation.ask.is_some() {
-            self.authenticator
-                .answer(accepted, message, compression, ctx);
-        } else {
-            self.authenticator.answer_silently(accepted);
-        }
-        true
-    }
-
     /// When [`Link::handle_timeout`] is due.
     #[must_use]
     pub fn timeout(&self) -> Instant {
@@ -239,7 +201,8 @@ impl Link {
             return;
         }
         self.echo_at = retimed(self.echo_at, ctx.config.echo_interval, ctx);
-        if self.lcp.negotiation.ask == Some(Authentication::ChapMd5) {
+        let ask = self.lcp.negotiation.ask;
+        if let Some(Authentication::ChapMd5 | Authentication::MsChapV2) = ask {
             self.authenticator.retime(ctx);
         }
     }
@@ -403,6 +366,10 @@ impl Link {
                 self.spend(1, ctx)?;
                 return self.handle_proof(&frame, ctx);
             }
+            protocol::EAP if self.lcp.negotiation.ask == Some(Authentication::Eap) => {
+                self.spend(1, ctx)?;
+                return self.handle_eap(&frame, ctx);
+            }
             protocol::IPCP => {
                 if let Some(ipcp) = &mut self.ipcp {
                     self.budget.spend(1, ctx)?;
@@ -531,61 +498,12 @@ impl Link {
                     self.heed_ipv6cp(signals, ctx);
                 }
             }
-            protocol::PAP | protocol::CHAP => self.end(LinkEnd::AuthenticationRejected, ctx),
+            protocol::PAP | protocol::CHAP | protocol::EAP => {
+                self.end(LinkEnd::AuthenticationRejected, ctx);
+            }
             _ => return Err(Discard::Stray),
         }
         Ok(())
-    }
-
-    fn handle_proof(&mut self, frame: &Frame<'_>, ctx: &mut Context<'_>) -> Result<(), Discard> {
-        let packet = Control::parse(frame.information).map_err(|_| Discard::Malformed)?;
-        let compression = self.compression();
-        let is_pap = frame.protocol == protocol::PAP;
-        let is_proof = match is_pap {
-            true => packet.code == wire::ppp::pap::code::REQUEST,
-            false => packet.code == wire::ppp::chap::code::RESPONSE,
-        };
-        if is_proof {
-            if self.lcp.negotiation.ask.is_none() {
-                return Err(Discard::Phase);
-            }
-            let claim = match is_pap {
-                true => self.authenticator.handle_pap(&packet, compression, ctx)?,
-                false => self
-                    .authenticator
-                    .handle_response(&packet, compression, ctx)?,
-            };
-            if let Some(claim) = claim {
-                self.tell_claim(claim, ctx);
-            }
-            return Ok(());
-        }
-        let asked = self.lcp.negotiation.peer_asks.is_some();
-        let applicant = self.applicant_mut().filter(|_| asked);
-        let applicant = applicant.ok_or(Discard::Phase)?;
-        let outcome = match is_pap {
-            true => applicant.handle_pap(&packet)?,
-            false => applicant.handle_chap(&packet, compression, ctx)?,
-        };
-        self.heed_outcome(outcome, ctx);
-        Ok(())
-    }
-
-    fn tell_claim(&mut self, claim: Claim, ctx: &mut Context<'_>) {
-        self.claims = self.claims.wrapping_add(1);
-        ctx.out.tell(Event::Authenticate(claim));
-    }
-
-    fn heed_outcome(&mut self, outcome: Outcome, ctx: &mut Context<'_>) {
-        match outcome {
-            Outcome::Open => {}
-            Outcome::Accepted => {
-                ctx.out.tell(Event::Authenticated);
-                self.ask_for_networks(ctx);
-            }
-            Outcome::Refused => self.end(LinkEnd::RefusedByPeer, ctx),
-            Outcome::Silent => self.end(LinkEnd::AuthenticationTimeout, ctx),
-        }
     }
 
     fn fire_lcp(&mut self, event: Automaton, ctx: &mut Context<'_>) {

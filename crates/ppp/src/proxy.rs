@@ -71,6 +71,8 @@ impl Proxy<'_> {
                 challenge: proof.challenge.into(),
                 response: response.try_into().ok()?,
             },
+            // RFC 2661, section 4.4.5, has no type for these: the peer is asked again.
+            Authentication::MsChapV2 | Authentication::Eap => return None,
         };
         let name = proof.name[..proof.name.len().min(255)].into();
         Some(Claim {

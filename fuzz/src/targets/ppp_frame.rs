@@ -1,7 +1,8 @@
-//! PPP frames as a tunnel carries them: the frame's header, control packets, options, PAP and CHAP.
+//! PPP frames as a tunnel carries them: the frame's header, control packets, options, PAP, CHAP,
+//! the messages of MS-CHAP, and EAP.
 
 use wire::ppp::control::{self, Control, Options, emit_option};
-use wire::ppp::{Compression, Frame, FrameError, chap, pap};
+use wire::ppp::{Compression, Frame, FrameError, chap, eap, mschap, pap};
 
 /// Takes a frame.
 ///
@@ -65,5 +66,27 @@ fn check_proofs(data: &[u8]) {
         let mut again = Vec::new();
         value.emit(&mut again);
         assert_eq!(again, data);
+        if let Ok(value) = value.value.try_into() {
+            let response = mschap::Response::parse(value).to_octets();
+            assert_eq!(
+                (&response[..16], &response[24..48]),
+                (&value[..16], &value[24..48])
+            );
+        }
+    }
+    if let Some(packet) = eap::Packet::parse(data) {
+        assert!(data.starts_with(packet.octets) && packet.octets.ends_with(packet.data));
+        assert_eq!(packet.octets.len(), packet.data.len() + 5);
+        assert_eq!(eap::Packet::parse(packet.octets), Some(packet));
+    }
+    if let Some((error, text)) = mschap::parse_failure(data) {
+        assert!(data.starts_with(b"E=") && data.ends_with(text));
+        let mut again = Vec::new();
+        mschap::emit_failure(&mut again, error, &[0; 16], text);
+        let (same, longer) = mschap::parse_failure(&again).expect("it was written here");
+        assert!(same == error && text.ends_with(longer));
+    }
+    if let Some((response, text)) = mschap::parse_success(data) {
+        assert!(data.starts_with(response) && data.ends_with(text));
     }
 }

@@ -8,8 +8,8 @@ use core::net::Ipv4Addr;
 
 use base::{Duration, Instant, Redacted};
 use ppp::{
-    Authentication, Config, Context, Credentials, Event, Grant, Ipv4Offer, Ipv6Offer, Link, Outbox,
-    Proxy, Random, Side, State,
+    Authentication, Challenge, Config, Context, Credentials, Event, Grant, Ipv4Offer, Ipv6Offer,
+    Link, Outbox, Proxy, Random, Side, State,
 };
 use wire::ppp::control::{self, Control};
 use wire::ppp::{Frame, protocol};
@@ -28,6 +28,8 @@ enum Step {
     Wait,
     /// The owner accepts a claim.
     Accept,
+    /// The owner answers a claim by EAP with a Request.
+    Challenge,
     /// The owner refuses a claim.
     Refuse,
     /// The owner ends the link.
@@ -39,7 +41,8 @@ impl How {
         let number = match self.0 >> 4 {
             0 => protocol::PAP,
             1 => protocol::CHAP,
-            2..6 => protocol::IPCP,
+            2 => protocol::EAP,
+            3..6 => protocol::IPCP,
             6..9 => protocol::IPV6CP,
             9 => protocol::CCP,
             _ => protocol::LCP,
@@ -48,7 +51,9 @@ impl How {
             0 => Step::Raw,
             1..7 => Step::Packet(number),
             7..11 => Step::Answer(number),
-            11 | 12 => Step::Wait,
+            11 => Step::Wait,
+            12 if self.0 >> 4 == 2 => Step::Challenge,
+            12 => Step::Wait,
             13 => Step::Accept,
             14 => Step::Refuse,
             _ => Step::Close,
@@ -107,6 +112,16 @@ const LAYERS: [u16; 3] = [protocol::LCP, protocol::IPCP, protocol::IPV6CP];
 /// The magic number from a proxy's negotiation, and one for the peer.
 const PROXIED: [u8; 11] = [5, 6, 1, 2, 3, 4, 3, 5, 0xc2, 0x23, 5];
 
+/// The protocols of a network that has MS-CHAP and EAP.
+fn newer_ways(choice: u8) -> Vec<Authentication> {
+    match choice >> 1 & 3 {
+        0 => vec![Authentication::MsChapV2],
+        1 => vec![Authentication::Eap],
+        2 => vec![Authentication::MsChapV2, Authentication::Pap],
+        _ => vec![Authentication::Eap, Authentication::ChapMd5],
+    }
+}
+
 fn grant() -> Grant {
     Grant {
         ipv4: Some(Ipv4Offer {
@@ -127,6 +142,10 @@ impl Live {
             1 => vec![Authentication::Pap],
             2 => vec![Authentication::ChapMd5],
             _ => vec![Authentication::ChapMd5, Authentication::Pap],
+        };
+        let ways = match is_network && choice & 8 != 0 {
+            true => newer_ways(choice),
+            false => ways,
         };
         let config = Config {
             authenticate: ways,
@@ -279,6 +298,14 @@ impl Live {
                 self.call(0, |link, ctx| let_in = link.accept(&grant(), b"hello", ctx));
                 self.accepted = let_in || was_let_in;
             }
+            Step::Challenge => self.call(octets.len(), |link, ctx| {
+                let challenge = Challenge {
+                    request: octets,
+                    state: b"state",
+                    interval: octets.first().map(|&one| Duration::from_secs(one.into())),
+                };
+                link.challenge(challenge, ctx);
+            }),
             Step::Refuse => self.call(0, |link, ctx| {
                 link.refuse(b"no", ctx);
             }),

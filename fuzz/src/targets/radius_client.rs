@@ -7,7 +7,9 @@
 use core::net::SocketAddr;
 
 use aaa::accounting::SessionId;
-use aaa::radius::{AccessRequest, Client, Config, Event, Line, Nas, Proof, ServerConfig, Transmit};
+use aaa::radius::{
+    ANY_SERVER, AccessRequest, Client, Config, Event, Line, Nas, Proof, ServerConfig, Transmit,
+};
 use base::{Datagram, Duration, Instant, Machine, Route};
 use wire::radius::{Attributes, Packet, Writer, code};
 
@@ -123,13 +125,22 @@ fn client() -> Client {
 /// The outstanding requests, as sent.
 fn ask(client: &mut Client, now: Instant) -> Vec<(Transmit, Vec<u8>)> {
     for token in 0..REQUESTS {
-        let request = AccessRequest {
-            user: b"alice",
-            proof: Proof::Pap {
+        let proof = match token {
+            2 => Proof::Eap {
+                packet: &[2, 1, 0, 6, 1, b'a'],
+                state: b"",
+                mtu: 1_500,
+            },
+            _ => Proof::Pap {
                 password: b"password",
             },
+        };
+        let request = AccessRequest {
+            user: b"alice",
+            proof,
             session: SessionId::default(),
             line: Line::default(),
+            servers: ANY_SERVER,
         };
         match token % 2 {
             0 => client.authenticate(now, &request, token),
@@ -172,6 +183,7 @@ fn collect(client: &mut Client, ends: &mut Vec<u64>) {
                 ends.push(token);
             }
             Event::Rejected { token, .. }
+            | Event::Challenged { token, .. }
             | Event::Failed { token, .. }
             | Event::Recorded { token }
             | Event::RecordFailed { token, .. } => ends.push(token),

@@ -36,6 +36,7 @@ mod nat_router;
 mod page;
 mod policy;
 mod pppd;
+mod pppd_radius;
 mod pppoe;
 mod prometheus;
 mod qos_run;
@@ -131,6 +132,10 @@ pub(crate) const ALL: &[Case] = &[
         kernel_ping::measures_what_the_wire_does,
     ),
     case("pppd_is_a_client_of_our_lns", pppd::is_our_client),
+    case(
+        "pppd_proves_itself_to_freeradius",
+        pppd_radius::proves_itself,
+    ),
     case("pppoe_serves_the_kernels_hosts", pppoe::serves_the_kernel),
     case(
         "pppoe_serves_hosts_on_three_cores",

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::net::SocketAddr;
 
+use base::Duration;
 use wire::radius::ParseError;
 
 use super::queue::LeftOut;
@@ -54,6 +55,18 @@ pub enum Event {
         /// Reply-Message: a text for the subscriber.
         message: Option<Box<str>>,
     },
+    /// The server asks the subscriber for more, by EAP (RFC 3579, section 2.6): send it the Request, and authenticate its
+    /// Response with the state.
+    Challenged {
+        /// The owner's token.
+        token: u64,
+        /// An EAP packet. The owner checks it.
+        request: Box<[u8]>,
+        /// What the next request must contain.
+        state: Box<[u8]>,
+        /// Session-Timeout: how long the subscriber has to answer before the Request is sent again.
+        wait: Option<Duration>,
+    },
     /// No server decided.
     Failed {
         /// The owner's token.
@@ -95,10 +108,13 @@ pub enum Rejection {
     /// The server: Access-Reject.
     #[error("rejected by the server")]
     Server,
-    /// The server sent an Access-Challenge, which PAP and CHAP cannot answer: treated as a rejection (RFC 2865,
-    /// section 4.4).
+    /// The server sent an Access-Challenge, which PAP and CHAP cannot answer, or by EAP one without a packet: treated as a
+    /// rejection (RFC 2865, section 4.4).
     #[error("the server asks for more, which cannot be asked of the subscriber")]
     Challenge,
+    /// It accepted an MS-CHAP response without MS-CHAP2-Success, so the subscriber would not trust us.
+    #[error("the server's reply has no MS-CHAP2-Success")]
+    NoSuccess,
     /// It grants an unavailable Service-Type (RFC 2865, section 5.6).
     #[error("the server grants Service-Type {0}, which is not here")]
     Service(u32),

@@ -5,7 +5,7 @@
 //!   here.
 //! - [`config`]: its servers and limits.
 //! - [`request`]: the NAS's identity, and what a request says about a subscriber.
-//! - [`accept`]: parsing an Access-Accept. [`route`]: the text of Framed-Route.
+//! - [`accept`]: parsing an Access-Accept. [`route`]: the text of Framed-Route. `proof`: replies to MS-CHAP and EAP.
 //! - [`queue`]: the attributes about queues, in our own and other vendors' formats.
 //! - [`event`]: outcomes of requests, and why a datagram was ignored.
 //! - [`views`]: statistics for operators.
@@ -15,13 +15,15 @@
 //! A reply is matched to a request by server, socket and identifier, and then verified with the secret: each
 //! Response Authenticator is checked against its own request, so a late reply never answers a later request.
 //!
-//! Left out: challenges (an Access-Challenge is treated as a rejection), EAP, Status-Server, RADIUS over TLS.
+//! Left out: challenges other than EAP's (such an Access-Challenge is treated as a rejection), Status-Server, RADIUS over
+//! TLS, the keys of MPPE.
 
 pub mod accept;
 mod client;
 pub mod config;
 pub mod event;
 mod identifiers;
+mod proof;
 pub mod queue;
 mod random;
 pub mod request;
@@ -33,4 +35,4 @@ pub use client::Client;
 pub use config::{Config, ConfigError, ServerConfig};
 pub use event::{Discard, Event, Failure, Ignored, Purpose, Refused, Rejection, Transmit};
 pub use queue::QueueAttributes;
-pub use request::{AccessRequest, Line, Nas, PortType, Proof, Tunnel};
+pub use request::{ANY_SERVER, AccessRequest, Line, Nas, PortType, Proof, Tunnel};

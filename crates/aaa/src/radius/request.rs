@@ -1,18 +1,21 @@
 //! The NAS's identity and a request's description of a subscriber, in Access-Requests (RFC 2865, section 4.1)
 //! and accounting alike.
 //!
-//! Implements parts of RFC 2869, section 5.17; RFC 3162, section 2.1.
+//! Implements parts of RFC 2869, section 5.17; RFC 3162, section 2.1; RFC 3579, sections 2 and 3; RFC 2548, section 2.
 
 use core::net::IpAddr;
 
+use wire::ppp::{eap, mschap};
 use wire::radius::attribute::{
     ACCT_SESSION_ID, ACCT_TUNNEL_CONNECTION, CALLED_STATION_ID, CALLING_STATION_ID, CHAP_CHALLENGE,
-    CHAP_PASSWORD, FRAMED_PROTOCOL, NAS_IDENTIFIER, NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_PORT,
-    NAS_PORT_ID, NAS_PORT_TYPE, SERVICE_TYPE, TUNNEL_CLIENT_AUTH_ID, TUNNEL_CLIENT_ENDPOINT,
-    TUNNEL_MEDIUM_TYPE, TUNNEL_SERVER_AUTH_ID, TUNNEL_SERVER_ENDPOINT, TUNNEL_TYPE, USER_NAME,
-    USER_PASSWORD, framed_protocol, medium, port_type, service, tunnel_type,
+    CHAP_PASSWORD, EAP_MESSAGE, FRAMED_MTU, FRAMED_PROTOCOL, NAS_IDENTIFIER, NAS_IP_ADDRESS,
+    NAS_IPV6_ADDRESS, NAS_PORT, NAS_PORT_ID, NAS_PORT_TYPE, SERVICE_TYPE, STATE,
+    TUNNEL_CLIENT_AUTH_ID, TUNNEL_CLIENT_ENDPOINT, TUNNEL_MEDIUM_TYPE, TUNNEL_SERVER_AUTH_ID,
+    TUNNEL_SERVER_ENDPOINT, TUNNEL_TYPE, USER_NAME, USER_PASSWORD, framed_protocol, medium,
+    port_type, service, tunnel_type,
 };
 use wire::radius::secret::hide_password;
+use wire::radius::vendor::{MICROSOFT, microsoft};
 use wire::radius::{Authenticator, List, TooLong, Writer, code};
 
 use crate::accounting::SessionId;
@@ -122,6 +125,24 @@ pub enum Proof<'a> {
         /// The response.
         response: &'a [u8; 16],
     },
+    /// A response by MS-CHAP version 2 (RFC 2759; RFC 2548, section 2.3).
+    MsChapV2 {
+        /// The identifier of challenge and response.
+        identifier: u8,
+        /// The challenge.
+        challenge: &'a [u8; mschap::CHALLENGE],
+        /// The response's value.
+        response: &'a [u8; mschap::RESPONSE],
+    },
+    /// An EAP Response (RFC 3579, section 2.1).
+    Eap {
+        /// The packet, at most [`eap::LENGTH_MAX`] octets.
+        packet: &'a [u8],
+        /// What came with the Request that it answers: [`super::Event::Challenged`]. Empty for the first one.
+        state: &'a [u8],
+        /// Framed-MTU: the longest EAP packet that the subscriber can receive (RFC 3579, section 2.4).
+        mtu: u16,
+    },
 }
 
 /// A request to authenticate a subscriber.
@@ -135,7 +156,12 @@ pub struct AccessRequest<'a> {
     pub session: SessionId,
     /// Where the subscriber is connected.
     pub line: Line<'a>,
+    /// The servers that may be asked, as a bit set of their indexes; [`ANY_SERVER`]: all.
+    pub servers: u16,
 }
+
+/// The bit set of all servers.
+pub const ANY_SERVER: u16 = u16::MAX;
 
 impl<'a> AccessRequest<'a> {
     /// A request with a user name and a password, without a session or a line.
@@ -146,6 +172,21 @@ impl<'a> AccessRequest<'a> {
             proof: Proof::Pap { password },
             session: SessionId::default(),
             line: Line::default(),
+            servers: ANY_SERVER,
+        }
+    }
+
+    /// The servers that may not be asked, as a bit set: a conversation stays with the server that started it (RFC 3579,
+    /// section 2.1).
+    pub(super) fn excluded(&self) -> u16 {
+        match self.proof {
+            Proof::Eap {
+                state: &[server, ..],
+                ..
+            } => !1_u16.checked_shl(server.into()).unwrap_or(0),
+            Proof::Pap { .. } | Proof::Chap { .. } | Proof::MsChapV2 { .. } | Proof::Eap { .. } => {
+                !self.servers
+            }
         }
     }
 
@@ -154,6 +195,10 @@ impl<'a> AccessRequest<'a> {
         let proof = match self.proof {
             Proof::Pap { password } => password.len() <= PASSWORD_OCTETS_MAX,
             Proof::Chap { challenge, .. } => (1..=253).contains(&challenge.len()),
+            Proof::MsChapV2 { .. } => true,
+            Proof::Eap { packet, state, .. } => {
+                packet.len() <= eap::LENGTH_MAX && state.len() <= 1 + 253
+            }
         };
         proof && self.user.len() <= 253
     }
@@ -183,11 +228,39 @@ impl<'a> AccessRequest<'a> {
                 list.attribute(CHAP_PASSWORD, &value)
                     .attribute(CHAP_CHALLENGE, challenge);
             }
+            Proof::MsChapV2 {
+                identifier,
+                challenge,
+                response,
+            } => write_mschap(list, identifier, challenge, response),
+            Proof::Eap { packet, state, mtu } => {
+                list.integer(FRAMED_MTU, mtu.into());
+                for part in packet.chunks(253) {
+                    list.attribute(EAP_MESSAGE, part);
+                }
+                if let Some((_, state)) = state.split_first() {
+                    list.attribute(STATE, state);
+                }
+            }
         }
         nas.write(list);
         self.line.write(list, self.session);
         writer.finish(secret)
     }
+}
+
+/// Appends the attributes of MS-CHAP (RFC 2548, sections 2.1.2 and 2.3.2).
+fn write_mschap(
+    list: &mut List<'_>,
+    identifier: u8,
+    challenge: &[u8; mschap::CHALLENGE],
+    response: &[u8; mschap::RESPONSE],
+) {
+    let mut value = [0; 50];
+    value[0] = identifier;
+    value[2..].copy_from_slice(&response[..48]);
+    list.vendor_specific(MICROSOFT, &[(microsoft::CHAP_CHALLENGE, challenge)])
+        .vendor_specific(MICROSOFT, &[(microsoft::CHAP2_RESPONSE, &value)]);
 }
 
 /// Appends a hidden password.

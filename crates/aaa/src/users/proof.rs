@@ -1,6 +1,7 @@
-//! A peer's credentials, and checking them against a password (RFC 1334, RFC 1994).
+//! A peer's credentials, and checking them against a password (RFC 1334, RFC 1994, RFC 2759).
 
 use md5::{Digest, Md5};
+use wire::ppp::mschap::{self, Challenges, Response};
 
 use super::{PASSWORD_OCTETS_MAX, Reject};
 
@@ -23,6 +24,17 @@ pub enum Proof<'a> {
         /// Its response.
         response: &'a [u8],
     },
+    /// The response to our challenge by MS-CHAP version 2 (RFC 2759, section 4).
+    MsChapV2 {
+        /// Our challenge.
+        challenge: &'a [u8; mschap::CHALLENGE],
+        /// The response's value.
+        response: &'a [u8; mschap::RESPONSE],
+        /// The name in the response, with its domain if it has one.
+        name: &'a [u8],
+    },
+    /// EAP, which only a server can judge.
+    Eap,
 }
 
 impl core::fmt::Debug for Proof<'_> {
@@ -31,18 +43,21 @@ impl core::fmt::Debug for Proof<'_> {
             Self::None => "None",
             Self::Pap(_) => "Pap([redacted])",
             Self::Chap { .. } => "Chap([redacted])",
+            Self::MsChapV2 { .. } => "MsChapV2([redacted])",
+            Self::Eap => "Eap",
         })
     }
 }
 
 impl Proof<'_> {
-    /// Checks whether the credentials match the password.
+    /// Checks whether the credentials match the password. By MS-CHAP, returns our own proof to the peer.
     ///
     /// # Errors
     /// Why they do not.
-    pub(super) fn check(&self, password: &[u8]) -> Result<(), Reject> {
+    pub(super) fn check(&self, password: &[u8]) -> Result<Option<[u8; mschap::SUCCESS]>, Reject> {
         let is_equal = match *self {
             Self::None => return Err(Reject::NoProof),
+            Self::Eap => return Err(Reject::Eap),
             Self::Pap(given) => is_equal(given, password),
             Self::Chap { response, .. } if response.len() != 16 => {
                 return Err(Reject::ResponseLength);
@@ -58,12 +73,37 @@ impl Proof<'_> {
                 md5.update(challenge);
                 is_equal(response, &md5.finalize())
             }
+            Self::MsChapV2 {
+                challenge,
+                response,
+                name,
+            } => return check_mschap(challenge, &Response::parse(response), name, password),
         };
-        if is_equal {
-            Ok(())
-        } else {
-            Err(Reject::WrongPassword)
+        match is_equal {
+            true => Ok(None),
+            false => Err(Reject::WrongPassword),
         }
+    }
+}
+
+/// As [`Proof::check`], for MS-CHAP (RFC 2759, sections 8.4 and 8.7).
+fn check_mschap(
+    challenge: &[u8; mschap::CHALLENGE],
+    response: &Response<'_>,
+    name: &[u8],
+    password: &[u8],
+) -> Result<Option<[u8; mschap::SUCCESS]>, Reject> {
+    let challenges = Challenges {
+        authenticator: challenge,
+        peer: response.peer_challenge,
+        name,
+    };
+    let hash = mschap::password_hash(password);
+    match is_equal(response.nt_response, &challenges.nt_response(&hash)) {
+        true => Ok(Some(
+            challenges.authenticator_response(&hash, response.nt_response),
+        )),
+        false => Err(Reject::WrongPassword),
     }
 }
 

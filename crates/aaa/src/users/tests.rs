@@ -100,6 +100,42 @@ fn only_the_right_password_is_accepted_and_the_operator_learns_why_not() {
     }
 }
 
+/// RFC 2759, section 9.2, through the file: the user "User" with the password "clientPass".
+#[test]
+fn an_ms_chap_response_is_checked_and_gets_our_proof() {
+    let users = Users::parse("[[user]]\nname = \"User\"\npassword = \"clientPass\"\n").unwrap();
+    let mut response = [0; 49];
+    response[..16].copy_from_slice(b"!@#$%^&*()_+:3|~");
+    response[24..48].copy_from_slice(&[
+        0x82, 0x30, 0x9e, 0xcd, 0x8d, 0x70, 0x8b, 0x5e, 0xa0, 0x8f, 0xaa, 0x39, 0x81, 0xcd, 0x83,
+        0x54, 0x42, 0x33, 0x11, 0x4a, 0x3d, 0x85, 0xd6, 0xdf,
+    ]);
+    let claim = |user: &[u8], response: &[u8; 49]| {
+        let proof = Proof::MsChapV2 {
+            challenge: b"[]|}{?/><,`!2&&(",
+            response,
+            name: b"User",
+        };
+        users.authenticate(user, &proof)
+    };
+    let success = granted(claim(b"User", &response)).success;
+    assert_eq!(
+        success.as_ref().map(|text| &text[..]),
+        Some(&b"S=407A5589115FD0D6209F510FE9C04566932CDA56"[..])
+    );
+    assert_eq!(
+        claim(b"nobody", &response),
+        Verdict::Reject(Reject::UnknownUser)
+    );
+    response[47] ^= 1;
+    let wrong = Verdict::Reject(Reject::WrongPassword);
+    assert_eq!(claim(b"User", &response), wrong);
+    assert_eq!(
+        users.authenticate(b"User", &Proof::Eap),
+        Verdict::Reject(Reject::Eap)
+    );
+}
+
 #[test]
 fn a_chap_response_is_the_digest_of_identifier_password_and_challenge() {
     let users = users();

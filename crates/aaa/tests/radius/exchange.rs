@@ -222,6 +222,7 @@ fn a_chap_request_says_who_asks_where_and_through_which_tunnel() {
                 call: 9,
             }),
         },
+        servers: aaa::radius::ANY_SERVER,
     };
     lab.client.authenticate(lab.now, &request, 1).unwrap();
     let mut out = Vec::new();
@@ -283,6 +284,7 @@ fn values_that_no_attribute_has_room_for_are_refused_and_the_longest_are_not() {
                 kind: aaa::radius::PortType::default(),
                 tunnel: Some(tunnel),
             },
+            servers: aaa::radius::ANY_SERVER,
         };
         lab.client.authenticate(lab.now, &request, 1)
     };

@@ -133,6 +133,7 @@ impl Lab {
                 number: token,
             },
             line: Line::default(),
+            servers: aaa::radius::ANY_SERVER,
         };
         self.client.authenticate(self.now, &request, token).unwrap();
     }
@@ -235,6 +236,7 @@ impl Lab {
             let token = match event {
                 Event::Accepted { token, .. }
                 | Event::Rejected { token, .. }
+                | Event::Challenged { token, .. }
                 | Event::Failed { token, .. }
                 | Event::Recorded { token }
                 | Event::RecordFailed { token, .. } => *token,
@@ -287,7 +289,7 @@ impl Server {
         if !is_account && self.how != How::Unsigned {
             writer.message_authenticator();
         }
-        if code == code::ACCESS_ACCEPT {
+        if matches!(code, code::ACCESS_ACCEPT | code::ACCESS_CHALLENGE) {
             for (kind, value) in &self.grants {
                 writer.attribute(*kind, value);
             }
@@ -310,7 +312,10 @@ fn check_request(packet: &Packet<'_>) {
     let first = packet.attributes().next().unwrap();
     assert_eq!(first.kind, MESSAGE_AUTHENTICATOR);
     assert_eq!(packet.find(USER_NAME).unwrap().text(), Some("alice"));
-    let hidden = packet.find(USER_PASSWORD).unwrap();
+    // MS-CHAP and EAP have no password.
+    let Some(hidden) = packet.find(USER_PASSWORD) else {
+        return;
+    };
     let password = reveal_password(hidden.value, SECRET, &authenticator).unwrap();
     assert_eq!(password, b"a password of more than sixteen octets");
 }

@@ -6,6 +6,7 @@ mod coa;
 mod dynauth;
 mod exchange;
 mod lab;
+mod proofs;
 mod reload;
 mod servers;
 mod storms;

@@ -94,6 +94,8 @@ impl Authority {
         match (local, &mut self.radius) {
             (Some(Verdict::Accept(grant)), _) => {
                 let grant = *grant;
+                let success = grant.success;
+                let message = success.as_ref().map_or(WELCOME, |success| &success[..]);
                 let admission = Admission {
                     profile: grant.profile,
                     sticky: grant.sticky,
@@ -102,9 +104,9 @@ impl Authority {
                     shape: None,
                     left_out: Vec::new(),
                 };
-                edge.admit(subscriber, admission, WELCOME, now);
+                edge.admit(subscriber, admission, message, now);
             }
-            (Some(Verdict::Reject(Reject::UnknownUser)) | None, Some(radius))
+            (Some(Verdict::Reject(Reject::UnknownUser | Reject::Eap)) | None, Some(radius))
                 if radius.authenticates() =>
             {
                 radius.ask(question, edge, now);
@@ -141,6 +143,16 @@ fn ask(users: &Users, question: &Question) -> Verdict {
             challenge,
             response,
         },
+        ppp::Proof::MsChapV2 {
+            challenge,
+            response,
+            ..
+        } => Proof::MsChapV2 {
+            challenge,
+            response,
+            name: &claim.name,
+        },
+        ppp::Proof::Eap { .. } => Proof::Eap,
     };
     users.authenticate(&claim.name, &proof)
 }

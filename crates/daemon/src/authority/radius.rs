@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::served::Edge;
 use aaa::accounting::SessionId;
 use aaa::dynauth::DynauthCounters;
-use aaa::radius::{AccessRequest, Client, Event, Proof};
+use aaa::radius::{ANY_SERVER, AccessRequest, Client, Event, Proof};
 use anyhow::Result;
 use base::{Datagram, Duration, Instant, Machine};
 use edge::{Admission, Question, Refusal, SubscriberKey};
@@ -374,6 +374,22 @@ pub(super) fn ask(
             challenge,
             response,
         },
+        ppp::Proof::MsChapV2 {
+            identifier,
+            challenge,
+            response,
+        } => Proof::MsChapV2 {
+            identifier: *identifier,
+            challenge,
+            response,
+        },
+        ppp::Proof::Eap {
+            packet, state, mtu, ..
+        } => Proof::Eap {
+            packet: packet.reveal(),
+            state,
+            mtu: *mtu,
+        },
     };
     let Some(view) = edge.subscriber(key) else {
         return;
@@ -387,6 +403,7 @@ pub(super) fn ask(
             number: view.account,
         },
         line: place.line(),
+        servers: ANY_SERVER,
     };
     let asked = client.authenticate(now, &request, key.to_token());
     if let Err(why) = asked {
@@ -423,6 +440,19 @@ pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: 
             let text = message.as_deref().map_or(REFUSAL, str::as_bytes);
             let why = (Refusal::Rejected, &*why.to_string());
             edge.refuse(key, why, text, now);
+        }
+        Event::Challenged {
+            token,
+            request,
+            state,
+            wait,
+        } => {
+            let challenge = ppp::Challenge {
+                request: &request,
+                state: &state,
+                interval: wait,
+            };
+            edge.challenge(SubscriberKey::from_token(token), challenge, now);
         }
         Event::Failed { token, why } => {
             let key = SubscriberKey::from_token(token);

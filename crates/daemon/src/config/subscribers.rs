@@ -159,6 +159,11 @@ pub(super) fn read(
             "is missing; give [users] with file = \"users.toml\", a [[radius.server]], or [ppp] authenticate = \"nobody\"",
         );
     }
+    if edge.ppp.authenticate.contains(&Authentication::Eap) && !asks && notes.is_empty() {
+        let message =
+            "has \"eap\", which needs a server; give [[radius.server]], or leave \"eap\" out";
+        notes.at(section_at(root, "ppp"), "ppp.authenticate", message);
+    }
     if edge.terminate && !wants_names && users.is_some() && !asks && notes.is_empty() {
         let message = "has no effect: with [ppp] authenticate = \"nobody\" no subscriber gives a name, and the file is searched by \
                        name; leave out one of the two";
@@ -268,7 +273,7 @@ fn authenticate(root: &DeTable<'_>, section: &mut Section, ppp: &mut ppp::Config
         let at = section.string("authenticate").map_or(0, |text| text.at);
         if text != "nobody" {
             let message = format!(
-                "\"{text}\" is no list; write [\"chap\"], [\"pap\"], [\"chap\", \"pap\"], or \"nobody\""
+                "\"{text}\" is no list; write [\"chap\"], [\"pap\"], [\"mschapv2\"], [\"eap\"], several in the order of preference, or \"nobody\""
             );
             section.fault(at, "authenticate", message);
         }
@@ -277,6 +282,8 @@ fn authenticate(root: &DeTable<'_>, section: &mut Section, ppp: &mut ppp::Config
         let ways = [
             ("chap", Authentication::ChapMd5),
             ("pap", Authentication::Pap),
+            ("mschapv2", Authentication::MsChapV2),
+            ("eap", Authentication::Eap),
         ];
         if let Some(ways) = section.choices("authenticate", &ways) {
             ppp.authenticate = ways;

@@ -369,6 +369,8 @@ fn lcp_side(side: &ppp::LcpOptions) -> rows::LcpSide {
         authentication: side.authentication.map(|way| match way {
             ppp::Authentication::Pap => "pap",
             ppp::Authentication::ChapMd5 => "chap-md5",
+            ppp::Authentication::MsChapV2 => "mschapv2",
+            ppp::Authentication::Eap => "eap",
         }),
         pfc: side.compression.protocol,
         acfc: side.compression.address,

@@ -178,7 +178,36 @@ impl<A: Access> Edge<A> {
         if self.answered(subscriber).is_none() {
             return false;
         }
+        // A Failure is the server's to send, and none decided (RFC 3579, section 2.1).
+        let asked = self.at(index).link.view().local.authentication;
+        if why.0 == Refusal::NoServer && asked == Some(ppp::Authentication::Eap) {
+            self.counters.refused += 1;
+            self.counters.refusals.count(why.0);
+            self.end(index, End::Refused(why.1.into()), now);
+            return true;
+        }
         self.deny(index, why, message, now)
+    }
+
+    /// Passes on a further Request of a subscriber's server by EAP: neither answer yet to a [`crate::Question`]. The
+    /// subscriber's Response is the next question. A Request that cannot be passed on refuses the subscriber. `false` if
+    /// the answer is stale, as for [`Edge::admit`].
+    pub fn challenge(
+        &mut self,
+        subscriber: SubscriberKey,
+        challenge: ppp::Challenge<'_>,
+        now: Instant,
+    ) -> bool {
+        let index = subscriber.0.index;
+        if self.answered(subscriber).is_none() {
+            return false;
+        }
+        let sent = self.with_link(index, now, |link, ctx| link.challenge(challenge, ctx));
+        if sent != Some(true) {
+            let why = "its server's EAP packet cannot be passed on";
+            return self.deny(index, (Refusal::Rejected, why), b"", now);
+        }
+        true
     }
 
     /// Marks a question as answered and returns the claims made meanwhile; `None` if the answer is stale.

@@ -109,6 +109,7 @@ fn is_right(question: &Question) -> bool {
             challenge,
             response,
         } => *response == wire::ppp::chap::md5_response(*identifier, SECRET, challenge),
+        Proof::MsChapV2 { .. } | Proof::Eap { .. } => false,
     }
 }
 

@@ -243,6 +243,7 @@ impl Stage {
                     challenge,
                     response,
                 } => *response == wire::ppp::chap::md5_response(*identifier, b"sesame", challenge),
+                Proof::MsChapV2 { .. } | Proof::Eap { .. } => false,
             };
             let subscriber = question.subscriber;
             let known = if good {

@@ -7,7 +7,7 @@ use ppp::{
     Authentication, Claim, Config, Context, Credentials, Discard, Event, Grant, Ipv4Offer,
     Ipv6Offer, Link, Outbox, Proof, Random, Side, State,
 };
-use wire::ppp::{chap, control, protocol};
+use wire::ppp::{chap, control, mschap, protocol};
 
 pub(crate) const SECRET: &[u8] = b"sesame";
 pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -122,8 +122,31 @@ pub(crate) fn is_right(claim: &Claim) -> bool {
             challenge,
             response,
         } => *response == chap::md5_response(*identifier, SECRET, challenge),
+        Proof::MsChapV2 { .. } => success(claim).is_some(),
+        Proof::Eap { .. } => false,
     };
     proven && claim.name.as_ref() == b"alice"
+}
+
+/// The authenticator response to a right claim by MS-CHAP.
+pub(crate) fn success(claim: &Claim) -> Option<[u8; mschap::SUCCESS]> {
+    let Proof::MsChapV2 {
+        challenge,
+        response,
+        ..
+    } = &claim.proof
+    else {
+        return None;
+    };
+    let response = mschap::Response::parse(response);
+    let challenges = mschap::Challenges {
+        authenticator: challenge,
+        peer: response.peer_challenge,
+        name: &claim.name,
+    };
+    let hash = mschap::password_hash(SECRET);
+    let is_right = challenges.nt_response(&hash) == *response.nt_response;
+    is_right.then(|| challenges.authenticator_response(&hash, response.nt_response))
 }
 
 pub(crate) fn network(authenticate: &[Authentication], seed: u64) -> End {
@@ -169,8 +192,8 @@ pub(crate) struct Pair {
     pub(crate) random: Seeded,
     /// How long the network's owner takes to decide about a claim.
     pub(crate) answers_after: Duration,
-    /// When it answers, and whether the claim was right.
-    answers: Vec<(Instant, bool)>,
+    /// When it answers, and the message if the claim was right.
+    answers: Vec<(Instant, Option<Vec<u8>>)>,
     /// Frames in transit: arrival time and receiving end.
     flying: Vec<(Instant, usize, Vec<u8>)>,
 }
@@ -200,8 +223,9 @@ impl Pair {
         let mut at = 0;
         while at < self.ends[0].events.len() {
             if let Event::Authenticate(claim) = self.ends[0].events[at].clone() {
-                let answer = (self.now + self.answers_after, is_right(&claim));
-                self.answers.push(answer);
+                let message = success(&claim).map_or(b"hello".to_vec(), |one| one.to_vec());
+                let message = is_right(&claim).then_some(message);
+                self.answers.push((self.now + self.answers_after, message));
                 self.ends[0].events[at] = Event::LcpUp;
             }
             self.answer();
@@ -228,11 +252,11 @@ impl Pair {
     /// Gives the answers that are due.
     fn answer(&mut self) {
         let (now, grant) = (self.now, self.grant);
-        for (_, right) in self.answers.extract_if(.., |answer| answer.0 <= now) {
+        for (_, message) in self.answers.extract_if(.., |answer| answer.0 <= now) {
             // The claim may no longer be pending, because LCP may have restarted.
-            self.ends[0].call(now, |link, ctx| match right {
-                true => link.accept(&grant, b"hello", ctx),
-                false => link.refuse(b"no", ctx),
+            self.ends[0].call(now, |link, ctx| match message {
+                Some(message) => link.accept(&grant, &message, ctx),
+                None => link.refuse(b"no", ctx),
             });
         }
     }
@@ -350,9 +374,15 @@ pub(crate) fn open_lcp(end: &mut End, options: &[u8]) {
 pub(crate) fn answer_lcp(end: &mut End, options: &[u8]) {
     let asks = |packet: &(u16, u8, u8, Vec<u8>)| (packet.0, packet.1) == (protocol::LCP, 1);
     let packets = end.packets();
-    let (_, _, identifier, ours) = packets.into_iter().rfind(asks).expect("a request");
+    let request = packets.into_iter().rfind(asks).expect("a request");
+    answer_lcp_of(end, &request, options);
+}
+
+/// As [`answer_lcp`], for a request that was taken from the end already.
+pub(crate) fn answer_lcp_of(end: &mut End, request: &(u16, u8, u8, Vec<u8>), options: &[u8]) {
+    let (_, _, identifier, ours) = request;
     send(end, &frame(protocol::LCP, 1, 1, options)).expect("heeded");
-    send(end, &frame(protocol::LCP, 2, identifier, &ours)).expect("heeded");
+    send(end, &frame(protocol::LCP, 2, *identifier, ours)).expect("heeded");
     assert_eq!(end.link.states()[0], State::Opened);
 }
 

@@ -1,8 +1,10 @@
 //! Tests of links against each other, and against hand-written packets.
 
 mod by_hand;
+mod eap;
 mod floods;
 mod harness;
+mod mschap;
 mod options;
 mod pair;
 mod phases;

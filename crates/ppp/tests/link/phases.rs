@@ -364,10 +364,10 @@ fn a_client_that_has_no_proof_says_so() {
 fn a_client_asked_for_an_unknown_way_offers_chap() {
     let mut end = client(SECRET, 2);
     end.call(NOW, |link, ctx| link.up(ctx));
-    // MS-CHAPv2.
+    // MS-CHAP version 1.
     let packets = exchange(
         &mut end,
-        &frame(protocol::LCP, 1, 1, &[3, 5, 0xc2, 0x23, 0x81]),
+        &frame(protocol::LCP, 1, 1, &[3, 5, 0xc2, 0x23, 0x80]),
     );
     let offered = [3, 5, 0xc2, 0x23, chap::MD5];
     assert_eq!((packets[0].1, &packets[0].3[..]), (3, &offered[..]));

@@ -31,8 +31,18 @@ fn mru(random: &mut Seeded) -> u16 {
 fn world(seed: u64) -> World {
     let random = &mut Seeded(seed);
     let (pap, chap) = (Authentication::Pap, Authentication::ChapMd5);
-    let ways = [vec![], vec![pap], vec![chap], vec![chap, pap]];
-    let authenticate = ways[random.next() as usize % 4].clone();
+    let (ms, eap) = (Authentication::MsChapV2, Authentication::Eap);
+    let ways = [
+        vec![],
+        vec![pap],
+        vec![chap],
+        vec![chap, pap],
+        vec![ms],
+        vec![ms, chap],
+        // The client refuses EAP, and gets the next one.
+        vec![eap, ms],
+    ];
+    let authenticate = ways[random.next() as usize % ways.len()].clone();
     let (able, right) = (!random.percent(10), !random.percent(10));
     let offered = [!random.percent(10), flip(random)];
     let asked = [!random.percent(10), flip(random)];

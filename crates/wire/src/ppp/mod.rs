@@ -2,12 +2,14 @@
 //!
 //! - [`Frame`]: optional address and control octets, and the protocol number, of one octet or two.
 //! - [`control`]: the format common to all control protocols: code, identifier, length; and options.
-//! - [`pap`] (RFC 1334, section 2), [`chap`] (RFC 1994).
+//! - [`pap`] (RFC 1334, section 2), [`chap`] (RFC 1994), [`mschap`] (RFC 2759), [`eap`] (RFC 3748).
 //!
 //! Left out: RFC 1662's escapes and frame check sequence; L2TP carries neither (RFC 2661, section 4.4).
 
 pub mod chap;
 pub mod control;
+pub mod eap;
+pub mod mschap;
 pub mod pap;
 
 /// Protocol numbers of PPP (RFC 1661, section 2; IANA's registry).
@@ -28,6 +30,8 @@ pub mod protocol {
     pub const PAP: u16 = 0xc023;
     /// Challenge Handshake Authentication Protocol (RFC 1994).
     pub const CHAP: u16 = 0xc223;
+    /// Extensible Authentication Protocol (RFC 3748, section 3.1).
+    pub const EAP: u16 = 0xc227;
 }
 
 /// A PPP frame as carried in a tunnel.

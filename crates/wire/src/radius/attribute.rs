@@ -86,6 +86,8 @@ pub const TUNNEL_SERVER_ENDPOINT: u8 = 67;
 pub const ACCT_TUNNEL_CONNECTION: u8 = 68;
 /// Message-Authenticator (RFC 3579, section 3.2).
 pub const MESSAGE_AUTHENTICATOR: u8 = 80;
+/// EAP-Message (RFC 3579, section 3.1).
+pub const EAP_MESSAGE: u8 = 79;
 /// Acct-Interim-Interval (RFC 2869, section 5.16), in seconds.
 pub const ACCT_INTERIM_INTERVAL: u8 = 85;
 /// NAS-Port-Id (RFC 2869, section 5.17).

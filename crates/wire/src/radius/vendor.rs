@@ -5,6 +5,8 @@ use super::Attribute;
 
 /// Cisco Systems.
 pub const CISCO: u32 = 9;
+/// Microsoft.
+pub const MICROSOFT: u32 = 311;
 /// Wi-Fi Alliance, for the attributes of WISPr.
 pub const WISPR: u32 = 14_122;
 /// MikroTik.
@@ -20,6 +22,18 @@ pub mod cisco {
     pub const POLICY_UP: u8 = 37;
     /// Cisco-Policy-Down: the policy for packets to the subscriber.
     pub const POLICY_DOWN: u8 = 38;
+}
+
+/// Attributes of Microsoft (RFC 2548).
+pub mod microsoft {
+    /// MS-CHAP-Error: an identifier, and a Failure's message (RFC 2548, section 2.1.5).
+    pub const CHAP_ERROR: u8 = 2;
+    /// MS-CHAP-Challenge (section 2.1.2).
+    pub const CHAP_CHALLENGE: u8 = 11;
+    /// MS-CHAP2-Response: an identifier, flags, and 48 octets of the Response (section 2.3.2).
+    pub const CHAP2_RESPONSE: u8 = 25;
+    /// MS-CHAP2-Success: an identifier, and the authenticator response (section 2.3.3).
+    pub const CHAP2_SUCCESS: u8 = 26;
 }
 
 /// Attributes of WISPr.

@@ -140,6 +140,7 @@ pub(super) fn is_right(question: &Question) -> bool {
             challenge,
             response,
         } => *response == wire::ppp::chap::md5_response(*identifier, SECRET, challenge),
+        Proof::MsChapV2 { .. } | Proof::Eap { .. } => false,
     }
 }
 

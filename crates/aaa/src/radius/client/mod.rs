@@ -20,6 +20,7 @@ use wire::radius::{Attributes, HEADER, LENGTH_MAX};
 use super::config::{Config, ConfigError, ServerConfig};
 use super::event::{Discard, Event, Failure, Ignored, Purpose, Refused, Transmit};
 use super::identifiers::Identifier;
+use super::proof::Way;
 use super::random::Random;
 use super::request::AccessRequest;
 use super::server::Service;
@@ -65,8 +66,9 @@ struct Server {
 struct Request {
     token: u64,
     purpose: Purpose,
+    way: Way,
     place: Option<Place>,
-    /// Bit set of the servers that did not answer it.
+    /// Bit set of the servers that did not answer it, or may not be asked.
     tried: u16,
     /// Transmissions to the current server.
     transmissions: u8,
@@ -134,7 +136,11 @@ impl Client {
             return Err(self.refuse(Refused::TooLong));
         }
         self.check_room(purpose)?;
-        let place = self.find_place(now, purpose, 0);
+        let tried = request.excluded();
+        if !self.has_untried(purpose, tried) {
+            return Err(self.refuse(Refused::NoServer));
+        }
+        let place = self.find_place(now, purpose, tried);
         let id = place.map_or(0, |place| place.identifier.id);
         let mut datagram = self.buffer();
         let authenticator = self.random.bytes();
@@ -144,7 +150,11 @@ impl Client {
         };
         let written = request.write(&mut datagram, &self.config.nas, id, &authenticator, secret);
         written.expect("values that fit leave half of a packet free");
-        self.insert(now, purpose, token, place, 0, datagram);
+        let key = self.insert(now, purpose, token, place, 0, datagram);
+        if let Some(entry) = self.requests.get_mut(key) {
+            entry.tried = tried;
+            entry.way = Way::of(&request.proof);
+        }
         Ok(())
     }
 
@@ -213,12 +223,13 @@ impl Client {
         place: Option<Place>,
         wall_s: u64,
         datagram: Vec<u8>,
-    ) {
+    ) -> Key {
         let timers = &mut self.timers;
         let waiting_until = now + self.config.waiting_time;
         let key = self.requests.insert_with(|key| Request {
             token,
             purpose,
+            way: Way::Plain,
             place,
             tried: 0,
             transmissions: 0,
@@ -236,6 +247,7 @@ impl Client {
             Some(place) => self.enter(now, key, place),
             None => self.wait(key),
         }
+        key
     }
 
     /// Lets a request wait for a server, and sets its timer.

@@ -1,6 +1,6 @@
 //! Handles a datagram that is, or claims to be, a reply.
 //!
-//! Implements parts of RFC 2865, sections 2.1, 4.3 and 4.4; RFC 2866, section 4.2.
+//! Implements parts of RFC 2865, sections 2.1, 4.3 and 4.4; RFC 2866, section 4.2; RFC 3579, sections 2 and 3.2.
 
 use base::slab::Key;
 use base::{Datagram, Instant};
@@ -11,6 +11,7 @@ use super::Client;
 use crate::radius::accept::{read_accept, read_message};
 use crate::radius::event::{Discard, Event, Purpose, Rejection};
 use crate::radius::identifiers::Identifier;
+use crate::radius::proof::{self, Way};
 
 impl Client {
     /// Ends the request that a datagram answers, or ignores the datagram.
@@ -85,7 +86,8 @@ impl Client {
         let key = key.ok_or(Discard::UnknownId)?;
         let config = &self.servers[usize::from(server)].config;
         let request = self.requests.get(key).ok_or(Discard::UnknownId)?;
-        let must_sign = purpose == Purpose::Authentication && config.require_message_authenticator;
+        let must_sign = purpose == Purpose::Authentication
+            && (config.require_message_authenticator || proof::has_eap(&packet));
         let authenticator = authenticator(&request.datagram);
         verify(&packet, &authenticator, config.secret.reveal(), must_sign)?;
         Ok((packet, key))
@@ -96,7 +98,7 @@ impl Client {
         let Some(request) = self.requests.get(key) else {
             return;
         };
-        let (purpose, token) = (request.purpose, request.token);
+        let (purpose, token, way) = (request.purpose, request.token, request.way);
         let rtt = (request.transmissions == 1).then(|| now - request.sent_at);
         if let Some(rtt) = rtt {
             self.totals.round_trips.record(rtt);
@@ -108,21 +110,18 @@ impl Client {
                 service.counters.recorded += 1;
                 Event::Recorded { token }
             }
-            code::ACCESS_ACCEPT => self.accept(server, token, packet),
-            code => {
-                let why = if code == code::ACCESS_REJECT {
-                    service.counters.rejects += 1;
-                    Rejection::Server
-                } else {
-                    service.counters.challenges += 1;
-                    Rejection::Challenge
-                };
-                let message = read_message(packet);
+            code::ACCESS_ACCEPT => self.accept(server, (token, way), packet),
+            code::ACCESS_REJECT => {
+                service.counters.rejects += 1;
                 Event::Rejected {
                     token,
-                    why,
-                    message,
+                    why: Rejection::Server,
+                    message: refusal(packet, way),
                 }
+            }
+            _ => {
+                service.counters.challenges += 1;
+                challenged(packet, server, token, way)
             }
         };
         if was_dead {
@@ -135,11 +134,21 @@ impl Client {
         self.events.push_back(event);
     }
 
-    fn accept(&mut self, server: u8, token: u64, packet: &Packet<'_>) -> Event {
+    fn accept(&mut self, server: u8, (token, way): (u64, Way), packet: &Packet<'_>) -> Event {
         let queue = self.config.queue;
         let counters = &mut self.service(Purpose::Authentication, server).counters;
-        let message = read_message(packet);
-        match read_accept(packet, queue) {
+        let mut message = read_message(packet);
+        let mut read = read_accept(packet, queue);
+        if way == Way::MsChapV2 {
+            match proof::success(packet) {
+                Some(success) => {
+                    let text = message.map(|text| format!(" M={text}"));
+                    message = Some((success.into_string() + &text.unwrap_or_default()).into());
+                }
+                None => read = read.and(Err(Rejection::NoSuccess)),
+            }
+        }
+        match read {
             Ok(grant) => {
                 counters.accepts += 1;
                 counters.attributes_ignored += grant.ignored;
@@ -161,6 +170,34 @@ impl Client {
                 }
             }
         }
+    }
+}
+
+/// The text for a subscriber that was rejected. By MS-CHAP it starts with the server's error code. Whether the subscriber
+/// may try again is not the server's to say here: the link ends.
+fn refusal(packet: &Packet<'_>, way: Way) -> Option<Box<str>> {
+    let text = read_message(packet);
+    let error = proof::error(packet).filter(|_| way == Way::MsChapV2);
+    match error {
+        Some(error) => Some(format!("E={error} {}", text.as_deref().unwrap_or("")).into()),
+        None => text,
+    }
+}
+
+/// The event of an Access-Challenge: only EAP can ask the subscriber for more.
+fn challenged(packet: &Packet<'_>, server: u8, token: u64, way: Way) -> Event {
+    match proof::eap_message(packet).filter(|_| way == Way::Eap) {
+        Some(request) => Event::Challenged {
+            token,
+            request,
+            state: proof::state(packet, server),
+            wait: proof::wait(packet),
+        },
+        None => Event::Rejected {
+            token,
+            why: Rejection::Challenge,
+            message: read_message(packet),
+        },
     }
 }
 

@@ -215,6 +215,7 @@ impl Node {
         match event {
             Event::Accepted { token, .. }
             | Event::Rejected { token, .. }
+            | Event::Challenged { token, .. }
             | Event::Failed { token, .. } => books.answered(self.asked[token]),
             Event::Recorded { token } => {
                 books.recorded(*token);
