@@ -8,6 +8,8 @@
 //! - [`radius`]: a client of RADIUS servers.
 //! - [`accounting`]: accounting records, and their delivery to a server.
 //! - [`dynauth`]: requests from servers to disconnect subscribers, and to change their settings.
+//! - [`realm`]: the realm in a name, and what is different for its users.
+//! - [`throttle`]: waits after failed logins.
 //! - [`change`]: a change of a connected subscriber's settings.
 //!
 //! Start reading at [`profile`], whose settings both [`users`] and [`radius`] produce.
@@ -27,6 +29,8 @@ pub mod prefixes;
 pub mod profile;
 pub mod queue;
 pub mod radius;
+pub mod realm;
+pub mod throttle;
 pub mod users;
 
 pub use change::{Change, Walled};
@@ -34,4 +38,6 @@ pub use pools::Pools;
 pub use prefixes::PrefixPools;
 pub use profile::{Address, Ipv6, Prefix, Profile};
 pub use queue::Queue;
+pub use realm::{Realm, Realms};
+pub use throttle::{Throttle, ThrottleConfig};
 pub use users::Users;

@@ -89,6 +89,8 @@ pub struct Ipv6 {
     pub delegated_pool: Option<Box<str>>,
     /// The pool of addresses (Stateful-IPv6-Address-Pool, RFC 6911, section 3.5).
     pub address_pool: Option<Box<str>>,
+    /// The interface identifier that it must use (Framed-Interface-Id, RFC 3162, section 2.2).
+    pub interface: Option<core::num::NonZeroU64>,
     /// Name servers in place of the edge's (DNS-Server-IPv6-Address, RFC 6911, section 3.2).
     pub dns: Vec<Ipv6Addr>,
 }

@@ -363,6 +363,7 @@ fn parts(core: &mut Core, prepared: &mut Prepared) -> Failures {
     let file = new.subscribers.users.as_ref();
     let users = file.map(|file| Arc::clone(&file.users));
     core.authority.set_users(users);
+    core.authority.set_rules(&new.subscribers);
     if let (Some(radius), Some(new)) = (core.authority.radius_mut(), &new.subscribers.radius) {
         failed.extend(radius.reload(new, &mut core.reactor, core.now));
     }

@@ -16,7 +16,7 @@ use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
 
 use super::addresses::Addresses;
-use super::authority::{Authority, Radius};
+use super::authority::{Authority, Radius, Rules};
 use super::core::{Core, Handlers};
 use super::dialler::Dialler;
 use super::events::Summary;
@@ -243,7 +243,10 @@ fn authority(settings: &Settings, reactor: &mut Reactor) -> Result<Authority> {
     let users = users.map(|file| Arc::clone(&file.users));
     let radius = settings.subscribers.radius.as_ref();
     let radius = radius.map(|radius| Radius::open(radius, random()?, reactor, clock::now()));
-    Ok(Authority::new(users, radius.transpose()?))
+    let subscribers = &settings.subscribers;
+    let seed = u64::from_ne_bytes(random()?);
+    let rules = Rules::new(Arc::clone(&subscribers.realms), subscribers.throttle, seed);
+    Ok(Authority::new(users, radius.transpose()?, rules))
 }
 
 fn routes(settings: &Settings, reactor: &mut Reactor) -> Result<Option<Box<BgpService>>> {

@@ -405,10 +405,10 @@ impl Daemon {
         if count > 0 {
             reactor.lap_many(self.handlers.authority, count);
         }
-        if let Some(radius) = authority.radius_mut() {
+        if authority.radius().is_some() {
             reactor.enter(self.handlers.radius, 0);
             let slice = reactor.slice(self.span);
-            radius.work(edge, reactor, slice, *now);
+            authority.work(edge, reactor, slice, *now);
             reactor.lap(self.handlers.radius);
         }
     }
@@ -571,10 +571,11 @@ impl Daemon {
                 if let Some(routes) = &mut core.routes {
                     routes.shut_down(core.now);
                 }
+                // The entries of all subscribers, however long that takes: nothing else is served any more.
+                let slice = Slice::until(Instant::FAR_FUTURE);
+                let (edge, reactor) = (&mut core.edge, &mut core.reactor);
+                core.authority.work(edge, reactor, slice, core.now);
                 if let Some(radius) = core.authority.radius_mut() {
-                    // The entries of all subscribers, however long that takes: nothing else is served any more.
-                    let slice = Slice::until(Instant::FAR_FUTURE);
-                    radius.work(&mut core.edge, &mut core.reactor, slice, core.now);
                     radius.end();
                 }
                 core.stop_at = Some(core.now + core.running.shutdown_wait());

@@ -40,6 +40,8 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// Longest session, unless the profile has a limit; zero: unlimited.
     pub session_timeout: Duration,
+    /// Whether packets from one subscriber to another are dropped.
+    pub isolate: bool,
     /// The filter of subscribers whose profile names none.
     pub filter: Option<Box<str>>,
     /// Templates and links of subscribers' queues, and who has which.
@@ -89,6 +91,7 @@ impl Default for Config {
             interim_interval: Duration::ZERO,
             idle_timeout: Duration::ZERO,
             session_timeout: Duration::ZERO,
+            isolate: false,
             filter: None,
             queues: Arc::default(),
             gardens: Arc::default(),

@@ -31,13 +31,15 @@ pub enum Discard {
     LinkRate,
     /// The NAT has no mapping for it, or cannot make one; [`crate::Edge::nat`] has the reasons.
     Nat,
+    /// It is for another subscriber, and subscribers are isolated from each other.
+    Isolated,
     /// The packet itself is invalid, or has no route.
     Forward(forward::Discard),
     /// A frame that PPP ignored.
     Ppp(ppp::Discard),
 }
 
-const OWN: [Discard; 12] = [
+const OWN: [Discard; 13] = [
     Discard::NotTerminated,
     Discard::NotOpen,
     Discard::OtherVersion,
@@ -50,6 +52,7 @@ const OWN: [Discard; 12] = [
     Discard::Dhcp,
     Discard::LinkRate,
     Discard::Nat,
+    Discard::Isolated,
 ];
 
 impl Discard {
@@ -78,6 +81,7 @@ impl Discard {
             Self::Dhcp => 9,
             Self::LinkRate => 10,
             Self::Nat => 11,
+            Self::Isolated => 12,
             Self::Forward(why) => OWN.len() + why as usize,
             Self::Ppp(why) => {
                 let known = ppp::Discard::ALL.iter().position(|&one| one == why);
@@ -102,6 +106,7 @@ impl Discard {
             Self::Dhcp => "dhcpv6",
             Self::LinkRate => "link_rate",
             Self::Nat => "nat",
+            Self::Isolated => "isolated",
             Self::Forward(why) => why.name(),
             Self::Ppp(why) => why.name(),
         }
@@ -129,11 +134,15 @@ pub enum Refusal {
     TooManySubscribers,
     /// It did not authenticate, or open a network protocol, in time.
     Timeout,
+    /// Its name or line failed too often, and has to wait.
+    Throttled,
+    /// Its realm does not allow the method that it authenticated by.
+    Method,
 }
 
 impl Refusal {
     /// Every reason, in the order of its value.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Rejected,
         Self::NoServer,
         Self::OtherName,
@@ -143,6 +152,8 @@ impl Refusal {
         Self::NoAddress,
         Self::TooManySubscribers,
         Self::Timeout,
+        Self::Throttled,
+        Self::Method,
     ];
 
     /// A stable name.
@@ -158,6 +169,8 @@ impl Refusal {
             Self::NoAddress => "no-address",
             Self::TooManySubscribers => "too-many-subscribers",
             Self::Timeout => "timeout",
+            Self::Throttled => "throttled",
+            Self::Method => "method",
         }
     }
 }

@@ -1,5 +1,5 @@
 //! EAP as a pass-through authenticator (RFC 3748, section 2.3): the link asks for the identity, and every Response goes to
-//! the owner, whose server decides about the next Request. No method is known here.
+//! the owner, whose server decides about the next Request (RFC 3579). No method is known here.
 
 use base::{Duration, Redacted};
 use wire::ppp::control::HEADER;

@@ -25,14 +25,18 @@ const WAYS: [(&str, &str, &[&str]); 4] = [
             "<auth chap MS-v2>",
             "rcvd [CHAP Success id=0x1 \"S=",
             "CHAP authentication succeeded",
-            // MPPE, and every other compression, is rejected.
-            "rcvd [LCP ProtRej id=0x",
+            // It refused EAP, and was asked for the next method.
+            "sent [LCP ConfNak id=0x1 <auth chap MS-v2>]",
         ],
     ),
     (
         "wrong",
         "user ann\npassword guess\nrefuse-pap\nrefuse-chap\nrefuse-eap\n",
-        &["MS-CHAP authentication failed", "E=691 R=0 C="],
+        &[
+            "MS-CHAP authentication failed",
+            "E=691 R=0 C=",
+            "V=3 M=Authentication rejected",
+        ],
     ),
     (
         "eap-md5",

@@ -45,6 +45,8 @@ pub struct Identity<'a> {
     pub interface: Option<[u8; 8]>,
     /// The networks behind it.
     pub networks: &'a [Prefix],
+    /// Its link's prefix, its delegated prefix and its address, as far as it has them.
+    pub leases: [Option<Prefix>; 3],
 }
 
 impl Selection {
@@ -67,7 +69,9 @@ impl Selection {
             Some(wanted) => **wanted == *own,
             None => true,
         };
-        let leads = |network: &Prefix| one.networks.contains(network);
+        let leads = |network: &Prefix| {
+            one.networks.contains(network) || one.leases.contains(&Some(*network))
+        };
         !self.is_empty()
             && is(&self.user, one.user)
             && is(&self.session, &one.session.text())

@@ -1,15 +1,17 @@
-//! Parses an Access-Accept (RFC 2865, section 4.2). An Access-Accept that authorises an unavailable service is
+//! Parses an Access-Accept (RFC 2865, section 4.2; RFC 3162, section 2). An Access-Accept that authorises an unavailable service is
 //! treated as a rejection (section 1.1), as is a value of an invalid length (section 5).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
+use core::num::NonZeroU64;
 
 use base::Duration;
 use wire::radius::attribute::{
     ACCT_INTERIM_INTERVAL, CLASS, DELEGATED_IPV6_PREFIX, DELEGATED_IPV6_PREFIX_POOL,
-    DNS_SERVER_IPV6_ADDRESS, FILTER_ID, FRAMED_IP_ADDRESS, FRAMED_IPV6_ADDRESS, FRAMED_IPV6_POOL,
-    FRAMED_IPV6_PREFIX, FRAMED_IPV6_ROUTE, FRAMED_POOL, FRAMED_PROTOCOL, FRAMED_ROUTE,
-    IDLE_TIMEOUT, MESSAGE_AUTHENTICATOR, PROXY_STATE, REPLY_MESSAGE, SERVICE_TYPE, SESSION_TIMEOUT,
-    STATEFUL_IPV6_ADDRESS_POOL, USER_NAME, VENDOR_SPECIFIC, framed_protocol, service,
+    DNS_SERVER_IPV6_ADDRESS, FILTER_ID, FRAMED_INTERFACE_ID, FRAMED_IP_ADDRESS,
+    FRAMED_IPV6_ADDRESS, FRAMED_IPV6_POOL, FRAMED_IPV6_PREFIX, FRAMED_IPV6_ROUTE, FRAMED_POOL,
+    FRAMED_PROTOCOL, FRAMED_ROUTE, IDLE_TIMEOUT, MESSAGE_AUTHENTICATOR, PROXY_STATE, REPLY_MESSAGE,
+    SERVICE_TYPE, SESSION_TIMEOUT, STATEFUL_IPV6_ADDRESS_POOL, USER_NAME, VENDOR_SPECIFIC,
+    framed_protocol, service,
 };
 use wire::radius::{Attribute, Packet};
 
@@ -95,6 +97,7 @@ impl Grant {
             | FRAMED_IPV6_POOL
             | DELEGATED_IPV6_PREFIX_POOL
             | STATEFUL_IPV6_ADDRESS_POOL
+            | FRAMED_INTERFACE_ID
             | DNS_SERVER_IPV6_ADDRESS => read_ipv6(attribute, profile)?,
             FILTER_ID if attribute.text().is_some_and(|text| queue.filter_id(text)) => {}
             VENDOR_SPECIFIC => self.ignored += queue.vendor_specific(attribute.value),
@@ -140,6 +143,11 @@ fn read_ipv6(attribute: Attribute<'_>, profile: &mut Profile) -> Option<()> {
         return Some(());
     }
     let (place, prefix) = match attribute.kind {
+        FRAMED_INTERFACE_ID => {
+            let octets = <[u8; 8]>::try_from(attribute.value).ok()?;
+            ipv6.interface = Some(NonZeroU64::new(u64::from_be_bytes(octets))?);
+            return Some(());
+        }
         DNS_SERVER_IPV6_ADDRESS => {
             let address = address()?;
             if ipv6.dns.len() < DNS_SERVERS_MAX {

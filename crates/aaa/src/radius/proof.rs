@@ -64,15 +64,15 @@ pub(super) fn success(packet: &Packet<'_>) -> Option<Box<str>> {
     core::str::from_utf8(response).ok().map(Into::into)
 }
 
-/// The error code in a reply's MS-CHAP-Error, which is an identifier and a Failure's message.
-pub(super) fn error(packet: &Packet<'_>) -> Option<u32> {
+/// The error code and the text in a reply's MS-CHAP-Error, which is an identifier and a Failure's message.
+pub(super) fn error<'a>(packet: &Packet<'a>) -> Option<(u32, &'a [u8])> {
     let value = microsoft_value(packet.attributes(), microsoft::CHAP_ERROR)?;
     // Some servers leave out the identifier.
     let message = match value {
         [b'E', b'=', ..] => value,
         _ => value.get(1..)?,
     };
-    mschap::parse_failure(message).map(|(code, _)| code)
+    mschap::parse_failure(message)
 }
 
 fn microsoft_value<'a>(attributes: Attributes<'a>, kind: u8) -> Option<&'a [u8]> {

@@ -331,6 +331,7 @@ fn a_session_is_meant_if_all_that_is_said_of_it_is_so() {
         address: Some([203, 0, 113, 9].into()),
         interface: Some([1; 8]),
         networks: &networks,
+        leases: [None, Some(prefix(60)), None],
     };
     let alice = (a::USER_NAME, &b"alice"[..]);
     let prefix_48 = (
@@ -340,6 +341,10 @@ fn a_session_is_meant_if_all_that_is_said_of_it_is_so() {
     let prefix_56 = (
         a::FRAMED_IPV6_PREFIX,
         &[0, 56, 0x20, 0x01, 0x0d, 0xb8, 0, 7, 0][..],
+    );
+    let prefix_60 = (
+        a::FRAMED_IPV6_PREFIX,
+        &[0, 60, 0x20, 0x01, 0x0d, 0xb8, 0, 7, 0, 0][..],
     );
     for (attributes, is_meant) in [
         (&[alice][..], true),
@@ -353,6 +358,8 @@ fn a_session_is_meant_if_all_that_is_said_of_it_is_so() {
         (&[prefix_48, (a::FRAMED_INTERFACE_ID, &[1; 8])], true),
         (&[prefix_48, (a::FRAMED_INTERFACE_ID, &[2; 8])], false),
         (&[prefix_56], false),
+        // A delegated prefix is the session's own.
+        (&[prefix_60], true),
         (&[prefix_48, prefix_56], false),
         (&[(a::CALLING_STATION_ID, b"123")], true),
         (&[(a::CALLED_STATION_ID, b"123")], false),

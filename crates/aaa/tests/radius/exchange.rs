@@ -91,6 +91,19 @@ fn prefixes_addresses_and_pools_of_ipv6_are_read() {
     }
 }
 
+/// RFC 3162, section 2.2.
+#[test]
+fn an_interface_identifier_has_eight_octets_and_is_not_zero() {
+    let id = [0, 0, 0, 0, 0, 0, 1, 7];
+    let profile = accept(&[(a::FRAMED_INTERFACE_ID, &id)]).unwrap();
+    let interface = profile.ipv6.unwrap().interface;
+    assert_eq!(interface.map(core::num::NonZeroU64::get), Some(0x107));
+    for wrong in [&id[1..], &[0; 8]] {
+        let refused = accept(&[(a::FRAMED_INTERFACE_ID, wrong)]);
+        assert_eq!(refused, Err(Rejection::Attribute(a::FRAMED_INTERFACE_ID)));
+    }
+}
+
 #[test]
 fn the_two_special_addresses_leave_the_choice_to_the_edge_or_to_the_subscriber() {
     let address = |octets: [u8; 4]| accept(&[(a::FRAMED_IP_ADDRESS, &octets)]);

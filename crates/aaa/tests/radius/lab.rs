@@ -289,7 +289,7 @@ impl Server {
         if !is_account && self.how != How::Unsigned {
             writer.message_authenticator();
         }
-        if matches!(code, code::ACCESS_ACCEPT | code::ACCESS_CHALLENGE) {
+        if !is_account {
             for (kind, value) in &self.grants {
                 writer.attribute(*kind, value);
             }

@@ -95,6 +95,23 @@ fn the_server_s_success_becomes_the_message() {
     assert!(matches!(event, Event::Accepted { .. }));
 }
 
+/// RFC 2548, section 2.1.5. The server's retry flag is not passed on.
+#[test]
+fn the_server_s_error_becomes_the_message() {
+    let error = microsoft(2, b"\x09E=648 R=1 C=00 V=3 M=expired");
+    let grants = &[(a::VENDOR_SPECIFIC, &error[..])];
+    let (event, _) = outcome(How::Reject, grants, &mschap());
+    assert_eq!(message(&event), Some("E=648 expired"));
+    let grants = &[
+        (a::VENDOR_SPECIFIC, &error[..]),
+        (a::REPLY_MESSAGE, b"call us"),
+    ];
+    let (event, _) = outcome(How::Reject, grants, &mschap());
+    assert_eq!(message(&event), Some("E=648 call us"));
+    let (event, _) = outcome(How::Reject, &[], &mschap());
+    assert_eq!(message(&event), None);
+}
+
 #[test]
 fn an_accept_without_a_success_is_no_accept() {
     let short = microsoft(26, &[&[9][..], &SUCCESS.as_bytes()[..41]].concat());

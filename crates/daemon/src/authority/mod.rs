@@ -7,6 +7,7 @@
 //! | `radius` | requests to servers and their replies |
 //! | `requests` | requests from servers: Disconnect-Requests and CoA-Requests |
 //! | `accounts` | accounting records: written to disk, sent to a server, deleted |
+//! | `rules` | realms, and waits after failed logins |
 //! | `line` | the line of a subscriber, as reported to a server |
 //! | `sockets` | sockets to servers |
 
@@ -14,18 +15,22 @@ mod accounts;
 mod line;
 mod radius;
 mod requests;
+mod rules;
 mod sockets;
 
 use std::sync::Arc;
 
+use crate::config;
 use crate::served::Edge;
 use aaa::Users;
+use aaa::throttle::ThrottleCounters;
 use aaa::users::{Proof, Reject, Verdict};
 use base::Instant;
 use edge::{Admission, Question, Refusal};
-use reactor::Slice;
+use reactor::{Reactor, Slice};
 
 pub(super) use radius::Radius;
+pub(crate) use rules::Rules;
 
 /// Requests that are answered between two looks at the clock.
 const QUESTIONS: u64 = 32;
@@ -34,16 +39,18 @@ const QUESTIONS: u64 = 32;
 pub(super) struct Authority {
     users: Option<Arc<Users>>,
     radius: Option<Radius>,
+    rules: Rules,
     /// Whether requests of the edge wait for the next turn.
     has_questions: bool,
 }
 
 impl Authority {
     /// The users file is asked first, then the servers. Without both, every user is accepted.
-    pub(super) fn new(users: Option<Arc<Users>>, radius: Option<Radius>) -> Self {
+    pub(super) fn new(users: Option<Arc<Users>>, radius: Option<Radius>, rules: Rules) -> Self {
         Self {
             users,
             radius,
+            rules,
             has_questions: false,
         }
     }
@@ -68,6 +75,30 @@ impl Authority {
         self.users = users;
     }
 
+    /// Replaces the realms and the waits after failed logins.
+    pub(super) fn set_rules(&mut self, settings: &config::Subscribers) {
+        let realms = Arc::clone(&settings.realms);
+        self.rules.reload(realms, settings.throttle);
+    }
+
+    /// Counters of logins that had to wait, if any may.
+    pub(super) fn throttle(&self) -> Option<ThrottleCounters> {
+        self.rules.counters()
+    }
+
+    /// Does what is due at the servers: [`Radius::work`].
+    pub(super) fn work(
+        &mut self,
+        edge: &mut Edge,
+        reactor: &mut Reactor,
+        slice: Slice,
+        now: Instant,
+    ) {
+        if let Some(radius) = &mut self.radius {
+            radius.work(edge, &mut self.rules, reactor, slice, now);
+        }
+    }
+
     /// Answers pending authentication requests of the edge, until the slice is over. Returns how many.
     pub(super) fn answer(&mut self, edge: &mut Edge, slice: Slice, now: Instant) -> u64 {
         let mut count = 0;
@@ -90,10 +121,16 @@ impl Authority {
 
     fn decide(&mut self, question: &Question, edge: &mut Edge, now: Instant) {
         let subscriber = question.subscriber;
-        let local = self.users.as_ref().map(|users| ask(users, question));
+        if let Err(why) = self.rules.check(question, edge, now) {
+            edge.refuse(subscriber, why, REFUSAL, now);
+            return;
+        }
+        let name = self.rules.asked(question);
+        let local = self.users.as_ref().map(|users| ask(users, name, question));
         match (local, &mut self.radius) {
             (Some(Verdict::Accept(grant)), _) => {
-                let grant = *grant;
+                let mut grant = *grant;
+                self.rules.accepted(subscriber, &mut grant.profile, edge);
                 let success = grant.success;
                 let message = success.as_ref().map_or(WELCOME, |success| &success[..]);
                 let admission = Admission {
@@ -109,16 +146,20 @@ impl Authority {
             (Some(Verdict::Reject(Reject::UnknownUser | Reject::Eap)) | None, Some(radius))
                 if radius.authenticates() =>
             {
-                radius.ask(question, edge, now);
+                radius.ask(question, edge, &self.rules, now);
             }
             (Some(Verdict::Reject(why)), _) => {
                 let name = String::from_utf8_lossy(&question.claim.name);
                 tracing::debug!(user = %name, %why, "not let in");
+                self.rules.rejected(subscriber, edge, now);
                 let why = (Refusal::Rejected, &*why.to_string());
                 edge.refuse(subscriber, why, REFUSAL, now);
             }
             (None, _) => {
-                edge.admit(subscriber, Admission::default(), WELCOME, now);
+                let mut admission = Admission::default();
+                let profile = &mut admission.profile;
+                self.rules.accepted(subscriber, profile, edge);
+                edge.admit(subscriber, admission, WELCOME, now);
             }
         }
     }
@@ -129,7 +170,7 @@ const WELCOME: &[u8] = b"access granted";
 /// The message a rejected user is sent, whatever the reason.
 const REFUSAL: &[u8] = b"authentication failed";
 
-fn ask(users: &Users, question: &Question) -> Verdict {
+fn ask(users: &Users, name: &[u8], question: &Question) -> Verdict {
     let claim = &question.claim;
     let proof = match &claim.proof {
         ppp::Proof::None => Proof::None,
@@ -154,5 +195,5 @@ fn ask(users: &Users, question: &Question) -> Verdict {
         },
         ppp::Proof::Eap { .. } => Proof::Eap,
     };
-    users.authenticate(&claim.name, &proof)
+    users.authenticate(name, &proof)
 }

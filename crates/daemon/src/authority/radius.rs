@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::served::Edge;
 use aaa::accounting::SessionId;
 use aaa::dynauth::DynauthCounters;
-use aaa::radius::{ANY_SERVER, AccessRequest, Client, Event, Proof};
+use aaa::radius::{AccessRequest, Client, Event, Proof, Rejection};
 use anyhow::Result;
 use base::{Datagram, Duration, Instant, Machine};
 use edge::{Admission, Question, Refusal, SubscriberKey};
@@ -20,6 +20,7 @@ use reactor::{Reactor, RecvBatch, Slice};
 use super::accounts::Accounts;
 use super::line::Place;
 use super::requests::Door;
+use super::rules::Rules;
 use super::sockets::Sockets;
 use super::{REFUSAL, WELCOME};
 use crate::config;
@@ -174,8 +175,15 @@ impl Radius {
     }
 
     /// Sends an Access-Request for a subscriber.
-    pub(super) fn ask(&mut self, question: &Question, edge: &mut Edge, now: Instant) {
-        ask(&mut self.client, self.accounts.boot(), question, edge, now);
+    pub(super) fn ask(
+        &mut self,
+        question: &Question,
+        edge: &mut Edge,
+        rules: &Rules,
+        now: Instant,
+    ) {
+        let boot = self.accounts.boot();
+        ask(&mut self.client, boot, question, (edge, rules), now);
     }
 
     /// Reads a socket to a server.
@@ -253,6 +261,7 @@ impl Radius {
     pub(crate) fn work(
         &mut self,
         edge: &mut Edge,
+        rules: &mut Rules,
         reactor: &mut Reactor,
         slice: Slice,
         now: Instant,
@@ -261,7 +270,7 @@ impl Radius {
             self.client.handle_timeout(now);
         }
         self.accounts.handle_timeout(now);
-        self.heed(edge, now);
+        self.heed(edge, rules, now);
         if let Some(door) = &mut self.door {
             door.work(edge, self.accounts.boot(), now);
         }
@@ -309,9 +318,9 @@ impl Radius {
         checkpoint.at = now + CHECKPOINT_PAUSE;
     }
 
-    fn heed(&mut self, edge: &mut Edge, now: Instant) {
+    fn heed(&mut self, edge: &mut Edge, rules: &mut Rules, now: Instant) {
         while let Some(event) = self.client.poll_event() {
-            heed(event, &mut self.accounts, edge, now);
+            heed(event, &mut self.accounts, (edge, rules), now);
         }
     }
 
@@ -356,7 +365,7 @@ pub(super) fn ask(
     client: &mut Client,
     boot: u32,
     question: &Question,
-    edge: &mut Edge,
+    (edge, rules): (&mut Edge, &Rules),
     now: Instant,
 ) {
     let key = question.subscriber;
@@ -396,14 +405,14 @@ pub(super) fn ask(
     };
     let place = Place::new(edge, key, view.place, view.numbers);
     let request = AccessRequest {
-        user: &question.claim.name,
+        user: rules.asked_of_servers(question),
         proof,
         session: SessionId {
             boot,
             number: view.account,
         },
         line: place.line(),
-        servers: ANY_SERVER,
+        servers: rules.servers(&question.claim.name),
     };
     let asked = client.authenticate(now, &request, key.to_token());
     if let Err(why) = asked {
@@ -413,14 +422,21 @@ pub(super) fn ask(
 }
 
 /// Handles an event of the RADIUS client.
-pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: Instant) {
+pub(super) fn heed(
+    event: Event,
+    accounts: &mut Accounts,
+    (edge, rules): (&mut Edge, &mut Rules),
+    now: Instant,
+) {
     match event {
         Event::Accepted {
             token,
-            profile,
+            mut profile,
             message,
             left_out,
         } => {
+            let key = SubscriberKey::from_token(token);
+            rules.accepted(key, &mut profile, edge);
             let admission = Admission {
                 profile: *profile,
                 is_remote: true,
@@ -428,7 +444,6 @@ pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: 
                 ..Admission::default()
             };
             let text = message.as_deref().map_or(WELCOME, str::as_bytes);
-            let key = SubscriberKey::from_token(token);
             edge.admit(key, admission, text, now);
         }
         Event::Rejected {
@@ -438,6 +453,9 @@ pub(super) fn heed(event: Event, accounts: &mut Accounts, edge: &mut Edge, now: 
         } => {
             let key = SubscriberKey::from_token(token);
             let text = message.as_deref().map_or(REFUSAL, str::as_bytes);
+            if why == Rejection::Server {
+                rules.rejected(key, edge, now);
+            }
             let why = (Refusal::Rejected, &*why.to_string());
             edge.refuse(key, why, text, now);
         }

@@ -292,5 +292,10 @@ fn is_meant(key: SubscriberKey, selection: &Selection, edge: &Edge, boot: u32) -
         address: view.address,
         interface: view.ipv6.map(|[_, peer]| peer.to_be_bytes()),
         networks,
+        leases: [
+            view.leases.prefix,
+            view.leases.delegated,
+            view.leases.address,
+        ],
     })
 }

@@ -37,6 +37,8 @@ const TABLE: &[Row] = &[
             "users",
             "filter",
             "garden",
+            "realm",
+            "throttle",
             "queue",
             "l2tp",
             "event",
@@ -168,6 +170,7 @@ const TABLE: &[Row] = &[
             "idle_timeout_s",
             "interim_interval_s",
             "interim_on_change",
+            "isolate",
         ],
     ),
     (
@@ -262,6 +265,16 @@ const TABLE: &[Row] = &[
     ),
     (&["users", "filter"], Now, &["file"]),
     (&["filter"], New, &["default"]),
+    (
+        &["realm"],
+        Now,
+        &["name", "strip", "servers", "authenticate", "pool", "filter"],
+    ),
+    (
+        &["throttle"],
+        Now,
+        &["failures", "delay_s", "delay_max_s", "forget_s"],
+    ),
     (&["garden"], Now, &["name", "filter", "portal", "dns"]),
     (
         &["radius"],

@@ -14,6 +14,7 @@ mod peer;
 mod pppoe;
 mod queue;
 mod radius;
+mod realm;
 mod sections;
 mod snmp;
 mod subscribers;

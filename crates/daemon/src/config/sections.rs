@@ -34,6 +34,8 @@ const SECTIONS: [&str; 22] = [
     "filter",
     "garden",
     "radius",
+    "realm",
+    "throttle",
     "queue",
     "client",
     "tun",

@@ -21,6 +21,7 @@ use super::nat::{self, Nat};
 use super::pppoe;
 use super::queue;
 use super::radius::{self, Radius};
+use super::realm;
 use super::vlans::VlanRange;
 use settings::Notes;
 use settings::secret;
@@ -48,6 +49,10 @@ pub struct Subscribers {
     pub filters: Option<FiltersFile>,
     /// `[radius]`
     pub radius: Option<Radius>,
+    /// `[[realm]]`
+    pub realms: Arc<aaa::Realms>,
+    /// `[throttle]`
+    pub throttle: Option<aaa::ThrottleConfig>,
     /// `[client]`
     pub client: Option<Client>,
     /// `[tun]`
@@ -147,28 +152,19 @@ pub(super) fn read(
     if let Some(radius) = &mut radius {
         radius.client.queue.strict = edge.queues.defaults().strict;
     }
+    let known = realm::Known {
+        servers: radius.as_ref().map_or(&[], |radius| &radius.client.servers),
+        pools: names.pools.as_deref(),
+        filters: names.filters.as_deref(),
+    };
+    let realms = realm::read(root, notes, &known);
+    let throttle = realm::throttle(root, notes);
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
     if !edge.terminate && notes.is_empty() {
         refuse_without_ppp(root, notes);
     }
-    let wants_names = edge.terminate && !edge.ppp.authenticate.is_empty();
-    if wants_names && users.is_none() && !asks && notes.is_empty() {
-        notes.whole(
-            "users",
-            "is missing; give [users] with file = \"users.toml\", a [[radius.server]], or [ppp] authenticate = \"nobody\"",
-        );
-    }
-    if edge.ppp.authenticate.contains(&Authentication::Eap) && !asks && notes.is_empty() {
-        let message =
-            "has \"eap\", which needs a server; give [[radius.server]], or leave \"eap\" out";
-        notes.at(section_at(root, "ppp"), "ppp.authenticate", message);
-    }
-    if edge.terminate && !wants_names && users.is_some() && !asks && notes.is_empty() {
-        let message = "has no effect: with [ppp] authenticate = \"nobody\" no subscriber gives a name, and the file is searched by \
-                       name; leave out one of the two";
-        notes.at(section_at(root, "users"), "users", message);
-    }
+    check_sources(root, notes, &edge, users.is_some(), asks);
     if edge.terminate && pools.is_empty() && notes.is_empty() {
         let known = users.as_ref().map(|file| &*file.users);
         without_pool(section_at(root, "ppp"), known, asks, notes);
@@ -182,15 +178,52 @@ pub(super) fn read(
         users,
         filters,
         radius,
+        realms,
+        throttle,
         client: client(root, path, notes),
         tun: tun(root, notes),
         nat,
     }
 }
 
+/// Reports methods of authentication without a source that knows users, and sources without a method.
+fn check_sources(
+    root: &DeTable<'_>,
+    notes: &Notes<'_>,
+    edge: &edge::Config,
+    has_users: bool,
+    asks: bool,
+) {
+    let wants_names = edge.terminate && !edge.ppp.authenticate.is_empty();
+    if wants_names && !has_users && !asks && notes.is_empty() {
+        notes.whole(
+            "users",
+            "is missing; give [users] with file = \"users.toml\", a [[radius.server]], or [ppp] authenticate = \"nobody\"",
+        );
+    }
+    if edge.ppp.authenticate.contains(&Authentication::Eap) && !asks && notes.is_empty() {
+        let message =
+            "has \"eap\", which needs a server; give [[radius.server]], or leave \"eap\" out";
+        notes.at(section_at(root, "ppp"), "ppp.authenticate", message);
+    }
+    if edge.terminate && !wants_names && has_users && !asks && notes.is_empty() {
+        let message = "has no effect: with [ppp] authenticate = \"nobody\" no subscriber gives a name, and the file is searched by \
+                       name; leave out one of the two";
+        notes.at(section_at(root, "users"), "users", message);
+    }
+}
+
 /// Reports each section that has no effect without `[ppp]`.
 fn refuse_without_ppp(root: &DeTable<'_>, notes: &Notes<'_>) {
-    for name in ["pool", "prefix_pool", "ipv6", "users", "radius"] {
+    for name in [
+        "pool",
+        "prefix_pool",
+        "ipv6",
+        "users",
+        "radius",
+        "realm",
+        "throttle",
+    ] {
         if root.contains_key(name) {
             let message = "is of no use without [ppp]; give [ppp] with address = \"10.255.0.1\", the edge's own";
             notes.at(section_at(root, name), name, message);
@@ -207,6 +240,7 @@ fn ppp(root: &DeTable<'_>, notes: &Notes<'_>, edge: &mut edge::Config) -> Option
     timers(&mut section, &mut edge.ppp);
     set(section.flag("ipv6"), &mut edge.ipv6);
     set(section.flag("clamp_mss"), &mut edge.clamp_mss);
+    set(section.flag("isolate"), &mut edge.isolate);
     let key = "interim_on_change";
     set(section.flag(key), &mut edge.interim_on_change);
     let year_s = 31_536_000.0;

@@ -134,6 +134,8 @@ fn every_key_of_subscribers_that_is_documented_is_taken_with_its_default() {
          [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\n\
          accounting = \"127.0.0.1:1813\"\nsecret = \"change me\"\n\
          [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"change me too\"\n\
+         [[realm]]\nname = \"example.net\"\nservers = [\"one\"]\nauthenticate = [\"chap\", \"pap\"]\npool = \"home\"\nfilter = \"home\"\n\
+         [throttle]\n\
          [client]\nname = \"user{n}\"\nsecret = \"sesame\"\nnetworks = [\"192.168.7.0/24\"]\n\
          [tun]\nroutes = [\"198.51.100.0/24\"]\n",
     );
@@ -149,7 +151,7 @@ fn what_is_wrong_about_subscribers_is_told_with_what_would_be_right() {
         ),
         (
             "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"none\"",
-            "7:16: ppp.authenticate: \"none\" is no list; write [\"chap\"], [\"pap\"], [\"chap\", \"pap\"], or \"nobody\"",
+            "7:16: ppp.authenticate: \"none\" is no list; write [\"chap\"], [\"pap\"], [\"mschapv2\"], [\"eap\"], several in the order of preference, or \"nobody\"",
         ),
         (
             "[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]",
@@ -220,6 +222,64 @@ fn what_is_wrong_about_a_garden_is_reported_with_what_would_be_right() {
     for (rest, expected) in cases {
         assert_eq!(faults(&with_lns(rest)), format!("headend.toml:{expected}"));
     }
+}
+
+#[test]
+fn what_is_wrong_about_a_realm_is_reported_with_what_would_be_right() {
+    let server = "[radius]\n[[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\nsecret = \"x\"\n";
+    let ppp =
+        "[ppp]\naddress = \"10.255.0.1\"\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n";
+    let of = |rest: &str| faults(&with_lns(&format!("{ppp}{server}{rest}")));
+    for (rest, expected) in [
+        ("[[realm]]", "realm[1].name: is missing"),
+        (
+            "[[realm]]\nname = \"ann@example.net\"",
+            "realm[1].name: is no realm; write it without \"@\" and user",
+        ),
+        (
+            "[[realm]]\nname = \"a\"\nservers = [\"two\"]",
+            "realm[1].servers: there is no [[radius.server]] with name = \"two\"",
+        ),
+        (
+            "[[realm]]\nname = \"a\"\npool = \"hom\"",
+            "realm[1].pool: there is no pool \"hom\"",
+        ),
+        (
+            "[[realm]]\nname = \"a\"\nfilter = \"web\"",
+            "realm[1].filter: there is no filter \"web\"",
+        ),
+        (
+            "[[realm]]\nname = \"a\"\n[[realm]]\nname = \"A\"",
+            "realm[2].name: \"A\" is given twice; give each realm once",
+        ),
+        ("[throttle]\nfailures = 0", "throttle.failures: "),
+    ] {
+        let told = of(rest);
+        assert!(told.contains(expected), "{rest}: {told}");
+    }
+    let good = "[[realm]]\nname = \"example.net\"\nstrip = true\nservers = [\"one\"]\nauthenticate = [\"eap\"]\npool = \"home\"\n";
+    let read = settings(&with_lns(&format!("{ppp}{server}{good}[throttle]\n"))).subscribers;
+    let (realm, name) = read.realms.find(b"ann@EXAMPLE.net");
+    assert_eq!(name, b"ann");
+    assert_eq!(realm.and_then(|realm| realm.servers), Some(1));
+    assert_eq!(read.throttle, Some(aaa::ThrottleConfig::default()));
+}
+
+#[test]
+fn eap_needs_a_server() {
+    let ppp = "[ppp]\naddress = \"10.255.0.1\"\nauthenticate = [\"eap\", \"mschapv2\"]\n[[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n";
+    let directory = Directory::new("eap");
+    directory.file(
+        "users.toml",
+        "[[user]]\nname = \"a\"\npassword = \"b\"\n",
+        0o600,
+    );
+    let source = with_lns(&format!("{ppp}[users]\nfile = \"users.toml\"\n"));
+    let path = directory.0.join("headend.toml");
+    let told = parse(&path, source.as_bytes()).unwrap_err().to_string();
+    assert!(told.contains("needs a server"), "{told}");
+    let without = source.replace("\"eap\", ", "");
+    assert!(parse(&path, without.as_bytes()).is_ok());
 }
 
 #[test]

@@ -194,6 +194,10 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     push(&"subscriber_routes", counts.routes as u64);
     push(&"subscriber_routes_refused", counts.routes_refused);
     push(&"subscriber_queue_faults", counts.queue_faults);
+    if let Some(throttle) = core.authority.throttle() {
+        push(&"logins_throttled", throttle.throttled);
+        push(&"logins_throttle_evicted", throttle.evicted);
+    }
     push(&"lcp_echo_replies", counts.echo_replies);
     push(&"icmp_errors_sent", counts.icmp_errors);
     edge_counters(core, &mut push);

@@ -2,6 +2,7 @@
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, Ipv4Addr};
+use core::num::NonZeroU64;
 use std::sync::Arc;
 
 use aaa::pools::{Fault, Holder, Request};
@@ -133,6 +134,21 @@ impl<A: Access> Edge<A> {
         // The same in all negotiations of a session, so that a late packet of an earlier one does no harm.
         let token = SubscriberKey(self.at(index).key).to_token();
         let identifier = self.hasher.hash_one((b"interface identifier", token)) | 1;
+        let profile = self.at(index).profile.as_deref();
+        let fixed = profile.and_then(|profile| profile.ipv6.as_deref()?.interface);
+        let ipv6 = match fixed.map(NonZeroU64::get) {
+            None => Ipv6Offer::free(identifier),
+            Some(peer) => Ipv6Offer {
+                // Both ends must differ (RFC 5072, section 4.1).
+                local: if identifier == peer {
+                    identifier ^ 2
+                } else {
+                    identifier
+                },
+                peer,
+                peer_must: true,
+            },
+        };
         Grant {
             ipv4: peer.map(|peer| Ipv4Offer {
                 local: self.config.address,
@@ -140,7 +156,7 @@ impl<A: Access> Edge<A> {
                 dns: self.config.dns,
                 ask_dns: false,
             }),
-            ipv6: self.config.ipv6.then(|| Ipv6Offer::free(identifier)),
+            ipv6: self.config.ipv6.then_some(ipv6),
         }
     }
 

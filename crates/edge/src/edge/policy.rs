@@ -238,11 +238,16 @@ impl<A: Access> Edge<A> {
     /// Replaces the networks of one version of IP behind a subscriber. A network that stays leads to it without a break.
     fn replace_networks(&mut self, index: u32, ipv6: bool, networks: &[Prefix]) {
         let is_open = self.at(index).is_open(if ipv6 { 6 } else { 4 });
+        // What it holds as a lease leads to it already, and goes when the lease does.
+        let leases = self.at(index).v6.as_deref().map(|family| family.held);
+        let leases = leases.unwrap_or_default();
+        let is_new = |one: &&Prefix| !leases.contains(&Some(**one));
+        let networks: Vec<Prefix> = networks.iter().filter(is_new).copied().collect();
         let profile = self.profile_mut(index);
         let is_replaced = |one: &Prefix| one.address().is_ipv6() == ipv6;
         let all = core::mem::take(&mut profile.routes);
         let (old, mut routes): (Vec<_>, Vec<_>) = all.into_iter().partition(is_replaced);
-        routes.extend(networks);
+        routes.extend(&networks);
         profile.routes = routes;
         if !is_open {
             return;

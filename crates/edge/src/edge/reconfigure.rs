@@ -12,6 +12,7 @@ use crate::access::Access;
 use crate::config::Config;
 use crate::edge::Edge;
 use crate::event::Event;
+use crate::path::change::Step;
 use crate::subscriber::Phase;
 
 /// Subscribers whose deadlines one call moves.
@@ -54,6 +55,7 @@ impl<A: Access> Edge<A> {
             ..config
         };
         self.set_gardens();
+        self.change(Step::Isolate(self.config.isolate));
         self.retiming = Some(Retiming {
             since: now,
             next: 0,

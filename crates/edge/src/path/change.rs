@@ -33,6 +33,8 @@ pub(crate) enum Step<E: Encapsulation> {
     Gardens(Arc<Gardens>),
     /// Whether packets that rules log are queued.
     Logs(bool),
+    /// Whether packets from one subscriber to another are dropped.
+    Isolate(bool),
     /// The tapped subscribers, by tap.
     Taps(Arc<[(TapId, SubscriberKey)]>),
     /// Replaces templates and shared links of queues.
@@ -109,6 +111,7 @@ impl<E: Encapsulation> Path<E> {
             Step::Filters(set, hits) => self.filters.set_to(set, hits),
             Step::Gardens(gardens) => self.gardens = gardens,
             Step::Logs(logs) => self.filters.log(logs),
+            Step::Isolate(isolate) => self.isolate = isolate,
             Step::Taps(on) => self.copies.set_on(&on),
             Step::Plan(plan, now) => self.set_plan(plan, now),
             Step::Shape(shaping) => return self.shape(&shaping),

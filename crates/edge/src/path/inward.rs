@@ -10,6 +10,7 @@ use wire::ip::Header;
 use wire::ppp::{Frame, protocol};
 
 use super::entry::Lane;
+use super::nat::Translator;
 use super::queues::To;
 use super::{Entry, Headers, Inside, Nobody, Passed, Path, Taken};
 use crate::access::Encapsulation;
@@ -113,6 +114,7 @@ impl<E: Encapsulation> Path<E> {
             gardens,
             counts,
             nat,
+            isolate,
             ..
         } = self;
         let Some(Some(entry)) = entries.get(place as usize) else {
@@ -131,6 +133,10 @@ impl<E: Encapsulation> Path<E> {
             && !(entry.garden).is_some_and(|garden| gardens.allow(garden, &header, Direction::In))
         {
             return Err(Discard::Filtered);
+        }
+        if *isolate && !entry.is_client && leads_to_another(place, routes, nat.as_deref(), &header)
+        {
+            return Err(Discard::Isolated);
         }
         if let Some(nat) = nat
             && !entry.is_client
@@ -272,6 +278,22 @@ impl<E: Encapsulation> Path<E> {
             self.copies.copy(entry.subscriber(), passed, is_to, parts);
         }
     }
+}
+
+/// Whether a packet is for another subscriber: for one of its addresses or networks, or for an address of the NAT, behind
+/// which another one is.
+#[cold]
+fn leads_to_another(
+    place: u32,
+    routes: &Routes,
+    nat: Option<&Translator>,
+    header: &Header,
+) -> bool {
+    let found = match header.version {
+        4 => routes.lookup_v4(header.destination as u32),
+        _ => routes.lookup_v6(header.destination),
+    };
+    found.is_some_and(|other| other != place) || nat.is_some_and(|nat| nat.owns(header))
 }
 
 /// Whether a subscriber may send this packet, by its addresses.

@@ -96,6 +96,8 @@ pub struct Path<E: Encapsulation = <L2tp as Access>::Encapsulation> {
     /// Which of an edge's paths this is; its own is 0.
     number: usize,
     clamp_mss: bool,
+    /// Whether packets from one subscriber to another are dropped.
+    isolate: bool,
     /// By the subscriber's index.
     entries: Vec<Option<Entry<E>>>,
     /// Indices of entries by the ids of data messages.
@@ -135,6 +137,7 @@ impl<E: Encapsulation> Path<E> {
         Self {
             number: 0,
             clamp_mss: config.clamp_mss,
+            isolate: config.isolate,
             entries: Vec::new(),
             sessions: HashTable::new(),
             routes: Routes::new(config.routes_max as usize),

@@ -133,6 +133,11 @@ impl Translator {
         self.buffer = buffer;
     }
 
+    /// Whether a packet is for one of the external addresses.
+    pub(super) fn owns(&self, header: &Header) -> bool {
+        header.version == 4 && self.nat.owns((header.destination as u32).into())
+    }
+
     /// Translates what a TUN device returned, if it is to an external address. `false` if the packet waits.
     pub(super) fn inbound(&mut self, octets: &mut [u8], now: Instant) -> Result<bool, Discard> {
         let Some(tun) = virtio::Header::parse(octets) else {
@@ -142,7 +147,7 @@ impl Translator {
         let Ok(header) = Header::read(packet) else {
             return Ok(true);
         };
-        if header.version != 4 || !self.nat.owns((header.destination as u32).into()) {
+        if !self.owns(&header) {
             return Ok(true);
         }
         self.free(now);

@@ -82,6 +82,37 @@ fn a_network_behind_a_subscriber_is_its_own() {
 }
 
 #[test]
+fn isolated_subscribers_do_not_reach_each_other() {
+    let mut config = lns_config();
+    let mut stage = Stage::new(config.clone());
+    stage.dial("alice", "sesame");
+    let alice = stage.lns.subscriber(stage.up[0]).unwrap().address.unwrap();
+    stage.profile.routes = vec![Prefix::new("10.77.0.0".parse().unwrap(), 16).unwrap()];
+    stage.dial("bob", "sesame");
+    let bob = stage.lns.subscriber(stage.up[1]).unwrap().address.unwrap();
+    let behind = Ipv4Addr::new(10, 77, 3, 4);
+    // Without isolation the packets pass through the host: nothing leads past it.
+    for to in [bob, behind, FAR] {
+        stage.send_up_raw(&udp(alice, to, 10, true));
+    }
+    assert_eq!(stage.inside.0.len(), 3);
+    config.isolate = true;
+    stage.lns.set_config(config.clone(), stage.now);
+    for to in [bob, behind, FAR, alice] {
+        stage.send_up_raw(&udp(alice, to, 10, true));
+    }
+    assert_eq!(stage.lns.discarded(Discard::Isolated), 2);
+    // The network and the gateway are reached, and so is the subscriber.
+    assert_eq!(stage.inside.0.len(), 5);
+    stage.down_stream(&udp(FAR, alice, 10, true));
+    assert_eq!(stage.client_inside.0.len(), 1);
+    config.isolate = false;
+    stage.lns.set_config(config, stage.now);
+    stage.send_up_raw(&udp(alice, bob, 10, true));
+    assert_eq!(stage.inside.0.len(), 6);
+}
+
+#[test]
 fn a_packet_for_nobody_is_dropped_and_counted() {
     let (mut stage, _) = on_line();
     stage.down_stream(&udp(FAR, Ipv4Addr::new(10, 9, 9, 9), 10, true));

@@ -39,6 +39,20 @@ fn to_port(port: u16, length: usize, dont_fragment: bool) -> Vec<u8> {
 }
 
 #[test]
+fn isolated_subscribers_do_not_meet_behind_the_nat_either() {
+    let config = edge::Config {
+        isolate: true,
+        ..lns_config()
+    };
+    let (mut stage, address) = stage(config);
+    stage.send_up_raw(&udp(address, EXTERNAL, 10, true));
+    assert!(stage.inside.0.is_empty());
+    assert_eq!(stage.lns.discarded(Discard::Isolated), 1);
+    stage.send_up_raw(&udp(address, FAR, 10, true));
+    assert_eq!(stage.inside.0.len(), 1);
+}
+
+#[test]
 fn a_packet_leaves_with_an_external_source_and_its_answer_arrives() {
     let (mut stage, address) = stage(lns_config());
     stage.up_stream(&udp(address, FAR, 10, true));

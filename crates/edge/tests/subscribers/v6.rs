@@ -372,6 +372,46 @@ fn a_delegated_prefix_is_leased_routed_sticky_and_released() {
     assert!(interims.count() >= 1, "interim on change");
 }
 
+/// RFC 3162, section 2.2.
+#[test]
+fn a_subscriber_gets_the_interface_identifier_of_its_profile() {
+    let mut stage = stage();
+    stage.profile.ipv6 = Some(Box::new(Ipv6 {
+        interface: core::num::NonZeroU64::new(0x107),
+        ..Ipv6::default()
+    }));
+    let host = dial(&mut stage, "alice");
+    assert_eq!(host.own, "fe80::107".parse::<Ipv6Addr>().unwrap());
+    assert_ne!(host.local, host.own);
+}
+
+/// A CoA-Request that lists the delegated prefix among the networks must not take it away later.
+#[test]
+fn a_change_of_networks_leaves_the_delegated_prefix_to_its_lease() {
+    let mut stage = stage();
+    let host = dial(&mut stage, "alice");
+    let offered = host.ask(&mut stage, Kind::Solicit, None);
+    let delegated = host.ask(&mut stage, Kind::Request, offered).unwrap();
+    let other = prefix("2001:db8:77::/48");
+    let leads = |stage: &Stage, to: Prefix| stage.lns.at_prefix(to) == Some(host.key);
+    for networks in [vec![delegated, other], vec![other], vec![]] {
+        let change = aaa::Change {
+            routes: [None, Some(networks.clone())],
+            ..aaa::Change::default()
+        };
+        let changed = stage.lns.change_sessions(&[host.key], &change, stage.now);
+        assert_eq!(changed, Ok(()));
+        assert!(leads(&stage, delegated), "{networks:?}");
+        assert_eq!(leads(&stage, other), networks.contains(&other));
+        let routes = stage.lns.subscriber(host.key).unwrap().profile.unwrap();
+        assert!(!routes.routes.contains(&delegated));
+        // The same again has no further effect.
+        let changed = stage.lns.change_sessions(&[host.key], &change, stage.now);
+        assert_eq!(changed, Ok(()));
+        assert!(leads(&stage, delegated));
+    }
+}
+
 #[test]
 fn a_lease_that_is_not_renewed_runs_out() {
     let mut stage = stage();

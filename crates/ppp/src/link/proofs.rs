@@ -1,4 +1,4 @@
-//! Authentication on a link: the peer's packets, the claims in them, and the owner's answers.
+//! Authentication on a link (RFC 1661, section 3.5): the peer's packets, the claims in them, and the owner's answers.
 
 use wire::ppp::control::Control;
 use wire::ppp::{Frame, protocol};

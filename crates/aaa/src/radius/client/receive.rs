@@ -178,10 +178,14 @@ impl Client {
 fn refusal(packet: &Packet<'_>, way: Way) -> Option<Box<str>> {
     let text = read_message(packet);
     let error = proof::error(packet).filter(|_| way == Way::MsChapV2);
-    match error {
-        Some(error) => Some(format!("E={error} {}", text.as_deref().unwrap_or("")).into()),
-        None => text,
-    }
+    let Some((error, own)) = error else {
+        return text;
+    };
+    let text = text.map_or_else(
+        || String::from_utf8_lossy(own),
+        |text| text.into_string().into(),
+    );
+    Some(format!("E={error} {text}").into())
 }
 
 /// The event of an Access-Challenge: only EAP can ask the subscriber for more.

@@ -23,6 +23,7 @@ const EVERY_SECTION: &str = "\
 [radius]\n\
 [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\nsecret = \"hush\"\n\
 [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"hush\"\n\
+[[realm]]\nname = \"example.net\"\n[throttle]\n\
 [client]\nname = \"user{n}\"\nsecret = \"hush\"\n\
 [tun]\n[snmp]\nagentx = \"/var/agentx/master\"\n\
 [nat]\ninside = [\"100.64.0.0/10\"]\nexternal = [\"203.0.113.0/28\"]\n[nat.log]\n\

@@ -20,6 +20,7 @@ use crate::served::Edge;
 use super::books::Books;
 use super::server::address;
 use super::{EPOCH_S, Nothing, SECRET, SERVERS, endpoint};
+use crate::authority::Rules;
 use crate::authority::accounts::Accounts;
 use crate::authority::radius::{ask, heed};
 
@@ -178,7 +179,8 @@ impl Node {
         let given_up = self.accounts.totals().0.given_up;
         while let Some(event) = self.client.poll_event() {
             self.hear(&event, now);
-            heed(event, &mut self.accounts, &mut self.edge, now);
+            let edge = (&mut self.edge, &mut Rules::default());
+            heed(event, &mut self.accounts, edge, now);
         }
         let given_up = self.accounts.totals().0.given_up - given_up;
         self.books.borrow_mut().seen.given_up += given_up;
@@ -191,7 +193,8 @@ impl Node {
                 };
                 self.asked.insert(key.to_token(), session);
             }
-            ask(&mut self.client, self.boot, &question, &mut self.edge, now);
+            let edge = (&mut self.edge, &Rules::default());
+            ask(&mut self.client, self.boot, &question, edge, now);
         }
         while let Some(account) = self.edge.poll_account() {
             if account.entry == Entry::Start {
