@@ -8,7 +8,11 @@ use edge::SubscriberKey;
 use edge::access::Either::{First, Second};
 use l2tp::{Event, SessionEnd};
 
+use serde_json::json;
+
+use super::audit;
 use super::core::Core;
+use super::served::{End, Place, SubscriberView};
 use super::server::Server;
 use super::source::Source;
 use super::waiting::WaitFor;
@@ -191,8 +195,14 @@ pub(super) fn tell(
             session,
             name,
             reason,
+            account,
+            was_up,
+            is_client,
             ..
         } => {
+            if !is_client {
+                note_end((&name, account, was_up), &reason, core);
+            }
             // The session's own end, or its tunnel's, reports why it ended.
             if !matches!(reason, edge::End::Session(_))
                 && let First(session) = session
@@ -208,6 +218,55 @@ pub(super) fn tell(
     }
 }
 
+/// Notes the end of a subscriber in the audit log: a refusal, if it had not connected.
+fn note_end((name, account, was_up): (&[u8], u64, bool), reason: &End, core: &Core) {
+    let event = if was_up { "ended" } else { "refused" };
+    audit::note(event, || {
+        json!({
+            "name": String::from_utf8_lossy(name),
+            "account": core.authority.account(account),
+            "reason": reason.to_string(),
+        })
+    });
+}
+
+/// Notes in the audit log that a subscriber connected.
+fn note_admission(view: &SubscriberView<'_>, core: &Core) {
+    audit::note("admitted", || {
+        let [prefix, delegated] = [view.leases.prefix, view.leases.delegated]
+            .map(|prefix| prefix.map(|prefix| prefix.to_string()));
+        let calling = view.numbers.map(|numbers| &*numbers.calling);
+        let policy = crate::show::policy(core, view);
+        json!({
+            "name": String::from_utf8_lossy(view.name),
+            "account": core.authority.account(view.account),
+            "place": line(view.place, core),
+            "calling": calling.map(String::from_utf8_lossy),
+            "address": view.address,
+            "prefix": prefix,
+            "delegated_prefix": delegated,
+            "filter": policy.filter,
+            "garden": policy.garden,
+        })
+    });
+}
+
+/// Where a subscriber's session is.
+fn line(place: Place, core: &Core) -> String {
+    match place {
+        First(place) => place.to_string(),
+        Second(place) => {
+            let name = core
+                .edge
+                .config()
+                .interfaces
+                .get(usize::from(place.route.port));
+            let name = name.map_or("pppoe", |name| name);
+            format!("{name} {} session {}", place.route.vlans, place.session_id)
+        }
+    }
+}
+
 /// A subscriber is up; a control client may wait for that.
 fn connected(subscriber: SubscriberKey, core: &mut Core, server: &mut Server) {
     let Some(view) = core.edge.subscriber(subscriber) else {
@@ -216,6 +275,9 @@ fn connected(subscriber: SubscriberKey, core: &mut Core, server: &mut Server) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         let name = String::from_utf8_lossy(view.name);
         tracing::debug!(subscriber = %name, address = ?view.address, "connected");
+    }
+    if !view.is_client {
+        note_admission(&view, core);
     }
     match view.session {
         First(session) => {

@@ -18,6 +18,7 @@
 //! | `mend` | opens lost sources again, or ends the daemon in order |
 //! | `addresses` | addresses of our own clients |
 //! | `default_route` | the host's default route through one of our clients |
+//! | `audit` | the audit log: admissions, refusals, changes and ends as JSON lines |
 //! | `authority` | authentication and accounting of subscribers |
 //! | `dialler` | credentials of sessions in which we are the client |
 //! | `reload` | applies a configuration that was read again, and undoes that |
@@ -46,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+mod audit;
 mod authority;
 mod capture;
 pub mod check;

@@ -15,6 +15,7 @@ use base::slab::Key;
 use reactor::Slice;
 use wire::bgp::Prefix;
 
+use super::audit;
 use super::core::Core;
 use super::loader::{Changed, InForce, Loader, Order, Prepared, Wanted};
 use super::log;
@@ -362,6 +363,7 @@ fn parts(core: &mut Core, prepared: &mut Prepared) -> Failures {
     }
     let file = new.subscribers.users.as_ref();
     let users = file.map(|file| Arc::clone(&file.users));
+    audit::reopen(new.audit.as_ref());
     core.authority.set_users(users);
     core.authority.set_rules(&new.subscribers);
     if let (Some(radius), Some(new)) = (core.authority.radius_mut(), &new.subscribers.radius) {

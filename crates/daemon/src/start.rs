@@ -16,6 +16,7 @@ use l2tp::Endpoint;
 use reactor::{Interest, Reactor, Signals, clock};
 
 use super::addresses::Addresses;
+use super::audit;
 use super::authority::{Authority, Radius, Rules};
 use super::core::{Core, Handlers};
 use super::dialler::Dialler;
@@ -70,6 +71,9 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let notices = notices(&inside, routes.as_deref(), &ports, &mut reactor)?;
     let seats = shards::seats(event, &sockets, &interfaces, queues).context("event.shards")?;
     let (edge, translation) = edge(settings)?;
+    if let Some(audit) = &settings.audit {
+        audit::start(audit)?;
+    }
     give_up_privileges(settings, &inside)?;
     let shards = shards(settings, &edge, &sockets, seats, &mut reactor)?;
     let now = log_start(settings);

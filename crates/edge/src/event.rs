@@ -59,6 +59,12 @@ pub enum Event<A: Access = L2tp> {
         session: A::Session,
         /// Its name; empty if it gave none.
         name: Box<[u8]>,
+        /// Its account's number.
+        account: u64,
+        /// Whether it had connected.
+        was_up: bool,
+        /// Whether we were the client.
+        is_client: bool,
         /// Why.
         reason: End<A::Reason>,
     },
@@ -94,8 +100,8 @@ impl<A: Access> fmt::Debug for Event<A> {
             Self::Down {
                 subscriber,
                 session,
-                name: _,
                 reason,
+                ..
             } => (f
                 .debug_tuple("Down")
                 .field(subscriber)

@@ -448,6 +448,7 @@ pub(super) const TABLES: &[Inside] = &[
             "ports",
             "sockets",
             "client",
+            "audit",
             "authority",
             "rest",
             "waiting",

@@ -8,11 +8,13 @@
 //! | `requests` | requests from servers: Disconnect-Requests and CoA-Requests |
 //! | `accounts` | accounting records: written to disk, sent to a server, deleted |
 //! | `rules` | realms, and waits after failed logins |
+//! | `noted` | changes, for the audit log |
 //! | `line` | the line of a subscriber, as reported to a server |
 //! | `sockets` | sockets to servers |
 
 mod accounts;
 mod line;
+mod noted;
 mod radius;
 mod requests;
 mod rules;
@@ -29,6 +31,7 @@ use base::Instant;
 use edge::{Admission, Question, Refusal};
 use reactor::{Reactor, Slice};
 
+pub(super) use noted::note_change;
 pub(super) use radius::Radius;
 pub(crate) use rules::Rules;
 

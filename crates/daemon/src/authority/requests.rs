@@ -17,6 +17,7 @@ use edge::{ChangeRefusal, Phase, SubscriberKey};
 use reactor::{Interest, Reactor, RecvBatch, SendBatch, Token, UdpOptions, UdpSocket};
 
 use super::line::Place;
+use super::noted::note_change;
 use super::radius::wall_s;
 use crate::config;
 use crate::served::{Edge, End};
@@ -204,6 +205,14 @@ fn carry_out(request: &Request, edge: &mut Edge, boot: u32, now: Instant) -> Res
         }
         Order::Change(change) => {
             let changed = edge.change_sessions(&meant, change, now);
+            let account = |number| Some(SessionId { boot, number }.to_string());
+            note_change(
+                ("radius", Some(client)),
+                &meant,
+                (change, changed.as_ref().err()),
+                edge,
+                account,
+            );
             match &changed {
                 Ok(()) => tracing::debug!(client, changed = meant.len(), "CoA-Request"),
                 Err(why) => tracing::debug!(client, %why, "CoA-Request refused"),

@@ -51,7 +51,7 @@ const TABLE: &[Row] = &[
         Restart,
         &[
             "control", "lns", "lac", "pppoe", "bgp", "ppp", "radius", "client", "tun", "snmp",
-            "nat",
+            "nat", "audit",
         ],
     ),
     (&["control"], Now, &["clients"]),
@@ -154,6 +154,7 @@ const TABLE: &[Row] = &[
             "history",
         ],
     ),
+    (&["audit"], Now, &["file", "rotate_mb", "keep"]),
     (&["log"], Now, &["level"]),
     (&["log"], Restart, &["to", "format"]),
     (

@@ -4,6 +4,7 @@
 //! reported at once. docs/configuration.md documents every key. Start reading at [`load`].
 #![allow(missing_docs, reason = "docs/configuration.md describes each key")]
 
+mod audit;
 mod bgp;
 pub(crate) mod effect;
 mod garden;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 use base::Duration;
 use reactor::{PollerKind, StoreKind};
 
+pub use self::audit::Audit;
 pub use self::bgp::{Announce, Bgp, Install};
 pub use self::nat::{Forward as NatForward, Log as NatLog, Nat};
 pub use self::pppoe::{Interface as PppoeInterface, Pppoe};
@@ -63,6 +65,8 @@ pub struct Settings {
     pub event: Event,
     /// `[log]`
     pub log: Log,
+    /// `[audit]`: present if there is an audit log.
+    pub audit: Option<Audit>,
     /// How long a shutdown waits for peers to acknowledge their StopCCNs.
     pub shutdown_wait: Duration,
     /// Warnings: settings that are valid but may be unintended.

@@ -13,13 +13,13 @@ use wire::l2tp::DigestType;
 
 use super::peer::{self, PeerKeys};
 use super::{
-    Control, Event, Log, LogFormat, LogTo, Pppoe, Role, Settings, Sockets, Steer, Subscribers, bgp,
-    listen, pppoe, snmp, subscribers,
+    Control, Event, Log, LogFormat, LogTo, Pppoe, Role, Settings, Sockets, Steer, Subscribers,
+    audit, bgp, listen, pppoe, snmp, subscribers,
 };
 use settings::{Faults, Notes, Record};
 use settings::{Section, set};
 
-const SECTIONS: [&str; 22] = [
+const SECTIONS: [&str; 23] = [
     "control",
     "lns",
     "lac",
@@ -44,6 +44,7 @@ const SECTIONS: [&str; 22] = [
     "event",
     "limits",
     "log",
+    "audit",
 ];
 
 /// Reads every section. Any fault that it reports makes the settings unusable.
@@ -59,6 +60,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     let event = event(root, notes, &mut config, [&lns, &lac]);
     limits(root, notes, &mut config);
     let log = log(root, notes);
+    let audit = audit::read(root, path, notes);
     let bgp = bgp::read(root, path, notes);
     let snmp = snmp::read(root, notes);
     let pppoe = pppoe::read(root, notes, &config.host_name);
@@ -89,6 +91,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
         snmp,
         event,
         log,
+        audit,
         shutdown_wait,
         advice: Faults::default(),
         record: Record::default(),

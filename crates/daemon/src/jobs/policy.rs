@@ -7,6 +7,7 @@ use edge::{ChangeRefusal, QueueFault, SubscriberKey};
 
 use super::subscribers::nobody;
 use super::{Context, Work};
+use crate::authority::note_change;
 use crate::served::Edge;
 use crate::show;
 use control::reply::{self, Code, Refusal};
@@ -40,6 +41,10 @@ impl Context<'_> {
         };
         let now = self.core.now;
         let changed = self.core.edge.change_sessions(&[key], &change, now);
+        let core = &self.core;
+        let account = |number| core.authority.account(number);
+        let outcome = (&change, changed.as_ref().err());
+        note_change(("control", None), &[key], outcome, &core.edge, account);
         changed.map_err(|why| refusal(&why, &self.core.edge))?;
         let view = self.core.edge.subscriber(key).ok_or_else(gone)?;
         let name = String::from_utf8_lossy(view.name).into_owned();

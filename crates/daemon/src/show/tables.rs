@@ -198,6 +198,10 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
         push(&"logins_throttled", throttle.throttled);
         push(&"logins_throttle_evicted", throttle.evicted);
     }
+    if let Some([written, lost]) = crate::audit::counters() {
+        push(&"audit_lines", written);
+        push(&"audit_lines_lost", lost);
+    }
     push(&"lcp_echo_replies", counts.echo_replies);
     push(&"icmp_errors_sent", counts.icmp_errors);
     edge_counters(core, &mut push);

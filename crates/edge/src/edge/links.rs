@@ -351,6 +351,9 @@ impl<A: Access> Edge<A> {
             subscriber: SubscriberKey(key),
             session: subscriber.session,
             name: subscriber.name,
+            account: subscriber.account,
+            was_up: subscriber.up.is_some(),
+            is_client: subscriber.is_client,
             reason,
         });
     }

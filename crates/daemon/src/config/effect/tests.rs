@@ -8,7 +8,7 @@ use crate::config::{Settings, parse};
 /// A configuration with every section, and a users file beside it.
 const EVERY_SECTION: &str = "\
 [control]\nsocket = \"/run/headend.sock\"\n\
-[lns]\nlisten = [\"127.0.0.1:1701\"]\n[lac]\n[l2tp]\n[event]\n[limits]\n[log]\n\
+[lns]\nlisten = [\"127.0.0.1:1701\"]\n[lac]\n[l2tp]\n[event]\n[limits]\n[log]\n[audit]\nfile = \"audit.jsonl\"\n\
 [pppoe]\n[[pppoe.interface]]\nname = \"eth1\"\n\
 [ppp]\naddress = \"10.255.0.1\"\n\
 [[pool]]\nname = \"home\"\nranges = [\"10.0.0.0/24\"]\n\
