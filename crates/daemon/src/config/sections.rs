@@ -19,7 +19,7 @@ use super::{
 use settings::{Faults, Notes, Record};
 use settings::{Section, set};
 
-const SECTIONS: [&str; 23] = [
+const SECTIONS: &[&str] = &[
     "control",
     "lns",
     "lac",
@@ -49,7 +49,7 @@ const SECTIONS: [&str; 23] = [
 
 /// Reads every section. Any fault that it reports makes the settings unusable.
 pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Settings> {
-    settings::only_sections(root, 0, &SECTIONS, notes);
+    settings::only_sections(root, 0, SECTIONS, notes);
     let mut config = l2tp::Config::default();
     let control = control(root, notes);
     let mut keys: Vec<PeerKeys> = Vec::new();
