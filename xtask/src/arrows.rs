@@ -249,6 +249,7 @@ const ALLOWED: &[Row] = &[
             "forward",
             "edge",
             "hqos",
+            "nat",
             "bpf",
             "qos",
             "ping",

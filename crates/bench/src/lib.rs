@@ -11,6 +11,7 @@
 //! | `tunnels` | the cost of a tunnel in an LNS, beside bare loops and other LNSs |
 //! | `subscribers` | the cost of a subscriber in an LNS from nothing to IP, beside a bare loop |
 //! | `pppoe` | the cost of a PPPoE host from PADI to IPv4 and IPv6, and of a flood of PADIs, beside bare loops |
+//! | `nat` | the cost of a translated packet and of a new mapping, beside a bare loop |
 //! | `coa` | the cost of a CoA-Request that changes a connected subscriber, beside a bare loop |
 //! | `bgp` | the cost of sessions and tables in a BGP daemon, beside bare loops and other daemons |
 //! | `deadlines` | how late KEEPALIVEs and answers are while a daemon does its heaviest work, beside other daemons |
@@ -33,6 +34,7 @@ mod filter;
 mod forward;
 mod harness;
 mod history;
+mod nat;
 mod poll;
 mod pppoe;
 mod qos;
@@ -78,6 +80,8 @@ enum Verb {
     PppoeBare(pppoe::bare::PppoeBareArgs),
     /// CoA-Requests that change rates of connected subscribers, by their number, next to a bare loop
     Coa(coa::CoaArgs),
+    /// Cost of a translated packet and of a new mapping (NAT), by number of mappings, next to a bare loop
+    Nat(nat::NatArgs),
     /// Cost of sessions and tables for a BGP daemon, next to bare loops and other daemons
     Bgp(bgp::BgpArgs),
     /// How late deadlines are kept under the heaviest work, next to other daemons
@@ -156,6 +160,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         Verb::Pppoe(args) => pppoe::run(args),
         Verb::PppoeBare(args) => pppoe::bare::run(args),
         Verb::Coa(args) => coa::run(args),
+        Verb::Nat(args) => nat::run(args),
         Verb::Bgp(args) => bgp::run(args),
         Verb::Deadlines(args) => deadlines::run(args),
         Verb::BgpBare(args) => bgp::bare::run(args),

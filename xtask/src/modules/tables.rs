@@ -427,6 +427,7 @@ pub(super) const TABLES: &[Inside] = &[
             "subscribers",
             "pppoe",
             "coa",
+            "nat",
             "forward",
             "deadlines",
             "history",
