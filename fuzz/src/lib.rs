@@ -67,6 +67,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "import_accel",
+        run: targets::import::target_accel,
+        len_max: 3000,
+        is_slow: true,
+    },
+    Target {
         name: "import_bird",
         run: targets::import::target_bird,
         len_max: 4000,

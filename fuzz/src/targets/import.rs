@@ -40,6 +40,19 @@ pub fn target_l2tpns(data: &[u8]) {
     every_line_is_reported(main, &import, "startup-config", b"!#");
 }
 
+/// Splits the data at bytes of 1 into the files that accel-ppp reads.
+///
+/// # Panics
+/// If a line of accel-ppp.conf is not in the report.
+pub fn target_accel(data: &[u8]) {
+    let names = ["accel-ppp.conf", "chap-secrets"];
+    let parts = data.split(|byte| *byte == 1);
+    let files: Vec<(&str, &[u8])> = names.into_iter().zip(parts).collect();
+    let import = tool_import::accel::read(&mut Files::of(&files));
+    let main = files.first().map_or(&[][..], |(_, main)| main);
+    every_line_is_reported(main, &import, "accel-ppp.conf", b"#");
+}
+
 /// Reads the data as FRR's configuration.
 ///
 /// # Panics

@@ -572,7 +572,8 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "tools/import",
         order: &[
-            "files", "bgp", "output", "pattern", "bird", "frr", "gobgp", "l2tpns", "xl2tpd",
+            "files", "bgp", "output", "pattern", "accel", "bird", "frr", "gobgp", "l2tpns",
+            "xl2tpd",
         ],
         besides: &[],
     },

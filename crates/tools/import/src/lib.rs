@@ -11,6 +11,7 @@
 //! | `files` | the files of a source, and those that they name |
 //! | `pattern` | commands of words |
 //! | `bgp` | what the readers of BGP share |
+//! | `accel` | accel-ppp.conf and chap-secrets |
 //! | `bird` | bird.conf |
 //! | `frr` | frr.conf |
 //! | `gobgp` | gobgpd.conf |
@@ -19,6 +20,7 @@
 //! | `output` | checks and writes the files |
 #![forbid(unsafe_code)]
 
+pub mod accel;
 mod bgp;
 pub mod bird;
 mod files;
@@ -60,6 +62,8 @@ enum SourceArgs {
     Xl2tpd(FileArgs),
     /// l2tpns's startup-config, with ip_pool and users
     L2tpns(FileArgs),
+    /// accel-ppp.conf, with the chap-secrets file that it names
+    AccelPpp(FileArgs),
     /// The BGP parts of FRR's frr.conf or bgpd.conf
     Frr(FileArgs),
     /// The BGP parts of BIRD 2's bird.conf
@@ -168,6 +172,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode> {
     let (name, args, usual, read): (_, _, _, Reader) = match &args.source {
         SourceArgs::Xl2tpd(args) => ("xl2tpd", args, xl2tpd::USUAL, xl2tpd::read),
         SourceArgs::L2tpns(args) => ("l2tpns", args, l2tpns::USUAL, l2tpns::read),
+        SourceArgs::AccelPpp(args) => ("accel-ppp", args, accel::USUAL, accel::read),
         SourceArgs::Bird(args) => ("bird", args, bird::USUAL, bird::read),
         SourceArgs::Gobgp(args) => ("gobgp", args, gobgp::USUAL, gobgp::read),
         SourceArgs::Frr(args) => ("frr", args, frr::USUAL, frr::read),

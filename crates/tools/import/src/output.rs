@@ -23,11 +23,15 @@ const ORDER: &[&str] = &[
     "control",
     "lns",
     "lac",
+    "pppoe",
+    "pppoe.interface",
     "l2tp",
     "limits",
     "log",
     "ppp",
     "pool",
+    "prefix_pool",
+    "ipv6",
     "users",
     "filter",
     "radius",
@@ -101,23 +105,21 @@ pub fn finish(import: &mut Import) -> Result<Vec<Output>> {
         };
         repair(&mut import.users, &mut import.report, "", judge, remove)?;
     }
-    if !["lns", "lac", "bgp"]
-        .iter()
-        .any(|role| import.config.has(role))
-    {
-        let why = "not in the source: it has nothing that headend does";
-        import
-            .config
-            .note("lac", "listen", Value::texts(&["127.0.0.1:0"]), why);
-        import.config.sort(ORDER);
-    }
+    add_role(&mut import.config);
+    import.config.sort(ORDER);
     let head = import.head.clone();
     let path = stage.0.join(CONFIG);
     let judge = |text: &str| {
         write(&stage.0, CONFIG, text, true)?;
         Ok(config::load(&path).err())
     };
-    repair(&mut import.config, &mut import.report, &head, judge, remove)?;
+    repair(
+        &mut import.config,
+        &mut import.report,
+        &head,
+        judge,
+        remove_keys,
+    )?;
     let known = keys(import);
     import.report.verify(|key| {
         // Readers say neighbor of every peer.
@@ -185,10 +187,6 @@ fn remove(document: &mut Document, report: &mut Report, faults: &Faults, wrong: 
             &format!("{} {}", fault.key, fault.message),
             report,
         );
-        if !["lns", "lac"].iter().any(|role| document.has(role)) {
-            let why = "not in the source: it has nothing that headend does";
-            document.note("lac", "listen", Value::texts(&["127.0.0.1:0"]), why);
-        }
         return true;
     }
     let mut gone = None;
@@ -205,6 +203,29 @@ fn remove(document: &mut Document, report: &mut Report, faults: &Faults, wrong: 
         take_back(&removed, message, report);
     }
     !wrong.is_empty()
+}
+
+/// [`remove`] for the configuration, which needs a role afterwards.
+fn remove_keys(
+    document: &mut Document,
+    report: &mut Report,
+    faults: &Faults,
+    wrong: &[Wrong],
+) -> bool {
+    let removed = remove(document, report, faults, wrong);
+    if removed {
+        add_role(document);
+    }
+    removed
+}
+
+/// The daemon needs a role: one that does nothing, if the source has none.
+fn add_role(document: &mut Document) {
+    let roles = ["lns", "lac", "pppoe", "bgp"];
+    if !roles.iter().any(|role| document.has(role)) {
+        let why = "not in the source: it has nothing that headend does";
+        document.note("lac", "listen", Value::texts(&["127.0.0.1:0"]), why);
+    }
 }
 
 /// Removes an entry. The result must not let more through than the source: a term that loses a condition is removed,
