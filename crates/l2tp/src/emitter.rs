@@ -1,6 +1,7 @@
 //! Writes the AVPs of a message, and hides them if configured.
 
 use wire::l2tp::{Attribute, MessageType, Version, Writer};
+use wire::pppoe::ADSL_FORUM;
 
 /// The longest value that can be hidden: hiding adds two octets for its length.
 pub(crate) const HIDDEN_MAX: usize = wire::l2tp::VALUE_LEN_MAX - 2;
@@ -56,6 +57,12 @@ impl<'a> Emitter<'a> {
         } else {
             self.bytes(attribute, value)
         }
+    }
+
+    /// An AVP about the caller's line: of the ADSL Forum, without the M bit (RFC 5515, section 5).
+    pub(crate) fn line(&mut self, number: u16, value: &[u8]) -> &mut Self {
+        self.writer.raw(false, ADSL_FORUM as u16, number, value);
+        self
     }
 
     pub(crate) fn u16(&mut self, attribute: Attribute, value: u16) -> &mut Self {

@@ -87,6 +87,10 @@ pub enum SessionEnd {
     NoSublayer,
     /// The peer's simultaneous request for the same circuit won the tie.
     LostTie,
+    /// The caller's line is gone: the other half of a switched call ended without a code.
+    Carrier,
+    /// The other half of a switched call ended with this code, which is passed on.
+    Relayed(Notice),
 }
 
 /// A Result Code AVP of a peer.
@@ -201,6 +205,13 @@ impl SessionEnd {
             Self::UnsupportedPseudowire(_) => Codes::new(14, None, ""),
             Self::NoSublayer => Codes::new(15, None, ""),
             Self::LostTie => Codes::new(13, None, ""),
+            Self::Carrier => Codes::new(1, None, ""),
+            Self::Relayed(notice) => Codes {
+                // A peer that gave no code.
+                result: notice.result.max(1),
+                error: notice.error,
+                message: notice.message.as_ref().into(),
+            },
         })
     }
 }
@@ -270,6 +281,8 @@ impl fmt::Display for SessionEnd {
             }
             Self::NoSublayer => f.write_str("sequencing without a sublayer"),
             Self::LostTie => f.write_str("lost the tie for its circuit"),
+            Self::Carrier => f.write_str("the caller's line is gone"),
+            Self::Relayed(notice) => write!(f, "the other half ended, {notice}"),
         }
     }
 }

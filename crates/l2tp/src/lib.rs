@@ -10,7 +10,7 @@
 //! [`Endpoint::data_header`] the header of a frame to send.
 //!
 //! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), recovery (RFC 4951),
-//! line AVPs (RFC 5515).
+//! updates of connect speeds (RFC 5515 4).
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]
@@ -38,8 +38,8 @@ pub use config::{
 pub use discard::{CounterName, Discard};
 pub use end::{Codes, Notice, SessionEnd, TunnelEnd};
 pub use endpoint::{
-    Counts, DataHeader, DataIds, DataWay, Endpoint, OpenError, OpenTunnel, PeerView, Received,
-    Totals,
+    Counts, DataHeader, DataIds, DataWay, Endpoint, Identity, OpenError, OpenTunnel, PeerView,
+    Received, Totals,
 };
 pub use event::{CallErrors, Event};
 pub use session::{

@@ -358,7 +358,16 @@ impl Endpoint {
         open
     }
 
-    /// The same after a wait, unless the peer ends the session before.
+    /// Ends a half of a switched call, whose other half ended for this reason. `false` if there is no session.
+    pub fn hang_up(&mut self, session: SessionKey, reason: SessionEnd, now: Instant) -> bool {
+        let open = self.sessions.get(session.0).is_some();
+        if open {
+            self.end_session(session.0.index, reason, now);
+        }
+        open
+    }
+
+    /// Ends a session because its payload ended, after a wait, unless the peer ends the session before.
     pub fn end_payload_after(&mut self, session: SessionKey, wait: Duration, now: Instant) -> bool {
         let open = self.sessions.get(session.0);
         let open = open.is_some_and(|open| open.state == SessionState::Established);

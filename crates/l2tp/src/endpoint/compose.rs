@@ -2,6 +2,7 @@
 
 use base::slab::Key;
 use wire::l2tp::{Attribute, Message, MessageType, Version, auth};
+use wire::pppoe::{LineAvp, LineInfo};
 
 use super::Endpoint;
 use crate::config::{Config, OutgoingCalls};
@@ -77,7 +78,8 @@ impl Endpoint {
     }
 
     pub(super) fn compose_sccrp(&mut self, index: u32, request: &Message<'_>) {
-        let setup = self.new_setup(self.tunnel_at(index).version, false);
+        let (keys, version) = (self.tunnel_at(index).keys, self.tunnel_at(index).version);
+        let setup = self.new_setup(keys, version, false);
         let tunnel = self.tunnel_at_mut(index);
         tunnel.setup = Some(setup);
         if let Some(auth) = &mut tunnel.auth {
@@ -116,12 +118,14 @@ impl Endpoint {
         let challenge = setup.and_then(|setup| setup.challenge);
         let tie_breaker = setup.and_then(|setup| setup.tie_breaker);
         let nonce = tunnel.auth.as_ref().map(|auth| auth.local_nonce);
+        let host_name = setup.and_then(|setup| setup.host_name.clone());
         self.compose(index, 0, kind, |emitter, config| {
+            let host_name = host_name.as_deref().unwrap_or(&config.host_name).as_bytes();
             match version {
                 Version::V2 => {
                     emitter
                         .u16(Attribute::ProtocolVersion, 0x0100)
-                        .bytes(Attribute::HostName, config.host_name.as_bytes())
+                        .bytes(Attribute::HostName, host_name)
                         .u32(Attribute::FramingCapabilities, FRAMING_BOTH)
                         .u16(Attribute::AssignedTunnelId, id as u16);
                     if config.outgoing_calls != OutgoingCalls::Refuse {
@@ -134,7 +138,7 @@ impl Endpoint {
                         emitter.bytes(Attribute::ControlMessageAuthenticationNonce, &nonce);
                     }
                     emitter
-                        .bytes(Attribute::HostName, config.host_name.as_bytes())
+                        .bytes(Attribute::HostName, host_name)
                         .u32(Attribute::RouterId, config.router_id)
                         .u32(Attribute::AssignedControlConnectionId, id);
                     let mut list = [0; 6];
@@ -204,6 +208,9 @@ impl Endpoint {
                     }
                     session_v3(emitter, cookie.as_bytes(), sequencing, CIRCUIT_ACTIVE_NEW);
                     speeds_v3(emitter, details);
+                    if kind == MessageType::Icrq {
+                        line(emitter, details);
+                    }
                 }
             }
         });
@@ -376,6 +383,20 @@ fn request_v2(emitter: &mut Emitter<'_>, kind: MessageType, details: &CallDetail
             .optional(Attribute::CallingNumber, &details.calling_number);
     }
     emitter.optional(Attribute::SubAddress, &details.sub_address);
+    if kind == MessageType::Icrq {
+        line(emitter, details);
+    }
+}
+
+/// What is known of the caller's access line (RFC 5515, section 5).
+fn line(emitter: &mut Emitter<'_>, details: &CallDetails) {
+    for (number, value) in details.line.iter().flat_map(LineInfo::avps) {
+        match value {
+            LineAvp::Bytes(value) => emitter.line(number, value),
+            LineAvp::Rate(rate) => emitter.line(number, &rate.to_be_bytes()),
+            LineAvp::Word(word) => emitter.line(number, &word.to_be_bytes()),
+        };
+    }
 }
 
 fn connected_v2(

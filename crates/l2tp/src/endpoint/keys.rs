@@ -44,8 +44,13 @@ impl Keyring {
         self.all.get(usize::from(number))?.as_ref()
     }
 
-    /// Makes a secret the current one. After 65,535 different secrets, a further one takes the place of the last.
+    /// Makes a secret the current one.
     pub(super) fn renew(&mut self, secret: Option<&Redacted<Vec<u8>>>) {
+        self.current = self.number_of(secret);
+    }
+
+    /// The number of a secret. After 65,535 different secrets, a further one takes the place of the last.
+    pub(super) fn number_of(&mut self, secret: Option<&Redacted<Vec<u8>>>) -> u16 {
         let wanted = secret.map(|secret| secret.reveal());
         let is_it = |keys: &Option<Keys>| keys.as_ref().map(|keys| &keys.secret) == wanted;
         let place = self.all.iter().position(is_it).unwrap_or_else(|| {
@@ -53,7 +58,7 @@ impl Keyring {
             self.all.push(secret.map(Keys::new));
             self.all.len() - 1
         });
-        self.current = place as u16;
+        place as u16
     }
 }
 

@@ -60,7 +60,7 @@ mod transmit;
 mod views;
 
 pub use data::{DataHeader, DataIds, DataWay, Received};
-pub use open::{OpenError, OpenTunnel};
+pub use open::{Identity, OpenError, OpenTunnel};
 pub use views::{Counts, PeerView, Totals};
 
 /// Refusals of requests that get no record, waiting to be sent; more are

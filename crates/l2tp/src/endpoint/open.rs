@@ -2,7 +2,7 @@
 //!
 //! Implements parts of RFC 3931, sections 3.4.1, 3.4.2, 5.4.4, 6.13 and 6.14.
 
-use base::{Instant, Route};
+use base::{Instant, Redacted, Route};
 use wire::l2tp::{MessageType, Version};
 
 use super::Endpoint;
@@ -21,6 +21,17 @@ pub struct OpenTunnel {
     pub route: Route,
     /// The protocol version to request.
     pub version: Version,
+}
+
+/// What a tunnel that we open has of its own, in place of the configuration's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identity<'a> {
+    /// The shared secret; `None` for the configuration's.
+    pub secret: Option<&'a Redacted<Vec<u8>>>,
+    /// Our Host Name, 1 to 255 octets; `None` for the configuration's.
+    pub host_name: Option<&'a str>,
+    /// The Host Name that the peer must give; `None` for any.
+    pub peer_name: Option<&'a str>,
 }
 
 /// Why a command failed.
@@ -59,6 +70,19 @@ impl Endpoint {
     /// # Errors
     /// A limit is reached, the version is off, or the endpoint is shutting down.
     pub fn open_tunnel(&mut self, open: OpenTunnel, now: Instant) -> Result<TunnelKey, OpenError> {
+        self.open_tunnel_as(open, Identity::default(), now)
+    }
+
+    /// Sends an SCCRQ with a secret or names of this tunnel's own.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::open_tunnel`].
+    pub fn open_tunnel_as(
+        &mut self,
+        open: OpenTunnel,
+        identity: Identity<'_>,
+        now: Instant,
+    ) -> Result<TunnelKey, OpenError> {
         if self.shutting_down {
             return Err(OpenError::ShuttingDown);
         }
@@ -75,8 +99,14 @@ impl Endpoint {
         let index = self
             .add_tunnel_evicting(open.route, open.version, now)
             .ok_or(OpenError::TunnelLimit)?;
-        let setup = self.new_setup(open.version, self.config.tie_breaker);
-        let auth = (open.version == Version::V3 && self.keys.current().is_some()).then(|| {
+        let keys = match identity.secret {
+            Some(secret) => self.keys.number_of(Some(secret)),
+            None => self.keys.number(),
+        };
+        let mut setup = self.new_setup(keys, open.version, self.config.tie_breaker);
+        setup.host_name = identity.host_name.map(Into::into);
+        setup.peer_name = identity.peer_name.map(Into::into);
+        let auth = (open.version == Version::V3 && self.keys.of(keys).is_some()).then(|| {
             Box::new(Auth {
                 local_nonce: self.random.bytes(),
                 told: true,
@@ -86,6 +116,7 @@ impl Endpoint {
         let setup_timeout = self.config.setup_timeout;
         let tunnel = self.tunnel_at_mut(index);
         tunnel.originated = true;
+        tunnel.keys = keys;
         tunnel.setup = Some(setup);
         tunnel.auth = auth;
         tunnel.idle_deadline = now + setup_timeout;

@@ -319,7 +319,8 @@ impl Endpoint {
         }
         let has_secret = self.keys.of(self.tunnel_at(index).keys).is_some();
         let accepted = check_start(message, has_secret)
-            .and_then(|()| self.check_reply_authentication(index, message));
+            .and_then(|()| self.check_reply_authentication(index, message))
+            .and_then(|()| self.check_peer_name(index, message));
         match accepted {
             Ok(()) => {
                 self.take_start(index, message);
@@ -328,6 +329,17 @@ impl Endpoint {
                 self.tunnel_up(index, now);
             }
             Err(reason) => self.end_tunnel(index, Event::SccrpUnacceptable, reason, now),
+        }
+    }
+
+    /// Whether the peer has the name that its tunnel was opened for (RFC 2868, section 3.10).
+    fn check_peer_name(&self, index: u32, message: &Message<'_>) -> Result<(), TunnelEnd> {
+        let setup = self.tunnel_at(index).setup.as_deref();
+        let wanted = setup.and_then(|setup| setup.peer_name.as_deref());
+        let given = message.get(Attribute::HostName).unwrap_or_default();
+        match wanted.is_none_or(|wanted| wanted.as_bytes() == given) {
+            true => Ok(()),
+            false => Err(TunnelEnd::NotAuthorized("the peer has another host name")),
         }
     }
 
@@ -437,13 +449,20 @@ impl Endpoint {
         debug_assert!(self.tunnel_at(index).ending == Ending::No);
     }
 
-    pub(super) fn new_setup(&mut self, version: Version, tie_breaker: bool) -> Box<Setup> {
-        let challenge = (version == Version::V2 && self.keys.current().is_some())
+    /// State for the set-up of a tunnel whose secret has the number `keys`.
+    pub(super) fn new_setup(
+        &mut self,
+        keys: u16,
+        version: Version,
+        tie_breaker: bool,
+    ) -> Box<Setup> {
+        let challenge = (version == Version::V2 && self.keys.of(keys).is_some())
             .then(|| self.random.bytes::<16>());
         let tie_breaker = tie_breaker.then(|| self.random.u64());
         Box::new(Setup {
             challenge,
             tie_breaker,
+            ..Setup::default()
         })
     }
 }

@@ -4,6 +4,7 @@ use core::fmt;
 
 use base::Redacted;
 use wire::l2tp::{Attribute, Message};
+use wire::pppoe::LineInfo;
 
 use crate::config::Pseudowire;
 use crate::emitter::Emitter;
@@ -70,6 +71,8 @@ pub struct CallDetails {
     pub framing_type: u32,
     /// Circuit Status (L2TPv3): bit 0 active, bit 1 new.
     pub circuit_status: u16,
+    /// The access line of the caller (RFC 5515).
+    pub line: Option<LineInfo>,
     /// The LAC's negotiation before the tunnel (RFC 2661 4.4.5).
     pub proxy: Option<Box<Proxy>>,
 }
@@ -144,6 +147,9 @@ impl CallDetails {
         }
         if let Some(bps) = speed(Attribute::RxConnectSpeed, Attribute::RxConnectSpeedBps) {
             self.rx_speed_bps = bps;
+        }
+        if message.has_line() {
+            self.line = LineInfo::from_avps(message.line()).or(self.line.take());
         }
         self.take_proxy(message);
     }

@@ -98,6 +98,10 @@ pub(crate) struct Setup {
     pub(crate) challenge: Option<[u8; 16]>,
     /// The tie breaker that we sent.
     pub(crate) tie_breaker: Option<u64>,
+    /// Our Host Name, if it is not the configuration's.
+    pub(crate) host_name: Option<Box<str>>,
+    /// The Host Name that the peer must give.
+    pub(crate) peer_name: Option<Box<str>>,
 }
 
 /// The nonces of an authenticated L2TPv3 control connection.

@@ -18,6 +18,7 @@ use super::attribute::{Attribute, COUNT};
 use super::avp::{AVP_HEADER_LEN, Avp, Avps};
 use super::header::{CONTROL_BODY_LEN_MAX, Version};
 use super::message_type::MessageType;
+use crate::pppoe::ADSL_FORUM;
 
 /// A fault in a message's AVPs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -71,6 +72,7 @@ pub struct Message<'a> {
     kind: MessageType,
     kind_mandatory: bool,
     has_hidden: bool,
+    has_line: bool,
     fault: Option<Fault>,
     unrecognised: Option<(u16, u16)>,
     ignored: Option<Attribute>,
@@ -93,6 +95,7 @@ impl<'a> Message<'a> {
             kind: MessageType::Unknown(0),
             kind_mandatory: false,
             has_hidden: false,
+            has_line: false,
             fault: None,
             unrecognised: None,
             ignored: None,
@@ -165,7 +168,9 @@ impl<'a> Message<'a> {
 
     /// Records an unrecognised AVP.
     fn skip(&mut self, avp: &Avp<'a>) {
-        if !avp.mandatory {
+        if is_line(avp) {
+            self.has_line = true;
+        } else if !avp.mandatory {
             self.ignored_avps += 1;
         } else if self.unrecognised.is_none() {
             self.unrecognised = Some((avp.vendor, avp.attribute));
@@ -238,6 +243,18 @@ impl<'a> Message<'a> {
         self.has_hidden
     }
 
+    /// Whether there are AVPs about the caller's access line (RFC 5515, section 5).
+    #[must_use]
+    pub fn has_line(&self) -> bool {
+        self.has_line
+    }
+
+    /// The AVPs about the caller's access line: Attribute Type and value.
+    pub fn line(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
+        let all = Avps::new(self.body).filter(is_line);
+        all.map(|avp| (avp.attribute, avp.value))
+    }
+
     /// The value of an attribute; the first one if it is repeated.
     #[must_use]
     #[inline]
@@ -299,6 +316,12 @@ impl<'a> Message<'a> {
     pub fn avps(&self) -> Avps<'a> {
         Avps::new(self.body)
     }
+}
+
+/// Whether an AVP is about the caller's access line: RFC 5515, section 5. Hidden ones are ignored.
+fn is_line(avp: &Avp<'_>) -> bool {
+    let known = matches!(avp.attribute, 0x01 | 0x02 | 0x81..=0x8e | 0x90 | 0xfe);
+    u32::from(avp.vendor) == ADSL_FORUM && known && !avp.hidden && avp.reserved == 0
 }
 
 #[cfg(test)]
