@@ -2,6 +2,7 @@
 //!
 //! - [`profile`]: the settings of a subscriber's session, from any source.
 //! - [`queue`]: what a source says about a subscriber's queues.
+//! - [`tunnel`]: the tunnels in which a session is handed over.
 //! - [`users`]: a file of local users, and checking a peer's credentials against it.
 //! - [`pools`]: leases of IPv4 addresses.
 //! - [`prefixes`]: leases of IPv6 prefixes.
@@ -31,6 +32,7 @@ pub mod queue;
 pub mod radius;
 pub mod realm;
 pub mod throttle;
+pub mod tunnel;
 pub mod users;
 
 pub use change::{Change, Walled};
@@ -40,4 +42,5 @@ pub use profile::{Address, Ipv6, Prefix, Profile};
 pub use queue::Queue;
 pub use realm::{Realm, Realms};
 pub use throttle::{Throttle, ThrottleConfig};
+pub use tunnel::{Lns, TunnelTo, Tunnelled};
 pub use users::Users;

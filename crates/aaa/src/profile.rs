@@ -7,6 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use base::Duration;
 
 use crate::queue::Queue;
+use crate::tunnel::Tunnelled;
 
 /// Which IPv4 address a subscriber gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -122,6 +123,8 @@ pub struct Profile {
     pub class: Vec<Box<[u8]>>,
     /// The user name for accounting, if it differs from the claimed one (User-Name in an Access-Accept).
     pub name: Option<Box<str>>,
+    /// The session is handed over to an LNS; the other settings but the name, the times and Class have no effect then.
+    pub tunnel: Option<Box<Tunnelled>>,
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use base::Duration;
 
 use crate::garden::Garden;
 use crate::queue::Queues;
+use crate::switch::Switching;
 use crate::v6::Settings;
 
 /// Limits and defaults of an [`crate::Edge`].
@@ -67,6 +68,8 @@ pub struct Config {
     pub tells_networks: bool,
     /// Whether accounting entries are queued for [`crate::Edge::poll_account`].
     pub accounting: bool,
+    /// Which sessions are handed over to which LNS.
+    pub switching: Arc<Switching>,
     /// Names of the PPPoE interfaces by their ports, for NAS-Port-Id.
     pub interfaces: Arc<[Box<str>]>,
     /// Limit on remembered subscribers that ended.
@@ -104,6 +107,7 @@ impl Default for Config {
             by_session: false,
             tells_networks: false,
             accounting: false,
+            switching: Arc::default(),
             interfaces: Arc::default(),
             history_max: 4_096,
             tick: Duration::from_millis(10),

@@ -138,11 +138,13 @@ pub enum Refusal {
     Throttled,
     /// Its realm does not allow the method that it authenticated by.
     Method,
+    /// No LNS took its session.
+    NoTunnel,
 }
 
 impl Refusal {
     /// Every reason, in the order of its value.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Rejected,
         Self::NoServer,
         Self::OtherName,
@@ -154,6 +156,7 @@ impl Refusal {
         Self::Timeout,
         Self::Throttled,
         Self::Method,
+        Self::NoTunnel,
     ];
 
     /// A stable name.
@@ -171,6 +174,7 @@ impl Refusal {
             Self::Timeout => "timeout",
             Self::Throttled => "throttled",
             Self::Method => "method",
+            Self::NoTunnel => "no-tunnel",
         }
     }
 }

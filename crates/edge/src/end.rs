@@ -16,6 +16,8 @@ pub enum End<R = <L2tp as Access>::Reason> {
     RefusedByPeer(Box<str>),
     /// Its session ended.
     Session(R),
+    /// The LNS that had its session ended it, or is gone.
+    Lns(R),
     /// It was not admitted; the text says why.
     Refused(Box<str>),
     /// There was no address for it; the text says why.
@@ -72,7 +74,7 @@ impl<R: Reason> End<R> {
                 _ => TerminateCause::ServiceUnavailable,
             },
             Self::RefusedByPeer(_) => TerminateCause::ServiceUnavailable,
-            Self::Session(end) => end.terminate_cause(),
+            Self::Session(end) | Self::Lns(end) => end.terminate_cause(),
             Self::Refused(_) => TerminateCause::UserError,
             Self::SetupTimeout => TerminateCause::LostCarrier,
             Self::NoAddress(_) | Self::TooMany => TerminateCause::NasError,
@@ -90,6 +92,7 @@ impl<R: fmt::Display> fmt::Display for End<R> {
             Self::Link(end) => end.fmt(f),
             Self::RefusedByPeer(text) => write!(f, "the peer refused us: \"{text}\""),
             Self::Session(end) => write!(f, "the session: {end}"),
+            Self::Lns(end) => write!(f, "the LNS: {end}"),
             Self::Refused(why) => write!(f, "not let in: {why}"),
             Self::NoAddress(why) => write!(f, "no address: {why}"),
             Self::SetupTimeout => f.write_str("not connected in time"),

@@ -16,11 +16,12 @@
 //! | `v6` | IPv6 on a subscriber's link: what is advertised and leased there, a DHCPv6 server |
 //! | `event`, `end`, `history` | what the edge reports: events, reasons, ended subscribers |
 //! | `garden` | walled gardens |
+//! | `switch` | which sessions are handed over to which LNS |
 //! | `key`, `config`, `counters`, `outgoing` | what several of these share |
 //!
 //! `edge` uses all others, `subscriber` uses `path`, and `path` uses only `access`, `v6` and the last row.
 //!
-//! Left out: tunnel switching, NAT, the kernel's data plane.
+//! Left out: the kernel's data plane.
 #![forbid(unsafe_code)]
 
 pub mod access;
@@ -37,14 +38,15 @@ mod path;
 pub mod queue;
 mod random;
 mod subscriber;
+mod switch;
 pub mod v6;
 
 pub use access::{Access, Numbers};
 pub use config::Config;
 pub use counters::{Discard, Ends, Refusal, Refusals};
 pub use edge::{
-    Account, ChangeRefusal, Counts, Dial, Edge, Entry, FilterChange, FiltersMut, Limits,
-    SubscriberView, TAPPED_MAX, TAPS_MAX,
+    Account, ChangeRefusal, Counts, Dial, Edge, Entry, Far, FilterChange, FiltersMut, Limits,
+    NoRoute, SubscriberView, SwitchedView, TAPPED_MAX, TAPS_MAX, Wanted,
 };
 pub use end::End;
 pub use event::{Admission, Event, Question};
@@ -57,3 +59,4 @@ pub use path::{
 };
 pub use queue::{QueueFault, Queues, Setting, Source};
 pub use subscriber::Phase;
+pub use switch::{LineRule, NamedTunnel, SwitchCounts, Switching, VlanIds};

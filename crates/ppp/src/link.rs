@@ -16,7 +16,7 @@ use crate::event::{Claim, Discard, Event, LinkEnd};
 use crate::fsm::{Event as Automaton, State};
 use crate::ipcp::{Ipcp, Ipv4Offer};
 use crate::ipv6cp::{Ipv6Offer, Ipv6cp};
-use crate::layer::{Context, Layer, REJECTED_MAX, Signals, retimed};
+use crate::layer::{Context, Layer, Negotiation as _, REJECTED_MAX, Signals, retimed};
 use crate::lcp::Lcp;
 use crate::view::{LcpOptions, LinkView};
 
@@ -255,6 +255,14 @@ impl Link {
     #[must_use]
     pub fn peer_mru(&self) -> u16 {
         self.lcp.negotiation.peer_mru
+    }
+
+    /// The options of our latest Configure-Request of LCP (Last Sent LCP CONFREQ, RFC 2661, section 4.4.5).
+    #[must_use]
+    pub fn lcp_request(&self) -> Vec<u8> {
+        let mut options = Vec::new();
+        self.lcp.negotiation.request(&mut options);
+        options
     }
 
     /// The states of LCP, IPCP and IPv6CP.

@@ -14,6 +14,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "aaa",
         order: &[
             "queue",
+            "tunnel",
             "profile",
             "change",
             "pools",
@@ -289,6 +290,7 @@ pub(super) const TABLES: &[Inside] = &[
             "queue",
             "garden",
             "v6",
+            "switch",
             "config",
             "counters",
             "outgoing",

@@ -5,10 +5,14 @@
 
 use core::fmt;
 
+use aaa::TunnelTo;
 use aaa::accounting::TerminateCause;
 use base::{Duration, Instant, Machine};
+use wire::pppoe::Vlans;
 
-use super::{Access, Encapsulation, Header, Numbers, Peer, Reason, SessionChange, SessionInfo};
+use super::{
+    Access, Call, Encapsulation, Header, Numbers, Peer, Reason, SessionChange, SessionInfo,
+};
 
 /// A value of the first protocol or of the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +77,13 @@ impl<A: Reason, B: Reason> Reason for Either<A, B> {
         match self {
             First(one) => one.terminate_cause(),
             Second(other) => other.terminate_cause(),
+        }
+    }
+
+    fn is_silence(&self) -> bool {
+        match self {
+            First(one) => one.is_silence(),
+            Second(other) => other.is_silence(),
         }
     }
 }
@@ -143,12 +154,14 @@ impl<A: Machine, B: Machine> Machine for Both<A, B> {
     }
 }
 
+/// The first protocol is the one with tunnels: a session of the second is handed over to its peers.
 impl<A: Access, B: Access> Access for Both<A, B> {
     type Route = Either<A::Route, B::Route>;
     type Session = Either<A::Session, B::Session>;
     type Place = Either<A::Place, B::Place>;
     type Reason = Either<A::Reason, B::Reason>;
     type Encapsulation = Either<A::Encapsulation, B::Encapsulation>;
+    type Tunnel = A::Tunnel;
 
     /// The indexes of the two protocols take turns.
     fn index(session: Self::Session) -> usize {
@@ -279,6 +292,63 @@ impl<A: Access, B: Access> Access for Both<A, B> {
 
     fn is_quiet(&self) -> bool {
         self.first.is_quiet() && self.second.is_quiet()
+    }
+
+    /// The protocols share no codes: a reason of the other one is passed on as none.
+    fn hang_up(&mut self, session: Self::Session, other: Option<&Self::Reason>, now: Instant) {
+        let (first, second) = match other.map(Either::as_ref) {
+            Some(First(reason)) => (Some(reason), None),
+            Some(Second(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
+        match session {
+            First(session) => self.first.hang_up(session, first, now),
+            Second(session) => self.second.hang_up(session, second, now),
+        }
+    }
+
+    fn initial_request(&self, session: Self::Session) -> &[u8] {
+        match session {
+            First(session) => self.first.initial_request(session),
+            Second(session) => self.second.initial_request(session),
+        }
+    }
+
+    fn port(&self, place: Self::Place) -> Option<(u16, Vlans)> {
+        match place {
+            First(place) => self.first.port(place),
+            Second(place) => self.second.port(place),
+        }
+    }
+
+    fn open_tunnel(
+        &mut self,
+        to: &TunnelTo,
+        route: base::Route,
+        now: Instant,
+    ) -> Result<A::Tunnel, String> {
+        self.first.open_tunnel(to, route, now)
+    }
+
+    fn tunnel_state(&self, tunnel: A::Tunnel) -> Option<bool> {
+        self.first.tunnel_state(tunnel)
+    }
+
+    fn abandon_tunnel(&mut self, tunnel: A::Tunnel, now: Instant) {
+        self.first.abandon_tunnel(tunnel, now);
+    }
+
+    fn place_call(
+        &mut self,
+        tunnel: A::Tunnel,
+        from: Option<Self::Session>,
+        call: &Call<'_>,
+        now: Instant,
+    ) -> Result<Self::Session, String> {
+        let session = self
+            .first
+            .place_call(tunnel, from.and_then(Either::first), call, now)?;
+        Ok(First(session))
     }
 }
 

@@ -2,16 +2,20 @@
 
 use core::fmt;
 
+use aaa::TunnelTo;
 use aaa::accounting::TerminateCause;
 use base::{Datagram, Duration, Instant, Machine as _, Redacted, Route};
 use l2tp::{
-    CallDetails, Cookie, DataHeader, DataIds, Endpoint, Event, Pseudowire, SessionEnd, SessionKey,
-    TunnelKey,
+    CallDetails, Cookie, DataHeader, DataIds, Endpoint, Event, Identity, OpenTunnel, Pseudowire,
+    SessionEnd, SessionKey, TunnelKey,
 };
-use ppp::{Authentication, Proxy, ProxyProof};
-use wire::l2tp::{DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer};
+use ppp::{Authentication, Claim, Proof, Proxy, ProxyProof};
+use wire::l2tp::{DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer, Version};
+use wire::pppoe::{LineInfo, line};
 
-use super::{Access, Encapsulation, HEADER_MAX, Numbers, Peer, Reason, SessionChange, SessionInfo};
+use super::{
+    Access, Call, Encapsulation, HEADER_MAX, Numbers, Peer, Reason, SessionChange, SessionInfo,
+};
 
 /// The default access protocol of an edge.
 pub type L2tp = Endpoint;
@@ -21,6 +25,7 @@ const _: () = assert!(DATA_HEADER_MAX <= HEADER_MAX);
 /// Proxy Authen Types (RFC 2661, section 4.4.5).
 const PROXY_CHAP: u16 = 2;
 const PROXY_PAP: u16 = 3;
+const PROXY_NONE: u16 = 4;
 
 /// Where a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,7 @@ impl Access for Endpoint {
     type Place = Place;
     type Reason = SessionEnd;
     type Encapsulation = Way;
+    type Tunnel = TunnelKey;
 
     fn index(session: SessionKey) -> usize {
         session.index() as usize
@@ -160,6 +166,129 @@ impl Access for Endpoint {
     fn is_quiet(&self) -> bool {
         self.is_quiet()
     }
+
+    fn hang_up(&mut self, session: SessionKey, other: Option<&SessionEnd>, now: Instant) {
+        let reason = match other {
+            Some(SessionEnd::Peer(notice)) => SessionEnd::Relayed(notice.clone()),
+            Some(SessionEnd::Administrative) => SessionEnd::Administrative,
+            _ => SessionEnd::Carrier,
+        };
+        Self::hang_up(self, session, reason, now);
+    }
+
+    fn initial_request(&self, session: SessionKey) -> &[u8] {
+        let details = self.session(session).and_then(|view| view.details);
+        let proxy = details.and_then(|details| details.proxy.as_deref());
+        proxy.map_or(&[], |proxy| &proxy.initial_received_confreq)
+    }
+
+    fn open_tunnel(
+        &mut self,
+        to: &TunnelTo,
+        route: Route,
+        now: Instant,
+    ) -> Result<TunnelKey, String> {
+        let version = match self.config().versions.v2 {
+            true => Version::V2,
+            false => Version::V3,
+        };
+        let identity = Identity {
+            secret: to.secret.as_ref(),
+            host_name: to.client_name.as_deref(),
+            peer_name: to.server_name.as_deref(),
+        };
+        let opened = self.open_tunnel_as(OpenTunnel { route, version }, identity, now);
+        opened.map_err(|error| error.to_string())
+    }
+
+    fn tunnel_state(&self, tunnel: TunnelKey) -> Option<bool> {
+        let view = self.tunnel(tunnel).filter(|view| !view.closing)?;
+        Some(view.up.is_some())
+    }
+
+    fn abandon_tunnel(&mut self, tunnel: TunnelKey, now: Instant) {
+        self.close_tunnel(tunnel, now);
+    }
+
+    fn place_call(
+        &mut self,
+        tunnel: TunnelKey,
+        from: Option<SessionKey>,
+        call: &Call<'_>,
+        now: Instant,
+    ) -> Result<SessionKey, String> {
+        let from = from.and_then(|from| self.session(from)?.details);
+        let details = from.cloned().unwrap_or_default();
+        call_to(self, tunnel, details, call, now)
+    }
+}
+
+/// Makes a call with the details of an earlier one, or of none.
+fn call_to(
+    endpoint: &mut Endpoint,
+    tunnel: TunnelKey,
+    mut details: CallDetails,
+    call: &Call<'_>,
+    now: Instant,
+) -> Result<SessionKey, String> {
+    details.serial = 0;
+    details.circuit_status = 0;
+    details.remote_end_id = Box::default();
+    if let Some(numbers) = call.numbers {
+        details.calling_number = numbers.calling.clone();
+        details.called_number = numbers.called.clone();
+        details.line = LineInfo::parse(&numbers.line);
+    }
+    if let Some(known) = &details.line {
+        // From the LAC to the caller, and back.
+        for (speed, number) in [
+            (&mut details.tx_speed_bps, line::ACTUAL_RATE_DOWN),
+            (&mut details.rx_speed_bps, line::ACTUAL_RATE_UP),
+        ] {
+            if *speed == 0 {
+                *speed = known.word(number).unwrap_or(0).into();
+            }
+        }
+    }
+    if !call.private_group.is_empty() {
+        details.private_group = call.private_group.into();
+    }
+    if let Some([initial, sent, received]) = call.lcp {
+        let proxy = details.proxy.get_or_insert_default();
+        proxy.initial_received_confreq = initial.into();
+        proxy.last_sent_confreq = sent.into();
+        proxy.last_received_confreq = received.into();
+    }
+    if let Some(claim) = call.claim {
+        claimed(details.proxy.get_or_insert_default(), claim);
+    }
+    let call = l2tp::Call {
+        details,
+        ..l2tp::Call::default()
+    };
+    let opened = endpoint.open_session(tunnel, call, now);
+    opened.map_err(|error| error.to_string())
+}
+
+/// Writes a subscriber's name and proof into the Proxy Authen AVPs (RFC 2661, section 4.4.5).
+fn claimed(proxy: &mut l2tp::Proxy, claim: &Claim) {
+    let (kind, id, challenge, response): (_, _, &[u8], &[u8]) = match &claim.proof {
+        Proof::None => (PROXY_NONE, None, &[], &[]),
+        Proof::Pap {
+            identifier,
+            password,
+        } => (PROXY_PAP, Some(*identifier), &[], password.reveal()),
+        Proof::Chap {
+            identifier,
+            challenge,
+            response,
+        } => (PROXY_CHAP, Some(*identifier), challenge, response),
+    };
+    proxy.authen_type = Some(kind);
+    proxy.authen_id = id.map(u16::from);
+    proxy.authen_name = Redacted::new(claim.name.clone());
+    proxy.authen_challenge = challenge.into();
+    proxy.authen_response = Redacted::new(response.into());
 }
 
 impl Reason for SessionEnd {
@@ -170,6 +299,10 @@ impl Reason for SessionEnd {
             Self::TunnelEnded => TerminateCause::LostCarrier,
             _ => TerminateCause::LostService,
         }
+    }
+
+    fn is_silence(&self) -> bool {
+        matches!(self, Self::TunnelEnded | Self::SetupTimeout)
     }
 }
 
@@ -299,7 +432,7 @@ fn numbers(details: &CallDetails) -> Option<Box<Numbers>> {
     let numbers = Numbers {
         calling: details.calling_number.clone(),
         called: details.called_number.clone(),
-        line: Box::default(),
+        line: (details.line.as_ref()).map_or_else(Box::default, |line| line.as_bytes().into()),
     };
     (numbers != Numbers::default()).then(|| Box::new(numbers))
 }

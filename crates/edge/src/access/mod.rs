@@ -39,8 +39,10 @@ use core::fmt::{Debug, Display};
 use core::hash::Hash;
 use core::net::IpAddr;
 
+use aaa::TunnelTo;
 use aaa::accounting::TerminateCause;
 use base::{Duration, Instant, Machine};
+use wire::pppoe::Vlans;
 
 pub use self::both::{Both, Either};
 pub use self::l2tp::{L2tp, Place as L2tpPlace, Way as L2tpWay};
@@ -63,6 +65,8 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
     type Reason: Reason;
     /// What forwarding needs to know of a session.
     type Encapsulation: Encapsulation<Route = Self::Route, Session = Self::Session>;
+    /// Names a tunnel in which we hand sessions over to an LNS.
+    type Tunnel: Copy + Eq + Debug;
 
     /// A session's index in a table: indexes are small, and are reused.
     fn index(session: Self::Session) -> usize;
@@ -121,6 +125,78 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
 
     /// Whether no peer has a notification outstanding.
     fn is_quiet(&self) -> bool;
+
+    /// Ends a session whose other half ended: at once, with the other half's reason as far as the protocol has a code
+    /// for it.
+    fn hang_up(&mut self, session: Self::Session, other: Option<&Self::Reason>, now: Instant) {
+        let _ = other;
+        self.end(session, Duration::ZERO, now);
+    }
+
+    /// The first request of LCP that the peer reports, if it negotiated in our name.
+    fn initial_request(&self, session: Self::Session) -> &[u8] {
+        let _ = session;
+        &[]
+    }
+
+    /// The number of the Ethernet interface of a session, and its VLAN tags.
+    fn port(&self, place: Self::Place) -> Option<(u16, Vlans)> {
+        let _ = place;
+        None
+    }
+
+    /// Opens a tunnel to an LNS.
+    ///
+    /// # Errors
+    /// Why it cannot be opened.
+    fn open_tunnel(
+        &mut self,
+        to: &TunnelTo,
+        route: base::Route,
+        now: Instant,
+    ) -> Result<Self::Tunnel, String> {
+        let _ = (to, route, now);
+        Err("this access protocol has no tunnels".to_owned())
+    }
+
+    /// Whether calls can be made in a tunnel, and whether it is established.
+    fn tunnel_state(&self, tunnel: Self::Tunnel) -> Option<bool> {
+        let _ = tunnel;
+        None
+    }
+
+    /// Ends a tunnel that did not come up.
+    fn abandon_tunnel(&mut self, tunnel: Self::Tunnel, now: Instant) {
+        let _ = (tunnel, now);
+    }
+
+    /// Hands a session over in a tunnel: makes a call, with what this protocol knows of the session `from`.
+    ///
+    /// # Errors
+    /// Why the call cannot be made.
+    fn place_call(
+        &mut self,
+        tunnel: Self::Tunnel,
+        from: Option<Self::Session>,
+        call: &Call<'_>,
+        now: Instant,
+    ) -> Result<Self::Session, String> {
+        let _ = (tunnel, from, call, now);
+        Err("this access protocol has no tunnels".to_owned())
+    }
+}
+
+/// What an LNS is told of a session that is handed over.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Call<'a> {
+    /// Numbers and line of the caller.
+    pub numbers: Option<&'a Numbers>,
+    /// Private Group ID.
+    pub private_group: &'a [u8],
+    /// The options of LCP's requests: the first received, the last sent, the last received.
+    pub lcp: Option<[&'a [u8]; 3]>,
+    /// The subscriber's name and its proof.
+    pub claim: Option<&'a ppp::Claim>,
 }
 
 /// Limit on the bytes of a header before a PPP frame, for all protocols.
@@ -237,6 +313,11 @@ impl<P> SessionInfo<P> {
 pub trait Reason: Clone + Debug + Display + PartialEq + Eq {
     /// The Acct-Terminate-Cause for the subscriber's accounting (RFC 2866, section 5.10).
     fn terminate_cause(&self) -> TerminateCause;
+
+    /// Whether the peer did not answer, so that it should be avoided for a while.
+    fn is_silence(&self) -> bool {
+        false
+    }
 }
 
 /// The numbers of a call.

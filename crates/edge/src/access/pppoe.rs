@@ -2,12 +2,13 @@
 //!
 //! Datagrams start at the PPPoE header: Ethernet's header belongs to the route.
 
+use core::convert::Infallible;
 use core::fmt;
 
 use aaa::accounting::TerminateCause;
 use base::{Duration, Instant, Machine as _};
 use pppoe::{EndReason, Endpoint, Event, Frame, Role, Route, SessionKey};
-use wire::pppoe::{Code, HEADER_LEN};
+use wire::pppoe::{Code, HEADER_LEN, Vlans};
 
 use super::{Access, Encapsulation, HEADER_MAX, Numbers, Peer, Reason, SessionChange, SessionInfo};
 
@@ -37,6 +38,7 @@ impl Access for Endpoint {
     type Place = Place;
     type Reason = EndReason;
     type Encapsulation = Way;
+    type Tunnel = Infallible;
 
     fn index(session: SessionKey) -> usize {
         session.index() as usize
@@ -145,6 +147,10 @@ impl Access for Endpoint {
 
     fn is_quiet(&self) -> bool {
         self.is_quiet()
+    }
+
+    fn port(&self, place: Place) -> Option<(u16, Vlans)> {
+        Some((place.route.port, place.route.vlans))
     }
 }
 

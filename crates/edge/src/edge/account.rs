@@ -7,6 +7,7 @@ use base::{Duration, Instant};
 
 use crate::access::{Access, L2tp, Numbers};
 use crate::edge::Edge;
+use crate::edge::switching::Far;
 use crate::end::End;
 use crate::key::{QueueLosses, SubscriberKey, Traffic};
 use crate::path::Meter;
@@ -54,6 +55,8 @@ pub struct Account<P = <L2tp as Access>::Place> {
     pub interface: Option<u64>,
     /// Its IPv6 prefixes.
     pub ipv6: Ipv6Leases,
+    /// The LNS that has its session.
+    pub far: Option<Box<Far>>,
     /// What its queues down and up lost and marked, if it has queues.
     pub queue: Option<[QueueLosses; 2]>,
 }
@@ -133,6 +136,7 @@ impl<A: Access> Edge<A> {
             is_local: subscriber.is_local,
             interface: family.map(|family| family.identifiers[1]),
             ipv6: family.map(Family::leases).unwrap_or_default(),
+            far: self.far(index),
             queue: self.shaped.contains_key(&index).then(|| {
                 let meters = subscriber.meters.as_deref();
                 meters.map_or_else(Default::default, Meter::losses)

@@ -70,6 +70,14 @@ impl<A: Access> Edge<A> {
             let why = (Refusal::TooManySessions, why);
             return self.deny(index, why, b"too many sessions", now);
         }
+        if profile.tunnel.is_some() {
+            if let Err(why) = self.switch_admitted(index, profile, now) {
+                let why = (Refusal::NoTunnel, &*why);
+                return self.deny(index, why, b"no network server", now);
+            }
+            return true;
+        }
+        self.switches.forget(index);
         if let Err((refusal, why, message)) = self.take_profile(index, profile, now) {
             return self.deny(index, (refusal, &why), message, now);
         }
@@ -241,7 +249,13 @@ impl<A: Access> Edge<A> {
         None
     }
 
-    fn turn_away(&mut self, index: u32, reason: End<A::Reason>, message: &[u8], now: Instant) {
+    pub(super) fn turn_away(
+        &mut self,
+        index: u32,
+        reason: End<A::Reason>,
+        message: &[u8],
+        now: Instant,
+    ) {
         self.tell_to_go(index, reason);
         self.publish(index);
         self.with_link(index, now, |link, ctx| link.refuse(message, ctx));

@@ -40,6 +40,10 @@ impl<A: Access> Edge<A> {
             self.heed(now);
             return;
         };
+        if self.switched_frame(session, frame) {
+            self.heed(now);
+            return;
+        }
         let Some(index) = self.subscriber_of(session) else {
             self.path.counts().discard(Discard::NotTerminated);
             return;
@@ -70,6 +74,9 @@ impl<A: Access> Edge<A> {
             frame.protocol == protocol::LCP && frame.information.first() == Some(&code::ECHO_REPLY)
         });
         self.heed_wish(index, octets);
+        if self.config.switching.is_on && self.at(index).up.is_none() {
+            self.switches.keep_request(index, octets);
+        }
         let handled = self.with_link(index, now, |link, ctx| link.handle(octets, ctx));
         match handled {
             Some(Err(why)) => self.path.counts().discard(Discard::Ppp(why)),

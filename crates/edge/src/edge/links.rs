@@ -17,6 +17,9 @@ use crate::subscriber::{Phase, Subscriber};
 impl<A: Access> Edge<A> {
     /// A session is up: starts a link in it, if the session ends here.
     pub(crate) fn session_up(&mut self, session: A::Session, now: Instant) {
+        if self.leg_up(session, now) {
+            return;
+        }
         let dial = self.dials.remove(&session);
         let Some(info) = self.endpoint.session(session) else {
             return;
@@ -61,7 +64,9 @@ impl<A: Access> Edge<A> {
             self.register_name(key.index);
         }
         self.at_mut(key.index).open_by = later(now, self.config.setup_timeout);
-        self.start_link(key.index, now);
+        if is_client || !self.switch_line(key.index, now) {
+            self.start_link(key.index, now);
+        }
     }
 
     /// Starts the link of a new subscriber, where the peer left off if it has negotiated in our name.
@@ -183,6 +188,7 @@ impl<A: Access> Edge<A> {
 
     /// LCP is open, perhaps again: authentication and addresses follow.
     fn lcp_up(&mut self, index: u32, now: Instant) {
+        self.drop_call(index, now);
         let open_by = later(now, self.config.setup_timeout);
         let (subscriber, phases) = self.at_mut_with_phases(index);
         if subscriber.phase() != Phase::Ending {
@@ -215,6 +221,9 @@ impl<A: Access> Edge<A> {
         } else if subscriber.name != claim.name {
             self.forget_name(index);
             self.set_name(index, &claim.name);
+        }
+        if self.config.switching.is_on {
+            self.switches.keep_claim(index, &claim);
         }
         let subscriber = SubscriberKey(self.at(index).key);
         self.questions.push_back(Question { subscriber, claim });
@@ -252,6 +261,9 @@ impl<A: Access> Edge<A> {
 
     /// Handles a subscriber's deadlines.
     pub(crate) fn subscriber_due(&mut self, index: u32, now: Instant) {
+        if self.call_due(index, now) {
+            return;
+        }
         let defaults = (self.config.idle_timeout, self.config.interim_interval);
         let subscriber = self.at_mut(index);
         if subscriber.end_at <= now {
@@ -288,6 +300,12 @@ impl<A: Access> Edge<A> {
         if self.at(index).phase() == Phase::Ending {
             return;
         }
+        if self.is_switched(index) {
+            let session = self.at(index).session;
+            self.endpoint.end(session, Duration::ZERO, now);
+            return self.finish(index, reason, now);
+        }
+        self.drop_call(index, now);
         self.tell_to_go(index, reason);
         self.publish(index);
         self.with_link(index, now, |link, ctx| link.close(ctx));
@@ -296,6 +314,9 @@ impl<A: Access> Edge<A> {
     /// A session ended, and its link with it.
     pub(crate) fn session_down(&mut self, session: A::Session, reason: &A::Reason, now: Instant) {
         self.dials.remove(&session);
+        if self.leg_down(session, reason, now) {
+            return;
+        }
         let Some(index) = self.subscriber_of(session) else {
             return;
         };
@@ -320,6 +341,11 @@ impl<A: Access> Edge<A> {
         self.ipv4_down(index);
         self.ipv6_down(index);
         let stop = self.account_ends(index, &reason, now);
+        let why = match &reason {
+            End::Session(why) => Some(why),
+            _ => None,
+        };
+        self.forget_switch(index, why, now);
         self.release(index);
         self.forget_name(index);
         let key = self.at(index).key;

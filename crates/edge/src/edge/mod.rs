@@ -17,6 +17,7 @@
 //! | `policy` | changes of connected subscribers |
 //! | `reconfigure` | a new configuration |
 //! | `dial` | links in which we are the client |
+//! | `switching` | sessions that are handed over to an LNS |
 //! | `tap` | captures |
 //! | `translation` | the NAT |
 //! | `views` | rows for `show` |
@@ -36,6 +37,7 @@ mod policy;
 mod queues;
 mod reconfigure;
 mod shapes;
+mod switching;
 mod tap;
 mod translation;
 mod views;
@@ -63,6 +65,7 @@ use crate::path::{Change, Path};
 use crate::queue::LinkUse;
 use crate::random::Random;
 use crate::subscriber::{Phase, Phases, Subscriber};
+use crate::switch::Index;
 
 pub use account::{Account, Entry};
 pub use dial::Dial;
@@ -73,6 +76,8 @@ pub use paths::{FilterChange, FiltersMut};
 pub use policy::ChangeRefusal;
 use reconfigure::Retiming;
 use shapes::Shaped;
+use switching::Switches;
+pub use switching::{Far, NoRoute, SwitchedView, Wanted};
 use tap::Tap;
 pub use tap::{TAPPED_MAX, TAPS_MAX};
 pub use views::{Counts, Limits, SubscriberView};
@@ -148,6 +153,8 @@ pub struct Edge<A: Access = L2tp> {
     pub(crate) unheeded: Option<Instant>,
     /// The subscribers that a new configuration has yet to reach.
     pub(crate) retiming: Option<Retiming>,
+    /// Sessions that are handed over.
+    pub(crate) switches: Switches<A>,
 }
 
 impl<A: Access> Edge<A> {
@@ -198,6 +205,7 @@ impl<A: Access> Edge<A> {
             shutting_down: false,
             unheeded: None,
             retiming: None,
+            switches: Switches::new(Index::new(&config.switching)),
             random,
             config,
         }

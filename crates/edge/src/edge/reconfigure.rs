@@ -14,6 +14,7 @@ use crate::edge::Edge;
 use crate::event::Event;
 use crate::path::change::Step;
 use crate::subscriber::Phase;
+use crate::switch::Index;
 
 /// Subscribers whose deadlines one call moves.
 const SLICE: u32 = 256;
@@ -56,6 +57,7 @@ impl<A: Access> Edge<A> {
         };
         self.set_gardens();
         self.change(Step::Isolate(self.config.isolate));
+        self.switches.index = Index::new(&self.config.switching);
         self.retiming = Some(Retiming {
             since: now,
             next: 0,

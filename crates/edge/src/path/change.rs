@@ -8,7 +8,7 @@ use filter::{FilterSet, Hits};
 use hqos::{Plan, Shape};
 
 use super::look::Look;
-use super::{Entry, Path, TapId};
+use super::{Crossing, Entry, Path, TapId};
 use crate::access::{Access, Encapsulation, L2tp};
 use crate::garden::Gardens;
 use crate::key::SubscriberKey;
@@ -23,6 +23,10 @@ pub(crate) enum Step<E: Encapsulation> {
     Put(u32, Box<Entry<E>>),
     /// Removes an entry.
     Remove(u32),
+    /// Adds or replaces a switched subscriber.
+    Cross(u32, Box<Crossing<E>>),
+    /// Removes a switched subscriber.
+    Uncross(u32),
     /// Adds a route to a subscriber.
     Route(Table, IpAddr, u8, u32),
     /// Removes a route.
@@ -95,6 +99,8 @@ impl<E: Encapsulation> Path<E> {
         match step {
             Step::Put(place, entry) => self.put(place, *entry),
             Step::Remove(place) => self.take_out(place),
+            Step::Cross(place, crossing) => self.crossings.put(place, crossing),
+            Step::Uncross(place) => self.crossings.take_out(place),
             // A client may get its address again before the edge learns that the earlier session ended.
             Step::Route(Table::Own, address, length, place) => {
                 return self.own.replace(address, length, place).is_ok();

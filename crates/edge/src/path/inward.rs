@@ -39,6 +39,9 @@ impl<E: Encapsulation> Path<E> {
         inside: &mut impl Inside,
     ) -> Taken {
         let Some((place, version, packet)) = self.find_packet(route, bytes) else {
+            if self.cross(route, bytes, now) {
+                return Taken::Done;
+            }
             self.counts().leave();
             return Taken::Left;
         };

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `entry` | a subscriber's entry |
 //! | `change` | the changes that the edge sends |
+//! | `crossing` | sessions that are switched to an LNS |
 //! | `inward` | packets from subscribers to the inside |
 //! | `outward` | packets from the inside to subscribers |
 //! | `queues` | queues of shaped subscribers |
@@ -28,6 +29,7 @@
 pub(crate) mod change;
 mod copies;
 mod counts;
+pub(crate) mod crossing;
 mod entry;
 mod errors;
 mod filters;
@@ -57,6 +59,7 @@ pub(crate) use copies::Copies;
 pub use copies::{Passed, TapId, Tapped};
 pub(crate) use counts::Counts;
 pub use counts::PathCounts;
+pub(crate) use crossing::{Crossing, Crossings};
 pub(crate) use entry::{Entry, Facts, Meter};
 use errors::Errors;
 pub use filters::{Filters, Logged};
@@ -102,6 +105,8 @@ pub struct Path<E: Encapsulation = <L2tp as Access>::Encapsulation> {
     entries: Vec<Option<Entry<E>>>,
     /// Indices of entries by the ids of data messages.
     sessions: HashTable<u32>,
+    /// Switched sessions.
+    pub(crate) crossings: Crossings<E>,
     /// Subscribers by their addresses and the networks behind them.
     pub(crate) routes: Routes,
     /// Our own addresses as a client.
@@ -140,6 +145,7 @@ impl<E: Encapsulation> Path<E> {
             isolate: config.isolate,
             entries: Vec::new(),
             sessions: HashTable::new(),
+            crossings: Crossings::default(),
             routes: Routes::new(config.routes_max as usize),
             own: Routes::new(config.subscribers_max as usize),
             filters: Filters::new(paths),
@@ -181,13 +187,13 @@ impl<E: Encapsulation> Path<E> {
     /// Subscribers whose packets may pass.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.sessions.len()
+        self.sessions.len() + self.crossings.len()
     }
 
     /// Whether no packet may pass.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty()
+        self.len() == 0
     }
 
     /// Prefixes that lead to subscribers.

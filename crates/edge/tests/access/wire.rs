@@ -148,6 +148,7 @@ impl Access for Wire {
     type Session = Session;
     type Place = Socket;
     type Reason = Why;
+    type Tunnel = Infallible;
     type Encapsulation = Plug;
 
     fn index(_: Session) -> usize {
