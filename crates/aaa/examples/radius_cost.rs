@@ -31,10 +31,11 @@ fn line() -> Line<'static> {
         access: b"",
         kind: aaa::radius::PortType::default(),
         tunnel: Some(Tunnel {
-            client: [192, 0, 2, 10].into(),
+            client: Some([192, 0, 2, 10].into()),
             server: [192, 0, 2, 1].into(),
             client_name: b"lac.example.net",
             server_name: b"lns.example.net",
+            assignment: b"",
             call: 4_711,
         }),
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::Redacted;
 
-/// A tunnel to an LNS. Sessions with equal values share one (RFC 2868, section 3.6: Tunnel-Assignment-ID).
+/// A tunnel to an LNS. Sessions with equal values share one (RFC 2868, section 3.7: Tunnel-Assignment-ID).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelTo {
     /// The LNS: Tunnel-Server-Endpoint.

@@ -32,6 +32,7 @@ use wire::ppp::mschap;
 
 use crate::profile::{Address, Ipv6, Prefix, Profile};
 use crate::queue::Queue;
+use crate::tunnel::Tunnelled;
 pub use proof::Proof;
 
 /// The most users of a file.
@@ -122,6 +123,7 @@ struct Terms {
     prefix_pools: [Option<Box<str>>; 2],
     filter: Option<Box<str>>,
     garden: Option<Box<str>>,
+    tunnel: Option<Box<str>>,
     queue: Queue,
     session_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
@@ -141,6 +143,8 @@ pub struct Known<'a> {
     pub filters: Option<&'a [&'a str]>,
     /// The names of all walled gardens; `None` if they are not known, so that any is taken.
     pub gardens: Option<&'a [&'a str]>,
+    /// The names of all tunnels; `None` if they are not known, so that any is taken.
+    pub tunnels: Option<&'a [&'a str]>,
     /// The names of all templates of queues; `None` if they are not known, so that any is taken.
     pub templates: Option<&'a [&'a str]>,
     /// The names of all shared links, each with its rates down and up in bits per second; `None` if they are not known,
@@ -237,6 +241,7 @@ impl Users {
                 session_timeout: terms.session_timeout,
                 idle_timeout: terms.idle_timeout,
                 interim_interval: terms.interim_interval,
+                tunnel: (terms.tunnel.clone()).map(|name| Box::new(Tunnelled::Named(name))),
                 ..Profile::default()
             },
             sticky: terms.sticky,

@@ -57,6 +57,7 @@ mod core;
 mod default_route;
 mod dialler;
 mod events;
+mod handover;
 mod hangs;
 mod health;
 mod history;

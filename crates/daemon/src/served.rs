@@ -6,6 +6,9 @@ pub(crate) type Edge = edge::Edge<Served>;
 pub(crate) type Event = edge::Event<Served>;
 pub(crate) type SubscriberView<'a> = edge::SubscriberView<'a, Served>;
 
+pub(crate) type Far = edge::Far<Place>;
+pub(crate) type SwitchedView<'a> = edge::SwitchedView<'a, Place>;
+
 /// The source or destination of a frame.
 pub(crate) type Route = Either<base::Route, pppoe::Route>;
 pub(crate) type Session = Either<l2tp::SessionKey, pppoe::SessionKey>;

@@ -128,6 +128,7 @@ impl Daemon {
         }
         self.serve_snmp();
         self.core.redial();
+        self.core.open_wanted();
         self.core.shards.tell(&mut self.core.edge);
         self.send();
         let mut told = self.tell();
@@ -211,7 +212,8 @@ impl Daemon {
         let has_changes = clients.is_some_and(|clients| clients.has_work(self.core.now));
         let routes = self.core.routes.as_ref();
         let routing = routes.is_some_and(|routes| routes.has_work(self.core.now));
-        let is_behind = self.is_behind || self.core.authority.has_work();
+        let is_behind =
+            self.is_behind || self.core.authority.has_work() || self.core.edge.has_wanted();
         if self.server.has_work() || self.input.has_kept() || has_changes || routing || is_behind {
             return Some(self.core.now);
         }

@@ -1,7 +1,7 @@
 //! Which sessions are handed over to which LNS: the tunnels of the configuration, and the order in which the LNSs of a
 //! set are tried.
 //!
-//! Implements parts of RFC 2868, sections 3.8 (preference) and 3.6 (sessions that share a tunnel).
+//! Implements parts of RFC 2868, sections 3.8 (preference) and 3.7 (sessions that share a tunnel).
 
 use core::net::IpAddr;
 use core::ops::RangeInclusive;

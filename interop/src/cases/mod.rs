@@ -45,6 +45,7 @@ mod rate_changes;
 mod secrets;
 mod shaped;
 mod snmp;
+mod switched;
 mod top;
 mod trace;
 mod tunnel_keys;
@@ -141,6 +142,7 @@ pub(crate) const ALL: &[Case] = &[
         "pppoe_serves_hosts_on_three_cores",
         pppoe::serves_on_three_cores,
     ),
+    case("pppoe_sessions_are_handed_to_lnss", switched::hands_over),
     case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
     case("pppoe_hosts_get_ipv6", pppoe::hosts_get_ipv6),
     case("an_isp_in_an_evening", isp::in_an_evening),

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 const USERS: &str = "[[user]]\nname = \"ann\"\npassword = \"sesame\"\naddress = \"10.64.0.77\"\n";
 
-const HOSTS: &str = r#"set -e
+pub(super) const HOSTS: &str = r#"set -e
 work=$PWD
 mount --bind $work/pppd /usr/sbin/pppd
 modprobe -a tun pppoe veth 8021q
@@ -219,14 +219,14 @@ pub(crate) fn dials_rp_pppoe(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-fn bring(bench: &Bench<'_>) -> Result<()> {
+pub(super) fn bring(bench: &Bench<'_>) -> Result<()> {
     kernel::bring_headend(bench)?;
     std::fs::copy(bench.work.pppd(), bench.directory.join("pppd"))
         .context("Debian's pppd, which only root and group dip may read")?;
     Ok(())
 }
 
-fn first(text: &str) -> Result<Value> {
+pub(super) fn first(text: &str) -> Result<Value> {
     let line = text.lines().next().context("no row")?;
     serde_json::from_str(line).with_context(|| line.to_owned())
 }

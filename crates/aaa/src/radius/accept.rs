@@ -18,6 +18,7 @@ use wire::radius::{Attribute, Packet};
 use super::event::Rejection;
 use super::queue::{LeftOut, QueueAttributes, Reader};
 use super::route::{parse_ipv6_prefix, parse_route};
+use super::tunnels::{self, Salted};
 use crate::{Address, Prefix, Profile, Walled};
 
 /// The shortest Acct-Interim-Interval (RFC 2869, section 5.16).
@@ -43,16 +44,26 @@ pub struct Grant {
     pub left_out: Vec<LeftOut>,
 }
 
-/// Parses an Access-Accept. A timeout of zero means none; multiple Class attributes and routes keep their
+/// Parses an Access-Accept; without `salted` it may have no salted attribute. A timeout of zero means none; multiple Class attributes and routes keep their
 /// order.
 ///
 /// # Errors
 /// It grants something unavailable, or has an unreadable value. An unreadable value about queues is one only if `queue`
 /// is strict.
-pub fn read_accept(packet: &Packet<'_>, queue: QueueAttributes) -> Result<Grant, Rejection> {
+pub fn read_accept(
+    packet: &Packet<'_>,
+    queue: QueueAttributes,
+    salted: Option<Salted<'_>>,
+) -> Result<Grant, Rejection> {
     let mut grant = Grant::default();
     let mut reader = Reader::new(queue);
+    let mut tunnels = tunnels::Reader::default();
     for attribute in packet.attributes() {
+        match tunnels.take(attribute, salted) {
+            Some(true) => continue,
+            Some(false) => {}
+            None => return Err(Rejection::Attribute(attribute.kind)),
+        }
         grant
             .take(attribute, &mut reader)
             .unwrap_or(Err(Rejection::Attribute(attribute.kind)))?;
@@ -62,6 +73,7 @@ pub fn read_accept(packet: &Packet<'_>, queue: QueueAttributes) -> Result<Grant,
         Some(Walled::In(name)) => Some(name),
         Some(Walled::Out) | None => None,
     };
+    grant.profile.tunnel = tunnels.finish().map_err(|()| Rejection::Tunnel)?;
     grant.left_out = reader.left_out;
     match grant.left_out.first() {
         Some(first) if queue.strict => Err(Rejection::Queue(first.attribute)),

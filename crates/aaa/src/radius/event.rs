@@ -124,6 +124,9 @@ pub enum Rejection {
     /// An attribute's value has an invalid length (RFC 2865, section 5), or cannot be honoured.
     #[error("attribute {0} of the server's reply cannot be honoured")]
     Attribute(u8),
+    /// Its tunnels are of a kind that is not here, or lead to no address (RFC 2868, section 3.1).
+    #[error("none of the tunnels of the server's reply can be opened here")]
+    Tunnel,
     /// A value about queues cannot be read, and the configuration is strict about it.
     #[error("{0} of the server's reply cannot be read")]
     Queue(&'static str),

@@ -7,6 +7,7 @@
 //! - [`request`]: the NAS's identity, and what a request says about a subscriber.
 //! - [`accept`]: parsing an Access-Accept. [`route`]: the text of Framed-Route. `proof`: replies to MS-CHAP and EAP.
 //! - [`queue`]: the attributes about queues, in our own and other vendors' formats.
+//! - [`tunnels`]: the tunnels of an Access-Accept.
 //! - [`event`]: outcomes of requests, and why a datagram was ignored.
 //! - [`views`]: statistics for operators.
 //!
@@ -29,6 +30,7 @@ mod random;
 pub mod request;
 pub mod route;
 mod server;
+pub mod tunnels;
 pub mod views;
 
 pub use client::Client;

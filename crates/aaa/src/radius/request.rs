@@ -10,7 +10,7 @@ use wire::radius::attribute::{
     ACCT_SESSION_ID, ACCT_TUNNEL_CONNECTION, CALLED_STATION_ID, CALLING_STATION_ID, CHAP_CHALLENGE,
     CHAP_PASSWORD, EAP_MESSAGE, FRAMED_MTU, FRAMED_PROTOCOL, NAS_IDENTIFIER, NAS_IP_ADDRESS,
     NAS_IPV6_ADDRESS, NAS_PORT, NAS_PORT_ID, NAS_PORT_TYPE, SERVICE_TYPE, STATE,
-    TUNNEL_CLIENT_AUTH_ID, TUNNEL_CLIENT_ENDPOINT, TUNNEL_MEDIUM_TYPE, TUNNEL_SERVER_AUTH_ID,
+    TUNNEL_ASSIGNMENT_ID, TUNNEL_CLIENT_AUTH_ID, TUNNEL_CLIENT_ENDPOINT, TUNNEL_MEDIUM_TYPE, TUNNEL_SERVER_AUTH_ID,
     TUNNEL_SERVER_ENDPOINT, TUNNEL_TYPE, USER_NAME, USER_PASSWORD, framed_protocol, medium,
     port_type, service, tunnel_type,
 };
@@ -96,14 +96,16 @@ pub struct Line<'a> {
 /// A tunnel (RFC 2868, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunnel<'a> {
-    /// Tunnel-Client-Endpoint: the LAC.
-    pub client: IpAddr,
+    /// Tunnel-Client-Endpoint: the LAC; `None` if its address is not known.
+    pub client: Option<IpAddr>,
     /// Tunnel-Server-Endpoint: the LNS.
     pub server: IpAddr,
     /// Tunnel-Client-Auth-ID: the LAC's name for itself.
     pub client_name: &'a [u8],
     /// Tunnel-Server-Auth-ID: the LNS's.
     pub server_name: &'a [u8],
+    /// Tunnel-Assignment-ID. Sent only in accounting.
+    pub assignment: &'a [u8],
     /// Acct-Tunnel-Connection (RFC 2867, section 4.1): the call's serial number. Sent only in accounting.
     pub call: u32,
 }
@@ -325,7 +327,9 @@ impl Tunnel<'_> {
         };
         list.tagged_integer(TUNNEL_TYPE, tunnel_type::L2TP)
             .tagged_integer(TUNNEL_MEDIUM_TYPE, medium);
-        write_address(list, TUNNEL_CLIENT_ENDPOINT, self.client);
+        if let Some(client) = self.client {
+            write_address(list, TUNNEL_CLIENT_ENDPOINT, client);
+        }
         write_address(list, TUNNEL_SERVER_ENDPOINT, self.server);
         for (kind, name) in [
             (TUNNEL_CLIENT_AUTH_ID, self.client_name),
@@ -337,10 +341,14 @@ impl Tunnel<'_> {
         }
     }
 
-    /// Appends the tunnel attribute that only accounting has.
+    /// Appends the tunnel attributes that only accounting has.
     pub(crate) fn write_call(&self, list: &mut List<'_>) {
         let mut digits = itoa::Buffer::new();
         list.attribute(ACCT_TUNNEL_CONNECTION, digits.format(self.call).as_bytes());
+        if !self.assignment.is_empty() {
+            let id = &self.assignment[..self.assignment.len().min(TEXT_OCTETS_MAX)];
+            list.tagged_string(TUNNEL_ASSIGNMENT_ID, id);
+        }
     }
 }
 

@@ -193,6 +193,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
     let routes = routes(section);
     let filter = section.sized("filter", 1..=NAME_OCTETS_MAX);
     let garden = section.sized("garden", 1..=queue::NAME_OCTETS_MAX);
+    let tunnel = section.sized("tunnel", 1..=queue::NAME_OCTETS_MAX);
     let queue = queue(section, known);
     for (key, named, known, remedy) in [
         ("pool", pool, known.pools, "give [[pool]] with that name"),
@@ -207,6 +208,12 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
             garden,
             known.gardens,
             "give [[garden]] with that name",
+        ),
+        (
+            "tunnel",
+            tunnel,
+            known.tunnels,
+            "give [[tunnel]] with that name",
         ),
     ] {
         if let (Some(named), Some(known)) = (named, known)
@@ -242,6 +249,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
             prefix_pools,
             filter: filter.map(|filter| filter.value.into()),
             garden: garden.map(|garden| garden.value.into()),
+            tunnel: tunnel.map(|tunnel| tunnel.value.into()),
             queue,
             session_timeout,
             idle_timeout,

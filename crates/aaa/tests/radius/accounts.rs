@@ -21,10 +21,11 @@ fn subscriber(class: &[Box<[u8]>]) -> Subscriber<'_> {
         line: Line {
             port: 4,
             tunnel: Some(Tunnel {
-                client: [192, 0, 2, 9].into(),
+                client: Some([192, 0, 2, 9].into()),
                 server: [192, 0, 2, 1].into(),
                 client_name: b"lac",
                 server_name: b"lns",
+                assignment: b"",
                 call: 4_000_000_000,
             }),
             ..Line::default()
@@ -131,7 +132,7 @@ fn the_longest_record_has_room_in_a_packet() {
     nas.identifier = Some("n".repeat(253).into());
     nas.address = Some("2001:db8::1".parse().unwrap());
     let class: Vec<Box<[u8]>> = vec![[7; 248].into(); 6];
-    let address = "2001:db8:1111:2222:3333:4444:5555:6666".parse().unwrap();
+    let address: std::net::IpAddr = "2001:db8:1111:2222:3333:4444:5555:6666".parse().unwrap();
     // Both identifiers and every number of RFC 4679.
     let mut access = Vec::new();
     for kind in [1, 2] {
@@ -150,10 +151,11 @@ fn the_longest_record_has_room_in_a_packet() {
         access: &access,
         kind: aaa::radius::PortType::default(),
         tunnel: Some(Tunnel {
-            client: address,
+            client: Some(address),
             server: address,
             client_name: &long,
             server_name: &long,
+            assignment: b"",
             call: u32::MAX,
         }),
     };

@@ -19,7 +19,7 @@ fn accept(grants: &[(u8, &[u8])]) -> Result<Profile, Rejection> {
     }
     writer.finish_signed(b"secret").unwrap();
     let packet = Packet::parse(&out).unwrap();
-    read_accept(&packet, QueueAttributes::default()).map(|grant| grant.profile)
+    read_accept(&packet, QueueAttributes::default(), None).map(|grant| grant.profile)
 }
 
 #[test]
@@ -228,10 +228,11 @@ fn a_chap_request_says_who_asks_where_and_through_which_tunnel() {
             access: b"",
             kind: aaa::radius::PortType::default(),
             tunnel: Some(Tunnel {
-                client: [192, 0, 2, 200].into(),
+                client: Some([192, 0, 2, 200].into()),
                 server: "2001:db8::1".parse().unwrap(),
                 client_name: b"lac",
                 server_name: b"lns",
+                assignment: b"",
                 call: 9,
             }),
         },
@@ -278,10 +279,11 @@ fn values_that_no_attribute_has_room_for_are_refused_and_the_longest_are_not() {
     let long = [b'x'; 300];
     let mut ask = |user: &[u8], proof: Proof<'_>| {
         let tunnel = Tunnel {
-            client: "2001:db8:1111:2222:3333:4444:5555:6666".parse().unwrap(),
+            client: Some("2001:db8:1111:2222:3333:4444:5555:6666".parse().unwrap()),
             server: "2001:db8:1111:2222:3333:4444:5555:7777".parse().unwrap(),
             client_name: &long,
             server_name: &long,
+            assignment: b"",
             call: u32::MAX,
         };
         let request = AccessRequest {

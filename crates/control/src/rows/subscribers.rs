@@ -27,6 +27,8 @@ row! {
         session: u32 = [id "SESSION"],
         /// Address and port of the tunnel's peer, or interface, VLANs and MAC address of the host.
         peer: Option<String> = [text "PEER"],
+        /// Address and port of the LNS that has its session, or is called; null: it ends here.
+        lns: Option<String> = [text],
         /// Its filter.
         filter: Option<&'a str> = [text "FILTER"],
         /// Its rate down; null: no limit of its own.
@@ -67,6 +69,25 @@ row! {
 }
 
 row! {
+    /// The LNS that a session is handed over to.
+    #[derive(Serialize)]
+    LnsPart<'a> is part {
+        /// Its address and port.
+        address: SocketAddr = [id text],
+        /// `calling`, or `has it`.
+        state: &'a str = [text],
+        /// The LNS's name for itself.
+        host_name: Option<&'a str> = [text],
+        /// Our id of the tunnel to it.
+        tunnel: Option<u32> = [id],
+        /// Our id of the session to it.
+        session: Option<u32> = [id],
+        /// The LNS's id of that session.
+        remote_session: Option<u32> = [id],
+    }
+}
+
+row! {
     /// Everything about one subscriber.
     #[derive(Serialize)]
     Detail<'a> is "subscriber.detail/1" as Own {
@@ -85,6 +106,8 @@ row! {
         session: Option<SessionPart<'a>> = [part SessionPart],
         /// Its PPPoE session.
         pppoe: Option<PppoePart<'a>> = [part PppoePart],
+        /// The LNS that its session is handed over to.
+        lns: Option<LnsPart<'a>> = [part LnsPart],
         /// Its PPP link.
         ppp: Ppp = [part Ppp],
         /// IPv4.

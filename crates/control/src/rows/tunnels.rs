@@ -77,6 +77,8 @@ row! {
         age_s: f64 = [gauge Seconds],
         /// Time since it was established.
         up_s: Option<f64> = [gauge Seconds "UPTIME"],
+        /// The other half of a switched session, as its access names it; null: the session is not switched.
+        other: Option<String> = [text],
         /// Called Number.
         called_number: &'a str = [text "CALLED"],
         /// Name of the subscriber, if the session's PPP ends here.

@@ -76,7 +76,8 @@ fn with_subscriber(
         account.subscriber,
         account.place,
         account.numbers.as_deref(),
-    );
+    )
+    .with_far(account.far.as_deref());
     let subscriber = Subscriber {
         user: &account.name,
         line: place.line(),

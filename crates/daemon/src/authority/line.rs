@@ -1,6 +1,6 @@
 //! The line through which a subscriber connects, as reported to RADIUS servers.
 
-use crate::served::Edge;
+use crate::served::{Edge, Far};
 use aaa::radius::{Line, PortType, Tunnel};
 use edge::access::Either::{First, Second};
 use edge::access::PppoePlace;
@@ -46,10 +46,11 @@ impl<'a> Place<'a> {
             First(place) => edge.endpoint().l2tp().peer(place).and_then(|peer| {
                 let (client, server) = peer.addresses?;
                 Some(Tunnel {
-                    client,
+                    client: Some(client),
                     server,
                     client_name: peer.name,
                     server_name: peer.own_name,
+                    assignment: b"",
                     call: place.session_id,
                 })
             }),
@@ -65,6 +66,22 @@ impl<'a> Place<'a> {
             numbers,
             tunnel,
         }
+    }
+
+    /// The same for a session that an LNS has: the tunnel to that LNS takes the place of the one it came in (RFC 2867,
+    /// section 2).
+    pub(super) fn with_far(mut self, far: Option<&'a Far>) -> Self {
+        if let Some(far) = far {
+            self.tunnel = Some(Tunnel {
+                client: far.client,
+                server: far.tunnel.server.ip(),
+                client_name: &far.client_name,
+                server_name: &far.server_name,
+                assignment: far.tunnel.assignment.as_bytes(),
+                call: far.place.first().map_or(0, |place| place.session_id),
+            });
+        }
+        self
     }
 
     pub(super) fn line(&self) -> Line<'_> {

@@ -128,6 +128,11 @@ impl Authority {
             edge.refuse(subscriber, why, REFUSAL, now);
             return;
         }
+        if let Some(tunnel) = edge.tunnel_of_user(&question.claim.name) {
+            let tunnel = tunnel.to_owned();
+            edge.switch_to(subscriber, &tunnel, now);
+            return;
+        }
         let name = self.rules.asked(question);
         let local = self.users.as_ref().map(|users| ask(users, name, question));
         match (local, &mut self.radius) {

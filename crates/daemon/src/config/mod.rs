@@ -21,6 +21,7 @@ mod snmp;
 mod subscribers;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 mod vlans;
 
 use std::net::SocketAddr;

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use aaa::Queue;
 use aaa::queue::{self, BitsPerSecond, Way};
+use aaa::{Prefix, Queue};
 use base::nearest;
 use edge::queue::{Defaults, Line, QueueFault, Queues, Source};
 use hqos::spec::{
@@ -388,16 +388,6 @@ fn line(section: &mut Section<'_>) -> (Line, Given) {
     section.parsed("name", queue::name);
     let local = section.from_text::<IpAddr>("local", "an IP address", "192.0.2.1");
     line.local = local.map(|local| local.value);
-    let network = |text: &str| {
-        let host = || text.parse::<IpAddr>().ok();
-        let alone = host()
-            .and_then(|host| prefix(&format!("{text}/{}", if host.is_ipv4() { 32 } else { 128 })));
-        prefix(text).or(alone).ok_or_else(|| {
-            format!(
-                "\"{text}\" is no address or network; write it as \"192.0.2.7\" or \"192.0.2.0/24\""
-            )
-        })
-    };
     line.peer = section.parsed("peer", network).map(|peer| peer.value);
     let host_name = section.sized("host_name", 1..=255);
     line.host_name = host_name.map(|name| name.value.into());
@@ -410,6 +400,18 @@ fn line(section: &mut Section<'_>) -> (Line, Given) {
     let given = keys(section, "template");
     line.queue = given.queue.clone();
     (line, given)
+}
+
+/// A network, or the network of one address.
+pub(super) fn network(text: &str) -> Result<Prefix, String> {
+    let host = || text.parse::<IpAddr>().ok();
+    let alone = host()
+        .and_then(|host| prefix(&format!("{text}/{}", if host.is_ipv4() { 32 } else { 128 })));
+    prefix(text).or(alone).ok_or_else(|| {
+        format!(
+            "\"{text}\" is no address or network; write it as \"192.0.2.7\" or \"192.0.2.0/24\""
+        )
+    })
 }
 
 /// The words for a name that does not exist.

@@ -1,5 +1,6 @@
 //! Reads the sections of the file, each with its keys. [`read`] calls all of them.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use wire::l2tp::DigestType;
 use super::peer::{self, PeerKeys};
 use super::{
     Control, Event, Log, LogFormat, LogTo, Pppoe, Role, Settings, Sockets, Steer, Subscribers,
-    audit, bgp, listen, pppoe, snmp, subscribers,
+    audit, bgp, listen, pppoe, snmp, subscribers, tunnel,
 };
 use settings::{Faults, Notes, Record};
 use settings::{Section, set};
@@ -33,6 +34,7 @@ const SECTIONS: &[&str] = &[
     "users",
     "filter",
     "garden",
+    "tunnel",
     "radius",
     "realm",
     "throttle",
@@ -64,7 +66,15 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     let bgp = bgp::read(root, path, notes);
     let snmp = snmp::read(root, notes);
     let pppoe = pppoe::read(root, notes, &config.host_name);
-    let mut subscribers = subscribers::read(root, path, notes, &config.host_name);
+    let own: Vec<SocketAddr> = (lns.iter().flat_map(|lns| &lns.listen))
+        .map(|listen| listen.addr)
+        .collect();
+    let served = pppoe.iter().flat_map(|pppoe| &pppoe.interfaces);
+    let around = tunnel::Around {
+        own: &own,
+        interfaces: &served.map(|one| &*one.name).collect::<Vec<_>>(),
+    };
+    let mut subscribers = subscribers::read(root, path, notes, &config.host_name, around);
     subscribers.edge.paths = event.shards;
     if event.shards > 1 && subscribers.nat.is_some() {
         let message = "needs [event] shards = 1: the external ports are in one table, and a packet from outside may \

@@ -22,6 +22,7 @@ use super::pppoe;
 use super::queue;
 use super::radius::{self, Radius};
 use super::realm;
+use super::tunnel;
 use super::vlans::VlanRange;
 use settings::Notes;
 use settings::secret;
@@ -122,6 +123,7 @@ pub(super) fn read(
     path: &Path,
     notes: &Notes<'_>,
     host_name: &str,
+    around: tunnel::Around<'_>,
 ) -> Subscribers {
     let mut edge = edge::Config::default();
     let own = ppp(root, notes, &mut edge);
@@ -139,12 +141,14 @@ pub(super) fn read(
     let v6 = edge.v6.dns.iter().copied().map(IpAddr::V6);
     let dns: Vec<IpAddr> = v4.chain(v6).collect();
     edge.gardens = garden::read(root, notes, set.as_deref(), &dns);
+    let mut switching = tunnel::read(root, path, notes, around);
     let [pool_names, filter_names] = known(&pools, set.as_deref());
     let names = Names {
         pools: pool_names,
         filters: filter_names,
         gardens: edge.gardens.iter().map(|one| &*one.name).collect(),
         prefixes: prefix_pools.iter().map(|pool| &*pool.name).collect(),
+        tunnels: switching.tunnels.iter().map(|one| &*one.name).collect(),
     };
     let users = users(root, path, notes, &names, &queues);
     edge.queues = queues.finish(notes);
@@ -161,6 +165,13 @@ pub(super) fn read(
     let throttle = realm::throttle(root, notes);
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
+    let has_realms = (switching.tunnels.iter()).any(|one| !one.realms.is_empty());
+    if has_realms && !edge.terminate && notes.is_empty() {
+        let message = "with realms is of no use without [ppp], which asks for names; give [ppp] with address = \"10.255.0.1\"";
+        notes.at(section_at(root, "tunnel"), "tunnel", message);
+    }
+    switching.is_on |= asks;
+    edge.switching = Arc::new(switching);
     if !edge.terminate && notes.is_empty() {
         refuse_without_ppp(root, notes);
     }
@@ -457,6 +468,7 @@ struct Names<'a> {
     filters: Option<Vec<&'a str>>,
     gardens: Vec<&'a str>,
     prefixes: Vec<&'a str>,
+    tunnels: Vec<&'a str>,
 }
 
 fn users(
@@ -479,6 +491,7 @@ fn users(
         prefix_pools: Some(&names.prefixes),
         filters: names.filters.as_deref(),
         gardens: Some(&names.gardens),
+        tunnels: Some(&names.tunnels),
         templates: Some(&templates),
         links: Some(&links),
     };

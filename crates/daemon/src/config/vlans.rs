@@ -47,6 +47,12 @@ impl VlanRange {
         matches(&self.outer, vlans.outer()) && matches(&self.inner, vlans.inner())
     }
 
+    /// The ids of the outer and of the inner tag.
+    #[must_use]
+    pub fn ids(&self) -> edge::VlanIds {
+        [self.outer.clone(), self.inner.clone()]
+    }
+
     /// The tags, if the set has only one element.
     #[must_use]
     pub fn single(&self) -> Option<Vlans> {

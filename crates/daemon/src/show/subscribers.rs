@@ -2,10 +2,11 @@
 
 use std::net::Ipv4Addr;
 
-use crate::served::{Edge, Place, SubscriberView};
+use crate::served::{Edge, Place, SubscriberView, SwitchedView};
 use aaa::queue::Way;
 use base::{Duration, Instant};
 use edge::SubscriberKey;
+use edge::access::Either;
 use edge::access::Either::{First, Second};
 use edge::v6::link_local;
 use hqos::View;
@@ -145,6 +146,7 @@ pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
                 place.route.peer
             )),
         },
+        lns: (core.edge.switched(view.key)).map(|far| far.tunnel.server.to_string()),
         filter: filter_name(core, view),
         rate_down_bps: queue(view.queue).rate_down_bps,
         rate_up_bps: queue(view.queue).rate_up_bps,
@@ -215,6 +217,7 @@ fn detail(core: &Core, key: SubscriberKey, queues: Option<&[View; 2]>, out: &mut
             .session
             .second()
             .and_then(|session| pppoe_part(core, session)),
+        lns: core.edge.switched(key).map(|far| lns_part(core, &far)),
         ppp: ppp(&link),
         ipv4: ipv4(&view, &link),
         ipv6: view.ipv6.map(|[local, peer]| rows::Ipv6 {
@@ -306,6 +309,25 @@ fn pppoe_part(core: &Core, session: pppoe::SessionKey) -> Option<rows::PppoePart
         remote_id: view.line.and_then(|line| line.remote_id()).map(text),
         max_payload: view.max_payload,
     })
+}
+
+/// The LNS that has a session, or is called.
+fn lns_part<'a>(core: &'a Core, far: &SwitchedView<'a>) -> rows::LnsPart<'a> {
+    let endpoint = core.edge.endpoint().l2tp();
+    let place = far.place.and_then(Either::first);
+    let tunnel = place.and_then(|place| endpoint.tunnel(place.tunnel));
+    let session = place.and_then(|place| {
+        let session = endpoint.find_session(place.tunnel, place.session_id)?;
+        endpoint.session(session)
+    });
+    rows::LnsPart {
+        address: far.tunnel.server,
+        state: if place.is_some() { "has it" } else { "calling" },
+        host_name: tunnel.map(|tunnel| tunnel.host_name),
+        tunnel: place.map(|place| place.tunnel_id),
+        session: place.map(|place| place.session_id),
+        remote_session: session.map(|session| session.remote_id),
+    }
 }
 
 fn role(view: &SubscriberView) -> &'static str {

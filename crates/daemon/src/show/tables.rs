@@ -41,7 +41,13 @@ pub(super) fn tunnel(view: &TunnelView, now: Instant, out: &mut Rows) {
 
 pub(super) fn session(view: &SessionView, core: &Core, out: &mut Rows) {
     let now = core.now;
-    let subscriber = core.edge.subscriber_in(First(view.key));
+    let key = First(view.key);
+    let to_lns = core.edge.switched_to(key);
+    let subscriber = to_lns.and_then(|key| core.edge.subscriber(key));
+    let own_half = subscriber.map(|one| one.place.to_string());
+    let subscriber = subscriber.or_else(|| core.edge.subscriber_in(key));
+    let far = subscriber.and_then(|one| core.edge.switched(one.key)?.place);
+    let other = own_half.or_else(|| far.map(|place| place.to_string()));
     let name = subscriber.map(|subscriber| String::from_utf8_lossy(subscriber.name));
     let called = view
         .details
@@ -57,6 +63,7 @@ pub(super) fn session(view: &SessionView, core: &Core, out: &mut Rows) {
         pseudowire: Pseudowire::from_number(view.pseudowire).map_or("other", Pseudowire::name),
         age_s: seconds(now.since(view.created)),
         up_s: view.up.map(|up| seconds(now.since(up))),
+        other,
         called_number: &String::from_utf8_lossy(called),
         subscriber: name.as_deref(),
         phase: subscriber.map(|subscriber| subscriber.phase.name()),
@@ -138,8 +145,15 @@ fn pppoe_counters(core: &Core, push: &mut impl FnMut(&dyn std::fmt::Display, u64
     }
 }
 
-/// Counters of IPv6 on the links, and of the edge's discards.
+/// Counters of sessions that are handed over, of IPv6 on the links, and of the edge's discards.
 fn edge_counters(core: &Core, push: &mut impl FnMut(&dyn std::fmt::Display, u64)) {
+    let switched = core.edge.switch_counts();
+    push(&"switched_sessions", switched.sessions);
+    push(&"switched_taken", switched.taken);
+    push(&"switched_failed_over", switched.failed_over);
+    push(&"switched_not_taken", switched.not_taken);
+    push(&"switched_own_address", switched.own_address);
+    push(&"switched_frames_not_held", switched.not_held);
     for what in edge::v6::V6Count::ALL {
         let count = core.edge.v6_counts().of(what);
         push(&format_args!("ipv6_{}", what.name()), count);

@@ -209,6 +209,12 @@ impl Sockets {
         of_end.map(|shared| shared.socket.local_addr()).collect()
     }
 
+    /// Whether tunnels to one of our addresses and this port arrive here.
+    pub(super) fn listens_on(&self, port: u16) -> bool {
+        let mut of_end = self.addresses(End::Lns).into_iter();
+        of_end.any(|address| address.port() == port)
+    }
+
     /// The address that socket `number` is bound to.
     pub(super) fn local_addr(&self, number: u32) -> Option<SocketAddr> {
         match self.shared.get(number as usize) {

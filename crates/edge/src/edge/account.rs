@@ -56,7 +56,7 @@ pub struct Account<P = <L2tp as Access>::Place> {
     /// Its IPv6 prefixes.
     pub ipv6: Ipv6Leases,
     /// The LNS that has its session.
-    pub far: Option<Box<Far>>,
+    pub far: Option<Box<Far<P>>>,
     /// What its queues down and up lost and marked, if it has queues.
     pub queue: Option<[QueueLosses; 2]>,
 }

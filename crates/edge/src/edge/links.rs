@@ -24,7 +24,8 @@ impl<A: Access> Edge<A> {
         let Some(info) = self.endpoint.session(session) else {
             return;
         };
-        let ends_here = dial.is_some() || (self.config.terminate && info.is_network);
+        let takes = self.config.terminate || self.is_of_line(info.place);
+        let ends_here = dial.is_some() || (takes && info.is_network);
         if !info.is_ppp || !ends_here {
             return;
         }

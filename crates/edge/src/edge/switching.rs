@@ -123,7 +123,7 @@ struct Switch<A: Access> {
     /// Frames that arrived meanwhile.
     held: Vec<Box<[u8]>>,
     /// The LNS's names and addresses.
-    far: Option<Box<Far>>,
+    far: Option<Box<Far<A::Place>>>,
 }
 
 /// How far the call is.
@@ -138,7 +138,7 @@ enum Stage<A: Access> {
 
 /// The LNS that has a session, for records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Far {
+pub struct Far<P> {
     /// The tunnel.
     pub tunnel: Arc<TunnelTo>,
     /// The LNS's name for itself.
@@ -147,8 +147,8 @@ pub struct Far {
     pub client_name: Box<[u8]>,
     /// Our address, if it is known.
     pub client: Option<core::net::IpAddr>,
-    /// Our session and tunnel as text.
-    pub place: Box<str>,
+    /// Our session to it.
+    pub place: P,
 }
 
 /// The other half of a switched session, for a view.
@@ -235,18 +235,26 @@ impl<A: Access> Edge<A> {
         Some([initial.into(), proxy.sent.into(), proxy.received.into()])
     }
 
+    /// The tunnel for sessions of a line.
+    fn tunnel_of_line(&self, place: A::Place) -> Option<usize> {
+        if !self.switches.index.has_lines() {
+            return None;
+        }
+        let (peer, port) = (self.endpoint.peer(place), self.endpoint.port(place));
+        self.config.switching.of_line(peer.as_ref(), port)
+    }
+
+    /// Whether sessions of a line are handed over before PPP.
+    pub(super) fn is_of_line(&self, place: A::Place) -> bool {
+        self.tunnel_of_line(place).is_some()
+    }
+
     /// Hands a new session over by its line, before PPP. `false` if no rule is for it.
     pub(super) fn switch_line(&mut self, index: u32, now: Instant) -> bool {
-        if !self.switches.index.has_lines() {
-            return false;
-        }
-        let place = self.at(index).place;
-        let (peer, port) = (self.endpoint.peer(place), self.endpoint.port(place));
-        let switching = &self.config.switching;
-        let Some(tunnel) = switching.of_line(peer.as_ref(), port) else {
+        let Some(tunnel) = self.tunnel_of_line(self.at(index).place) else {
             return false;
         };
-        let lns = Arc::clone(&switching.tunnels[tunnel].lns);
+        let lns = Arc::clone(&self.config.switching.tunnels[tunnel].lns);
         self.set_phase(index, Phase::Asking);
         self.begin_switch(index, &lns, None, None, now);
         true
@@ -315,6 +323,12 @@ impl<A: Access> Edge<A> {
     /// The next tunnel that is to be opened, oldest first.
     pub fn poll_wanted(&mut self) -> Option<Wanted> {
         self.switches.wanted.pop_front()
+    }
+
+    /// Whether a tunnel is to be opened.
+    #[must_use]
+    pub fn has_wanted(&self) -> bool {
+        !self.switches.wanted.is_empty()
     }
 
     /// Whether a tunnel still needs a route. Otherwise [`Edge::open_wanted`] ignores it.
@@ -517,7 +531,7 @@ impl<A: Access> Edge<A> {
             client: tunnel
                 .client
                 .or(peer.and_then(|peer| Some(peer.addresses?.1))),
-            place: place.to_string().into(),
+            place,
             tunnel,
         }));
         switch.stage = Stage::Up(session, place);
@@ -713,7 +727,7 @@ impl<A: Access> Edge<A> {
     }
 
     /// The LNS that has a subscriber's session, for its records.
-    pub(super) fn far(&self, index: u32) -> Option<Box<Far>> {
+    pub(super) fn far(&self, index: u32) -> Option<Box<Far<A::Place>>> {
         self.switches.all.get(&index)?.far.clone()
     }
 

@@ -84,10 +84,18 @@ pub const TUNNEL_CLIENT_ENDPOINT: u8 = 66;
 pub const TUNNEL_SERVER_ENDPOINT: u8 = 67;
 /// Acct-Tunnel-Connection (RFC 2867, section 4.1).
 pub const ACCT_TUNNEL_CONNECTION: u8 = 68;
-/// Message-Authenticator (RFC 3579, section 3.2).
-pub const MESSAGE_AUTHENTICATOR: u8 = 80;
+/// Tunnel-Password (RFC 2868, section 3.5), salted.
+pub const TUNNEL_PASSWORD: u8 = 69;
 /// EAP-Message (RFC 3579, section 3.1).
 pub const EAP_MESSAGE: u8 = 79;
+/// Message-Authenticator (RFC 3579, section 3.2).
+pub const MESSAGE_AUTHENTICATOR: u8 = 80;
+/// Tunnel-Private-Group-ID (RFC 2868, section 3.6).
+pub const TUNNEL_PRIVATE_GROUP_ID: u8 = 81;
+/// Tunnel-Assignment-ID (RFC 2868, section 3.7).
+pub const TUNNEL_ASSIGNMENT_ID: u8 = 82;
+/// Tunnel-Preference (RFC 2868, section 3.8).
+pub const TUNNEL_PREFERENCE: u8 = 83;
 /// Acct-Interim-Interval (RFC 2869, section 5.16), in seconds.
 pub const ACCT_INTERIM_INTERVAL: u8 = 85;
 /// NAS-Port-Id (RFC 2869, section 5.17).

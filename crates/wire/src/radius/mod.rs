@@ -8,8 +8,7 @@
 //! - [`vendor`]: Vendor-Specific attributes, and the vendors that we know.
 //! - [`secret`]: everything that needs the shared secret: authenticators, User-Password, Message-Authenticator.
 //!
-//! Left out: Tunnel-Password and other salted attributes (RFC 2868, section 3.5), extended attributes (RFC
-//! 6929).
+//! Left out: extended attributes (RFC 6929).
 
 pub mod attribute;
 mod list;

@@ -67,7 +67,34 @@ pub fn reveal_password(
     Some(password)
 }
 
-fn mask(secret: &[u8], last: &[u8; 16]) -> [u8; 16] {
+/// The password in a salted attribute: Salt and String (RFC 2868, section 3.5), with the authenticator of the request.
+/// `None` if its length is impossible, which a wrong secret causes as well.
+#[must_use]
+pub fn reveal_salted(
+    salted: &[u8],
+    secret: &[u8],
+    authenticator: &Authenticator,
+) -> Option<Vec<u8>> {
+    let (salt, hidden) = salted.split_first_chunk::<2>()?;
+    let (blocks, rest) = hidden.as_chunks::<16>();
+    if !rest.is_empty() || blocks.is_empty() {
+        return None;
+    }
+    let mut first = [0; 18];
+    first[..16].copy_from_slice(authenticator);
+    first[16..].copy_from_slice(salt);
+    let mut last: &[u8] = &first;
+    let mut clear = Vec::with_capacity(hidden.len());
+    for block in blocks {
+        let mask = mask(secret, last);
+        clear.extend(block.iter().zip(mask).map(|(octet, mask)| octet ^ mask));
+        last = block;
+    }
+    let length = usize::from(*clear.first()?);
+    Some(clear.get(1..=length)?.to_vec())
+}
+
+fn mask(secret: &[u8], last: &[u8]) -> [u8; 16] {
     Md5::new()
         .chain_update(secret)
         .chain_update(last)

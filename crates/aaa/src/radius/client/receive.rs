@@ -12,6 +12,7 @@ use crate::radius::accept::{read_accept, read_message};
 use crate::radius::event::{Discard, Event, Purpose, Rejection};
 use crate::radius::identifiers::Identifier;
 use crate::radius::proof::{self, Way};
+use crate::radius::tunnels::Salted;
 
 impl Client {
     /// Ends the request that a datagram answers, or ignores the datagram.
@@ -99,6 +100,7 @@ impl Client {
             return;
         };
         let (purpose, token, way) = (request.purpose, request.token, request.way);
+        let request_authenticator = authenticator(&request.datagram);
         let rtt = (request.transmissions == 1).then(|| now - request.sent_at);
         if let Some(rtt) = rtt {
             self.totals.round_trips.record(rtt);
@@ -110,7 +112,7 @@ impl Client {
                 service.counters.recorded += 1;
                 Event::Recorded { token }
             }
-            code::ACCESS_ACCEPT => self.accept(server, (token, way), packet),
+            code::ACCESS_ACCEPT => self.accept(server, (token, way), packet, &request_authenticator),
             code::ACCESS_REJECT => {
                 service.counters.rejects += 1;
                 Event::Rejected {
@@ -134,11 +136,20 @@ impl Client {
         self.events.push_back(event);
     }
 
-    fn accept(&mut self, server: u8, (token, way): (u64, Way), packet: &Packet<'_>) -> Event {
+    fn accept(
+        &mut self,
+        server: u8,
+        (token, way): (u64, Way),
+        packet: &Packet<'_>,
+        request: &Authenticator,
+    ) -> Event {
         let queue = self.config.queue;
+        let secret = self.servers[usize::from(server)].config.secret.clone();
+        let secret = secret.reveal();
+        let salted = Salted { secret, request };
         let counters = &mut self.service(Purpose::Authentication, server).counters;
         let mut message = read_message(packet);
-        let mut read = read_accept(packet, queue);
+        let mut read = read_accept(packet, queue, Some(salted));
         if way == Way::MsChapV2 {
             match proof::success(packet) {
                 Some(success) => {

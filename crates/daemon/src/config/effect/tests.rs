@@ -20,6 +20,7 @@ const EVERY_SECTION: &str = "\
 [[queue.template]]\nname = \"gold\"\n\
 [[queue.link]]\nname = \"access-7\"\n\
 [[queue.line]]\nname = \"north\"\npeer = \"192.0.2.7\"\n\
+[[tunnel]]\nname = \"isp\"\nlns = [\"192.0.2.9\"]\nrealms = [\"isp.example\"]\n[[tunnel.line]]\ninterface = \"eth1\"\n\
 [radius]\n\
 [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\nsecret = \"hush\"\n\
 [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"hush\"\n\
