@@ -91,6 +91,11 @@ pub(crate) fn hands_over(bench: &Bench<'_>) -> Result<()> {
         .replace("BEYOND", BEYOND)
         .replace("OWN", OWN);
     kernel::boot(bench, &script)?;
+    took_over(bench)
+}
+
+/// The output of pppd, ping, iperf3 and headend, with the first LNS and with the second.
+fn took_over(bench: &Bench<'_>) -> Result<()> {
     let read = |name: &str| {
         let path = bench.directory.join(name);
         std::fs::read_to_string(path).with_context(|| name.to_owned())
@@ -123,7 +128,9 @@ pub(crate) fn hands_over(bench: &Bench<'_>) -> Result<()> {
         "{session}"
     );
     ensure!(
-        session["other"].as_str().is_some_and(|other| other.starts_with("pppoe ")),
+        session["other"]
+            .as_str()
+            .is_some_and(|other| other.starts_with("pppoe ")),
         "{session}"
     );
     let lns = first(&read("first.lns")?)?;

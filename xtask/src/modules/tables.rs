@@ -234,7 +234,7 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "wire",
         order: &[
-            "link", "bgp", "l2tp", "ppp", "pppoe", "radius", "virtio", "packet", "tcp", "udp",
+            "link", "bgp", "pppoe", "l2tp", "ppp", "radius", "virtio", "packet", "tcp", "udp",
             "checksum", "icmp", "ip", "dns", "ndp", "dhcpv6", "segment", "ecn", "flow", "ipfix",
         ],
         besides: &[(
@@ -470,6 +470,7 @@ pub(super) const TABLES: &[Inside] = &[
             "redial",
             "translation",
             "core",
+            "handover",
             "lines",
             "capture",
             "input",

@@ -188,40 +188,10 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
     section.require("password", "write password = \"PASSWORD\"");
     let password = section.sized("password", 1..=PASSWORD_OCTETS_MAX);
     let address = section.parsed("address", address);
-    let pool = section.sized("pool", 1..=NAME_OCTETS_MAX);
     let (ipv6, prefix_pools) = ipv6(section, known);
     let routes = routes(section);
-    let filter = section.sized("filter", 1..=NAME_OCTETS_MAX);
-    let garden = section.sized("garden", 1..=queue::NAME_OCTETS_MAX);
-    let tunnel = section.sized("tunnel", 1..=queue::NAME_OCTETS_MAX);
     let queue = queue(section, known);
-    for (key, named, known, remedy) in [
-        ("pool", pool, known.pools, "give [[pool]] with that name"),
-        (
-            "filter",
-            filter,
-            known.filters,
-            "give [filter] with a file that has it",
-        ),
-        (
-            "garden",
-            garden,
-            known.gardens,
-            "give [[garden]] with that name",
-        ),
-        (
-            "tunnel",
-            tunnel,
-            known.tunnels,
-            "give [[tunnel]] with that name",
-        ),
-    ] {
-        if let (Some(named), Some(known)) = (named, known)
-            && !known.contains(&named.value)
-        {
-            section.fault(named.at, key, unknown(key, named.value, known, remedy));
-        }
-    }
+    let [pool, filter, garden, tunnel] = names(section, known);
     let times = [
         section.integer("session_timeout_s", 1..=SECONDS_MAX, "seconds"),
         section.integer("idle_timeout_s", 1..=SECONDS_MAX, "seconds"),
@@ -258,6 +228,42 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
             sticky: sticky.is_some_and(|sticky| sticky.value),
         },
     })
+}
+
+/// The names of a user's pool, filter, garden and tunnel.
+fn names<'t>(section: &mut Section<'t>, known: Known<'_>) -> [Option<At<&'t str>>; 4] {
+    let pool = section.sized("pool", 1..=NAME_OCTETS_MAX);
+    let filter = section.sized("filter", 1..=NAME_OCTETS_MAX);
+    let garden = section.sized("garden", 1..=queue::NAME_OCTETS_MAX);
+    let tunnel = section.sized("tunnel", 1..=queue::NAME_OCTETS_MAX);
+    for (key, named, known, remedy) in [
+        ("pool", pool, known.pools, "give [[pool]] with that name"),
+        (
+            "filter",
+            filter,
+            known.filters,
+            "give [filter] with a file that has it",
+        ),
+        (
+            "garden",
+            garden,
+            known.gardens,
+            "give [[garden]] with that name",
+        ),
+        (
+            "tunnel",
+            tunnel,
+            known.tunnels,
+            "give [[tunnel]] with that name",
+        ),
+    ] {
+        if let (Some(named), Some(known)) = (named, known)
+            && !known.contains(&named.value)
+        {
+            section.fault(named.at, key, unknown(key, named.value, known, remedy));
+        }
+    }
+    [pool, filter, garden, tunnel]
 }
 
 /// A user's prefixes, by [`Draft::ipv6`], and its pools of link prefixes and of delegated prefixes.

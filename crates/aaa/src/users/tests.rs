@@ -173,7 +173,7 @@ fn what_is_wrong_is_told_with_line_and_key_and_what_would_be_right() {
         ),
         (
             "colour = 1",
-            "4:1: user[1].colour: unknown key; known here: name, password, address, pool, ipv6_prefix, delegated_prefix, ipv6_address, ipv6_pool, delegated_pool, routes, filter, garden, tunnel, rate_down, rate_up, queue, link, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
+            "4:1: user[1].colour: unknown key; known here: name, password, address, ipv6_prefix, delegated_prefix, ipv6_address, ipv6_pool, delegated_pool, routes, rate_down, rate_up, queue, link, pool, filter, garden, tunnel, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
         ),
         (
             "address = \"10.0.0\"",

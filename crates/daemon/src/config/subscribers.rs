@@ -165,18 +165,16 @@ pub(super) fn read(
     let throttle = realm::throttle(root, notes);
     edge.accounting = radius.as_ref().is_some_and(Radius::accounts);
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
-    let has_realms = (switching.tunnels.iter()).any(|one| !one.realms.is_empty());
-    if has_realms && !edge.terminate && notes.is_empty() {
-        let message = "with realms is of no use without [ppp], which asks for names; give [ppp] with address = \"10.255.0.1\"";
-        notes.at(section_at(root, "tunnel"), "tunnel", message);
-    }
     switching.is_on |= asks;
     edge.switching = Arc::new(switching);
     if !edge.terminate && notes.is_empty() {
         refuse_without_ppp(root, notes);
     }
+    refuse_realms(root, notes, &edge);
     check_sources(root, notes, &edge, users.is_some(), asks);
-    if edge.terminate && pools.is_empty() && notes.is_empty() {
+    // A concentrator that hands sessions over needs no addresses.
+    let hands_over = !edge.switching.tunnels.is_empty();
+    if edge.terminate && !hands_over && pools.is_empty() && notes.is_empty() {
         let known = users.as_ref().map(|file| &*file.users);
         without_pool(section_at(root, "ppp"), known, asks, notes);
     }
@@ -194,6 +192,16 @@ pub(super) fn read(
         client: client(root, path, notes),
         tun: tun(root, notes),
         nat,
+    }
+}
+
+/// Reports tunnels that are chosen by names that nobody asks for.
+fn refuse_realms(root: &DeTable<'_>, notes: &Notes<'_>, edge: &edge::Config) {
+    let tunnels = &edge.switching.tunnels;
+    let has_realms = tunnels.iter().any(|one| !one.realms.is_empty());
+    if has_realms && !edge.terminate && notes.is_empty() {
+        let message = "with realms is of no use without [ppp], which asks for names; give [ppp] with address = \"10.255.0.1\"";
+        notes.at(section_at(root, "tunnel"), "tunnel", message);
     }
 }
 

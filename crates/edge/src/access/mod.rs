@@ -186,7 +186,7 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
     }
 }
 
-/// What an LNS is told of a session that is handed over.
+/// What an LNS receives about a session that is handed over.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Call<'a> {
     /// Numbers and line of the caller.

@@ -82,26 +82,38 @@ impl<A: Access> Edge<A> {
             return self.deny(index, (refusal, &why), message, now);
         }
         self.report_queue_faults(index, left_out);
-        let ipv4 = match self.lease(index, sticky) {
-            Ok(address) => Some(address),
-            // IPv6 does not need the IPv4 address.
-            Err(_) if self.serves_ipv6(index) => {
-                self.counters.v6.count(V6Count::WithoutIpv4);
-                None
-            }
-            Err(why) => {
-                self.counters.without_address += 1;
-                self.counters.refusals.count(Refusal::NoAddress);
-                let reason = End::NoAddress(why.into());
-                self.turn_away(index, reason, b"no address", now);
-                return true;
-            }
+        let Some(ipv4) = self.lease_or_turn_away(index, sticky, now) else {
+            return true;
         };
         let grant = self.grant(index, ipv4);
         self.set_phase(index, Phase::Networks);
         self.set_first_shape(subscriber, shape, now);
         self.with_link(index, now, |link, ctx| link.accept(&grant, message, ctx));
         true
+    }
+
+    /// Leases a subscriber's address; `Some(None)` if it gets IPv6 alone, `None` if it is turned away.
+    fn lease_or_turn_away(
+        &mut self,
+        index: u32,
+        sticky: bool,
+        now: Instant,
+    ) -> Option<Option<Ipv4Addr>> {
+        match self.lease(index, sticky) {
+            Ok(address) => Some(Some(address)),
+            // IPv6 does not need the IPv4 address.
+            Err(_) if self.serves_ipv6(index) => {
+                self.counters.v6.count(V6Count::WithoutIpv4);
+                Some(None)
+            }
+            Err(why) => {
+                self.counters.without_address += 1;
+                self.counters.refusals.count(Refusal::NoAddress);
+                let reason = End::NoAddress(why.into());
+                self.turn_away(index, reason, b"no address", now);
+                None
+            }
+        }
     }
 
     /// Gives a subscriber its profile, with the filter and the queues of it.

@@ -53,6 +53,39 @@ fn check(world: &World, seed: u64) {
     }
 }
 
+/// A host calls, something ends, an LNS hangs or comes back.
+fn happen(world: &mut World, rng: &mut Rng) {
+    let host = rng.below(HOSTS as u64) as usize;
+    let now = world.now;
+    match rng.below(8) {
+        0..=3 => {
+            if world.nodes[host].edge.next_subscriber(0).is_none() && world.sessions(host).1 == 0 {
+                world.dial(host, &format!("host{host}@isp"), None);
+            }
+        }
+        4 | 5 => {
+            let n = [host, HOSTS, HOSTS + 1, HOSTS + 2][rng.below(4) as usize];
+            let key = (world.nodes[n].edge.next_subscriber(0)).map(|(_, view)| view.key);
+            if let Some(key) = key {
+                let edge = &mut world.nodes[n].edge;
+                edge.drop_subscriber(key, End::Administrator, now);
+            }
+        }
+        6 => {
+            // An LNS hangs for a while, or comes back.
+            let n = HOSTS + 1 + rng.below(2) as usize;
+            world.nodes[n].is_dead = !world.nodes[n].is_dead;
+        }
+        _ => {
+            let endpoint = world.nodes[HOSTS].edge.endpoint_mut().l2tp_mut();
+            if let Some((_, view)) = endpoint.next_tunnel(0) {
+                let key = view.key;
+                endpoint.close_tunnel(key, now);
+            }
+        }
+    }
+}
+
 #[test]
 fn no_half_of_a_session_stays() {
     sim::seeds(300, |seed| {
@@ -60,37 +93,7 @@ fn no_half_of_a_session_stays() {
         let mut rng = Rng::stream(seed, &["what happens"]);
         world.loss = [0.0, 0.02, 0.1][rng.below(3) as usize];
         for _ in 0..30 {
-            let host = rng.below(HOSTS as u64) as usize;
-            let now = world.now;
-            match rng.below(8) {
-                0..=3 => {
-                    if world.nodes[host].edge.next_subscriber(0).is_none()
-                        && world.sessions(host).1 == 0
-                    {
-                        world.dial(host, &format!("host{host}@isp"), None);
-                    }
-                }
-                4 | 5 => {
-                    let n = [host, HOSTS, HOSTS + 1, HOSTS + 2][rng.below(4) as usize];
-                    let key = (world.nodes[n].edge.next_subscriber(0)).map(|(_, view)| view.key);
-                    if let Some(key) = key {
-                        let edge = &mut world.nodes[n].edge;
-                        edge.drop_subscriber(key, End::Administrator, now);
-                    }
-                }
-                6 => {
-                    // An LNS hangs for a while, or comes back.
-                    let n = HOSTS + 1 + rng.below(2) as usize;
-                    world.nodes[n].is_dead = !world.nodes[n].is_dead;
-                }
-                _ => {
-                    let endpoint = world.nodes[HOSTS].edge.endpoint_mut().l2tp_mut();
-                    if let Some((_, view)) = endpoint.next_tunnel(0) {
-                        let key = view.key;
-                        endpoint.close_tunnel(key, now);
-                    }
-                }
-            }
+            happen(&mut world, &mut rng);
             world.pass(Duration::from_millis(rng.below(8_000)));
             check(&world, seed);
         }

@@ -40,7 +40,7 @@ impl Inside for Packets {
 pub(crate) enum Answer {
     /// Hands over by realm, and checks the secret of all others.
     Ask,
-    /// Admits whoever has the secret, with this profile.
+    /// Admits subscribers with the secret, with this profile.
     Profile(Box<Profile>),
 }
 

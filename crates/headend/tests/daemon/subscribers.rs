@@ -427,3 +427,18 @@ fn every_command_of_the_page_runs() {
     );
     assert!(done.files == 5 && done.commands > 24, "{done:?}");
 }
+
+#[test]
+fn every_command_of_the_page_about_switching_runs() {
+    let free = || {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.local_addr().unwrap().to_string()
+    };
+    let (lac, lns) = (free(), free());
+    let done = pages::run(
+        "switching.md",
+        &[("127.0.0.1:17020", &lac), ("127.0.0.1:17021", &lns)],
+        |_, _| (),
+    );
+    assert!(done.files == 6 && done.commands > 11, "{done:?}");
+}
