@@ -124,7 +124,7 @@ fn took_over(bench: &Bench<'_>) -> Result<()> {
     ensure!(lac["pppoe"]["interface"] == "wire", "{lac}");
     let session = first(&read("first.sessions")?)?;
     ensure!(
-        session["subscriber"] == "ann@isp.example" && session["role"] == "lac (incoming)",
+        session["subscriber"] == "ann@isp.example" && session["role"] == "lac-incoming",
         "{session}"
     );
     ensure!(

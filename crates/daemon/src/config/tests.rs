@@ -508,19 +508,19 @@ fn a_wrong_tunnel_is_refused_with_line_key_and_remedy() {
     let cases = [
         (
             "lns = [\"isp.example\"]\n",
-            "8:9: tunnel[1].lns: \"isp.example\" is no address of an LNS; write \"192.0.2.1\" or \"192.0.2.1:1701\"",
+            "8:8: tunnel[1].lns: \"isp.example\" is no address of an LNS; write \"192.0.2.1\" or \"192.0.2.1:1701\"",
         ),
         (
             "lns = [\"192.0.2.1\"]\n",
-            "8:9: tunnel[1].lns: 192.0.2.1:1701 is an address of [lns]; give the LNS of another machine: a session would come back",
+            "8:8: tunnel[1].lns: 192.0.2.1:1701 is an address of [lns]; give the LNS of another machine: a session would come back",
         ),
         (
             "lns = [\"192.0.2.9\"]\nbackup = [\"2001:db8::1\"]\nfrom = \"192.0.2.7\"\n",
-            "9:12: tunnel[1].backup: [2001:db8::1]:1701 and from are not of one address family; give both as IPv4 or both as IPv6",
+            "9:11: tunnel[1].backup: [2001:db8::1]:1701 and from are not of one address family; give both as IPv4 or both as IPv6",
         ),
         (
             "lns = [\"192.0.2.9\"]\nrealms = [\"a@b\"]\n",
-            "9:12: tunnel[1].realms: \"a@b\" is no realm; write what follows the @ of a name, such as \"isp.example\"",
+            "9:11: tunnel[1].realms: \"a@b\" is no realm; write what follows the @ of a name, such as \"isp.example\"",
         ),
         (
             "lns = [\"192.0.2.9\"]\n[[tunnel.line]]\ninterface = \"eth7\"\n",

@@ -201,6 +201,10 @@ fn page(row: &Value, out: &mut impl Write) -> Result<()> {
     let dropped = &row["traffic"]["dropped"];
     page.line("dropped", &format!("{dropped} packets"))?;
     tunnel(&mut page, row)?;
+    if row["lns"].is_object() {
+        // The LNS has its PPP link.
+        return lns(&mut page, &row["lns"]);
+    }
     if let Some(rtt) = row["echo_rtt_us"].as_f64() {
         page.line("round trip", &format!("{:.1} ms (LCP echo)", rtt / 1_000.0))?;
     }
@@ -325,6 +329,23 @@ fn tunnel(page: &mut Page<impl Write>, row: &Value) -> Result<()> {
             line += ", data numbered";
         }
         page.line("session", &line)?;
+    }
+    Ok(())
+}
+
+fn lns(page: &mut Page<impl Write>, lns: &Value) -> Result<()> {
+    let (address, state) = (text(&lns["address"]), text(&lns["state"]));
+    let host = optional(&lns["host_name"]);
+    let name = match host.is_empty() {
+        true => String::new(),
+        false => format!(", host name {host}"),
+    };
+    page.line("LNS", &format!("{address}, {state}{name}"))?;
+    if lns["session"].is_number() {
+        let (tunnel, session) = (&lns["tunnel"], &lns["session"]);
+        let remote = &lns["remote_session"];
+        let line = format!("tunnel {tunnel}, session {session} here, {remote} there");
+        page.line("handed over in", &line)?;
     }
     Ok(())
 }
