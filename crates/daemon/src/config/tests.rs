@@ -528,7 +528,7 @@ fn a_wrong_tunnel_is_refused_with_line_key_and_remedy() {
         ),
         (
             "lns = [\"192.0.2.9\"]\n[[tunnel.line]]\n",
-            "9:1: tunnel[1].line[1]: says for whom it is by none of its keys; give interface and vlans, or some of local, peer, host_name",
+            "9:1: tunnel[1].line[1].interface: says for whom it is by none of its keys; give interface and vlans, or some of local, peer, host_name",
         ),
         (
             "lns = [\"192.0.2.9\"]\nrealms = [\"isp.example\"]\n[[tunnel]]\nname = \"other\"\nlns = [\"192.0.2.8\"]\nrealms = [\"ISP.example\"]\n",

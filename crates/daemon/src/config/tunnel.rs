@@ -175,7 +175,7 @@ fn lines(section: &mut Section<'_>, around: Around<'_>) -> Vec<LineRule> {
                 true => "asks for a PPPoE interface and for a tunnel at once",
             };
             let right = "give interface and vlans, or some of local, peer, host_name";
-            line.fault(line.at(), "", (words, right));
+            line.fault(line.at(), "interface", (words, right));
         }
         rules.push(LineRule {
             interface: port,

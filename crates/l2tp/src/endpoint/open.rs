@@ -1,6 +1,6 @@
 //! Commands: open tunnels and sessions, answer calls, send HELLO, WEN and SLI.
 //!
-//! Implements parts of RFC 3931, sections 3.4.1, 3.4.2, 5.4.4, 6.13 and 6.14.
+//! Implements parts of RFC 3931, sections 3.4.1, 3.4.2, 5.4.4, 6.13 and 6.14, and RFC 2868, sections 3.9 and 3.10.
 
 use base::{Instant, Redacted, Route};
 use wire::l2tp::{MessageType, Version};
