@@ -270,7 +270,7 @@ fn call_to(
     opened.map_err(|error| error.to_string())
 }
 
-/// Writes a subscriber's name and proof into the Proxy Authen AVPs (RFC 2661, section 4.4.5).
+/// Writes a subscriber's name and proof into the Proxy Authen AVPs (RFC 2661, section 4.4.5), which know PAP and CHAP.
 fn claimed(proxy: &mut l2tp::Proxy, claim: &Claim) {
     let (kind, id, challenge, response): (_, _, &[u8], &[u8]) = match &claim.proof {
         Proof::None => (PROXY_NONE, None, &[], &[]),
@@ -283,6 +283,8 @@ fn claimed(proxy: &mut l2tp::Proxy, claim: &Claim) {
             challenge,
             response,
         } => (PROXY_CHAP, Some(*identifier), challenge, response),
+        // There is no value for these: the LNS authenticates the subscriber anew.
+        Proof::MsChapV2 { .. } | Proof::Eap { .. } => return,
     };
     proxy.authen_type = Some(kind);
     proxy.authen_id = id.map(u16::from);

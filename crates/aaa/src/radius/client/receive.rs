@@ -112,7 +112,9 @@ impl Client {
                 service.counters.recorded += 1;
                 Event::Recorded { token }
             }
-            code::ACCESS_ACCEPT => self.accept(server, (token, way), packet, &request_authenticator),
+            code::ACCESS_ACCEPT => {
+                self.accept(server, (token, way), packet, &request_authenticator)
+            }
             code::ACCESS_REJECT => {
                 service.counters.rejects += 1;
                 Event::Rejected {
