@@ -261,7 +261,7 @@ impl World {
             node.asked
                 .push((name, numbers.calling.to_vec(), numbers.line.to_vec()));
             let good = match &claim.proof {
-                Proof::None => false,
+                Proof::None | Proof::MsChapV2 { .. } | Proof::Eap { .. } => false,
                 Proof::Pap { password, .. } => **password.reveal() == *SECRET,
                 Proof::Chap {
                     identifier,
