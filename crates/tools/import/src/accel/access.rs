@@ -33,7 +33,11 @@ impl Work<'_> {
             .table("ppp")
             .get("authenticate")
             .is_some();
-        let methods = [("auth_chap_md5", "chap"), ("auth_pap", "pap")];
+        let methods = [
+            ("auth_mschap_v2", "mschapv2"),
+            ("auth_chap_md5", "chap"),
+            ("auth_pap", "pap"),
+        ];
         for (module, method) in methods {
             let Some(at) = self.modules.get(module).cloned() else {
                 continue;

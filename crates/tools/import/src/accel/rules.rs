@@ -3,7 +3,7 @@
 
 use crate::report::Rule;
 
-const AUTH: &str = "headend authenticates with CHAP (MD5) or PAP";
+const AUTH: &str = "headend authenticates by CHAP (MD5), MS-CHAPv2, PAP and EAP";
 const CLI: &str = "headend has no telnet command line; its control socket is a file";
 const COMPRESSION: &str = "headend negotiates no compression or encryption";
 const CONNLIMIT: &str =
@@ -580,7 +580,7 @@ pub(super) const SECTIONS: &[Rule] = &[
 pub(super) const MODULES: &[Rule] = &[
     Rule::key("auth_chap_md5", 0, "`ppp.authenticate`"),
     Rule::lost("auth_mschap_v1", 0, AUTH),
-    Rule::lost("auth_mschap_v2", 0, AUTH),
+    Rule::key("auth_mschap_v2", 0, "`ppp.authenticate`"),
     Rule::key("auth_pap", 0, "`ppp.authenticate`"),
     Rule::key("chap-secrets", 0, "`users.file`"),
     Rule::lost("connlimit", 0, CONNLIMIT),
