@@ -24,6 +24,14 @@ const NEEDS: &[Need] = &[
         package: "wide-dhcpv6-client",
     },
     Need {
+        program: "dhcp6s",
+        package: "wide-dhcpv6-server",
+    },
+    Need {
+        program: "radvd",
+        package: "radvd",
+    },
+    Need {
         program: "pppoe-server",
         package: "pppoe",
     },

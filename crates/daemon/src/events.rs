@@ -128,6 +128,18 @@ pub(super) fn log_packet(logged: &edge::Logged, core: &Core) {
     );
 }
 
+/// Our client's IPv6 changed.
+fn uplink(subscriber: SubscriberKey, view: Option<&edge::v6::UplinkView>, core: &mut Core) {
+    if let Some(view) = view {
+        let delegated = view.delegated.as_ref();
+        let delegated = delegated.map(|one| one.prefix.to_string());
+        tracing::debug!(state = view.state, dns = ?view.dns, ?delegated, "client's IPv6");
+    }
+    if let Some(uplinks) = &mut core.inside.uplinks {
+        uplinks.set(subscriber, view);
+    }
+}
+
 /// Reports that there is no IPv6 prefix for a subscriber.
 fn tell_no_prefix(subscriber: edge::SubscriberKey, pool: Option<&str>, core: &Core) {
     let view = core.edge.subscriber(subscriber);
@@ -181,6 +193,7 @@ pub(super) fn tell(
                 clients.set(subscriber, addresses.map(|(own, _)| (own, lns)));
             }
         }
+        edge::Event::Uplink { subscriber, view } => uplink(subscriber, view.as_deref(), core),
         edge::Event::NoPrefix { subscriber, pool } => {
             tell_no_prefix(subscriber, pool.as_deref(), core)
         }

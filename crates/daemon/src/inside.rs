@@ -14,6 +14,7 @@ use wire::virtio;
 use super::addresses::Addresses;
 use super::kernel::{Found, Keeper, Wanted};
 use super::source::Source;
+use super::uplinks::Uplinks;
 use crate::config;
 
 /// Packets read in a turn before other sources get theirs.
@@ -31,6 +32,8 @@ pub(super) struct Inside {
     earlier: Written,
     /// Addresses of our own clients, if they are set on the device.
     pub(super) clients: Option<Addresses>,
+    /// IPv6 of our own clients, if it is set on the host.
+    pub(super) uplinks: Option<Uplinks>,
     /// Compares the device with what is wanted.
     pub(super) keeper: Option<Keeper>,
     /// Whether UDP datagrams may be joined, if the device can.
@@ -74,6 +77,12 @@ impl Inside {
         let mut inside = Self::of_queue(queues.remove(0), reactor)?;
         inside.joins_udp = tun.offloads;
         let clients = settings.client.as_ref().filter(|client| client.addresses);
+        let with_prefix = clients.filter(|client| client.prefix);
+        let uplinks = with_prefix.map(|client| {
+            let lan = client.prefix_interface.clone();
+            Uplinks::open(&wanted.name, client.default_route, lan)
+        });
+        inside.uplinks = uplinks.transpose()?;
         let clients = clients.map(|client| Addresses::open(&wanted.name, client.default_route));
         inside.clients = clients.transpose()?;
         inside.keeper = Some(Keeper::open(wanted)?);
@@ -101,6 +110,9 @@ impl Inside {
         self.put(queues.remove(0), reactor)?;
         if let Some(clients) = &mut self.clients {
             clients.again(index);
+        }
+        if let Some(uplinks) = &mut self.uplinks {
+            uplinks.again(index);
         }
         Ok(queues)
     }
@@ -159,6 +171,7 @@ impl Inside {
             nowhere: 0,
             earlier: Written::default(),
             clients: None,
+            uplinks: None,
             keeper: None,
             joins_udp: false,
         }

@@ -19,6 +19,7 @@
 //! | `addresses` | addresses of our own clients |
 //! | `default_route` | the host's default route through one of our clients |
 //! | `audit` | the audit log: admissions, refusals, changes and ends as JSON lines |
+//! | `uplinks` | IPv6 of our clients on the host |
 //! | `authority` | authentication and accounting of subscribers |
 //! | `dialler` | credentials of sessions in which we are the client |
 //! | `reload` | applies a configuration that was read again, and undoes that |
@@ -89,6 +90,7 @@ mod start;
 mod supervisor;
 mod translation;
 mod turn;
+mod uplinks;
 mod waiting;
 mod watchdog;
 

@@ -204,6 +204,9 @@ impl Daemon {
             clients.work(self.core.now);
             self.core.reactor.lap(self.handlers.addresses);
         }
+        if let Some(uplinks) = &mut self.core.inside.uplinks {
+            uplinks.work(self.core.now);
+        }
     }
 
     /// When the next wait has to end.
@@ -228,6 +231,8 @@ impl Daemon {
         let keeper = self.core.inside.keeper.as_ref();
         let check = keeper.and_then(|keeper| keeper.due());
         let clients = clients.and_then(|clients| clients.due());
+        let uplinks = self.core.inside.uplinks.as_ref();
+        let uplinks = uplinks.and_then(|uplinks| uplinks.due());
         // Queues that moved and found no room on another core.
         let owed = self.core.edge.owes().then(|| self.core.now + OWED);
         let (summary, mend) = (self.summary.due(), self.core.health.due());
@@ -247,6 +252,7 @@ impl Daemon {
             mend,
             check,
             clients,
+            uplinks,
             self.core.stop_at,
             self.core.redial.due(),
         ];
@@ -569,6 +575,10 @@ impl Daemon {
             Signal::Terminate | Signal::Interrupt => {
                 let tunnels = core.edge.endpoint().l2tp().counts().tunnels;
                 tracing::info!(tunnels, "shutting down: notifying every peer");
+                core.edge.release_uplinks(core.now);
+                // A release goes before the end of its session.
+                self.send();
+                let core = &mut self.core;
                 core.edge.shut_down(core.now);
                 if let Some(routes) = &mut core.routes {
                     routes.shut_down(core.now);

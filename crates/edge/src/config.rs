@@ -8,7 +8,7 @@ use base::Duration;
 use crate::garden::Garden;
 use crate::queue::Queues;
 use crate::switch::Switching;
-use crate::v6::Settings;
+use crate::v6::{PrefixWish, Settings};
 
 /// Limits and defaults of an [`crate::Edge`].
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Config {
     pub ipv6: bool,
     /// What is advertised and leased by IPv6 on the links.
     pub v6: Arc<Settings>,
+    /// The prefix that our clients ask for, where they also act on Router Advertisements; `None`: they do neither.
+    pub uplink: Option<PrefixWish>,
     /// The path MTU to peers, in bytes. A packet that does not fit beside the tunnel's headers is fragmented inside the
     /// tunnel, or refused with an error that names the size that fits.
     pub path_mtu: u16,
@@ -88,6 +90,7 @@ impl Default for Config {
             dns: [None; 2],
             ipv6: true,
             v6: Arc::default(),
+            uplink: None,
             path_mtu: 1_500,
             clamp_mss: true,
             setup_timeout: Duration::from_secs(120),

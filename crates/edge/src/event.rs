@@ -9,6 +9,7 @@ use ppp::Claim;
 use crate::access::{Access, L2tp};
 use crate::end::End;
 use crate::key::SubscriberKey;
+use crate::v6::UplinkView;
 
 /// An event that an edge reports.
 pub enum Event<A: Access = L2tp> {
@@ -25,6 +26,14 @@ pub enum Event<A: Access = L2tp> {
         subscriber: SubscriberKey,
         /// Our address and the peer's; `None` if they are lost.
         addresses: Option<(Ipv4Addr, Ipv4Addr)>,
+    },
+    /// What our client has by IPv6 changed: its router, its addresses, its delegated prefix. Reported only if
+    /// [`crate::Config::uplink`] is set.
+    Uplink {
+        /// The client.
+        subscriber: SubscriberKey,
+        /// What it has; `None` if IPv6CP is down.
+        view: Option<Box<UplinkView>>,
     },
     /// The route to a network or an address was added or removed. Reported only if
     /// [`crate::Config::tells_networks`] is set.
@@ -79,6 +88,9 @@ impl<A: Access> fmt::Debug for Event<A> {
                 subscriber,
                 addresses,
             } => (f.debug_tuple("Client").field(subscriber).field(addresses)).finish(),
+            Self::Uplink { subscriber, view } => {
+                (f.debug_tuple("Uplink").field(subscriber).field(view)).finish()
+            }
             Self::Network {
                 address,
                 length,

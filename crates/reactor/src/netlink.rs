@@ -397,6 +397,20 @@ impl Netlink {
         self.ask(request)
     }
 
+    /// Removes an address from an interface.
+    ///
+    /// # Errors
+    /// The kernel's error, for example that the interface has no such address.
+    pub fn remove_address(&mut self, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
+        let mut request = Request::new(libc::RTM_DELADDR, 0);
+        // `struct ifaddrmsg`.
+        request.0.extend([family(address), prefix, 0, 0]);
+        request.0.extend(self.index(name)?.to_ne_bytes());
+        request.attribute(libc::IFA_LOCAL, &octets(address));
+        request.attribute(libc::IFA_ADDRESS, &octets(address));
+        self.ask(request)
+    }
+
     /// Adds a route to a prefix through an interface, by the router `via` or directly.
     ///
     /// # Errors

@@ -97,6 +97,8 @@ pub mod code {
     pub const IA_PD: u16 = 25;
     /// IA Prefix.
     pub const IA_PREFIX: u16 = 26;
+    /// SOL_MAX_RT.
+    pub const SOL_MAX_RT: u16 = 82;
 }
 
 /// Status codes (section 21.13).

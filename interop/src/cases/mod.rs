@@ -146,6 +146,7 @@ pub(crate) const ALL: &[Case] = &[
     case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
     case("pppoe_hosts_get_ipv6", pppoe::hosts_get_ipv6),
     case("an_isp_in_an_evening", isp::in_an_evening),
+    case("pppoe_client_gets_ipv6", pppoe::client_gets_ipv6),
     case(
         "thirty_clients_recover_after_the_lns_crashes",
         many::recover_after_a_crash,

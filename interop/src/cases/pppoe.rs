@@ -329,3 +329,89 @@ pub(crate) fn hosts_get_ipv6(bench: &Bench<'_>) -> Result<()> {
     }
     Ok(())
 }
+
+/// rp-pppoe's server, radvd and wide-dhcpv6's server on its ppp interface: a /64 for the link and a /56 for the host.
+const UPLINK: &str = r#"
+mkdir ppp; printf '* * sesame *\n' > ppp/chap-secrets; chmod 600 ppp/chap-secrets; mount --bind ppp /etc/ppp
+cp $work/radvd.conf $work/dhcp6s.conf .
+printf '#!/bin/sh\necho "$@" > /tmp/ipv6-up\n' > ppp/ipv6-up; chmod +x ppp/ipv6-up
+mkdir duid; mount --bind duid /var/lib/dhcpv6
+ip -n bng -6 addr add BEYOND_V6/128 dev lo
+bng sysctl -qw net.ipv6.conf.all.forwarding=1
+ip -n host link add lan0 type bridge; ip -n host link set lan0 up
+host sysctl -qw net.ipv6.conf.all.forwarding=1
+bng pppoe-server -F -q /usr/sbin/pppd -I wire -C there -L 10.9.9.1 -R 10.9.9.7 -O /tmp/server.ppp > server.log 2>&1 & server=$!
+sleep 1
+ip netns exec host ./headend run --config host.toml > headend.log 2>&1 & headend=$!
+soon ./headend show server --socket host.sock
+open() { bng ip -6 addr show dev ppp0 | grep -q fe80; }; soon open; sleep 1
+ip -n bng -6 route add 2001:db8:1:2::/64 dev ppp0; ip -n bng -6 route add 2001:db8:4000:100::/56 dev ppp0
+bng dhcp6s -f -D -c dhcp6s.conf -P dhcp6s.pid ppp0 > dhcp6s.log 2>&1 & dhcp=$!
+bng radvd -n -C radvd.conf -p radvd.pid > radvd.log 2>&1 & radvd=$!
+delegated() { host ip -6 addr show dev lan0 scope global | grep -q 2001:db8:4000:100::1/64; }; soon delegated
+routed() { host ip -6 route | grep -q 'default dev outside'; }; soon routed
+host ip -6 route > up.routes; host ip -6 addr show dev outside > up.own; host ip -6 addr show dev lan0 > up.lan
+host ping -6 -n -c 3 -i 0.2 -W 2 BEYOND_V6 > up.ping 2>&1 || true
+host ping -6 -n -c 3 -i 0.2 -W 2 -I 2001:db8:4000:100::1 BEYOND_V6 >> up.ping 2>&1 || true
+./headend show subscribers --json --socket host.sock > up.subscribers
+kill $headend; wait $headend; sleep 1
+host ip -6 addr show dev lan0 > down.lan; host ip -6 route > down.routes
+kill $dhcp $radvd $server; wait || true
+cp *.log up.* down.* $work
+"#;
+
+const RADVD: &str = "interface ppp0 { AdvSendAdvert on; UnicastOnly off; MinRtrAdvInterval 3; MaxRtrAdvInterval 4;\n\
+                     prefix 2001:db8:1:2::/64 { AdvOnLink off; AdvAutonomous on; }; RDNSS 2001:db8::53 { }; };\n";
+
+/// The DUID is that of the user "ann", see the daemon's `config::subscribers`.
+const DHCP6S: &str = "option domain-name-servers 2001:db8::54;\n\
+                      host ann { duid DUID; prefix 2001:db8:4000:100::/56 600 900; };\n";
+
+/// The client side of IPv6: an address by radvd's Router Advertisements, and a prefix by wide-dhcpv6's server.
+pub(crate) fn client_gets_ipv6(bench: &Bench<'_>) -> Result<()> {
+    bring(bench)?;
+    let settings = "[control]\nsocket = \"/tmp/host.sock\"\n[log]\nlevel = \"debug\"\n\
+                    [client]\nname = \"ann\"\nsecret = \"sesame\"\npppoe = \"wire\"\ndefault_route = true\n\
+                    prefix = true\nprefix_interface = \"lan0\"\n[tun]\nname = \"outside\"\n";
+    private_file(bench, "host.toml", settings)?;
+    let options =
+        "require-chap\nname there\nauth\ndebug\nlogfile /tmp/peer.log\nmtu 1492\nmru 1492\n+ipv6\n";
+    std::fs::write(bench.directory.join("server.ppp"), options)?;
+    std::fs::write(bench.directory.join("radvd.conf"), RADVD)?;
+    let dhcp6s = DHCP6S.replace("DUID", &duid("ann"));
+    std::fs::write(bench.directory.join("dhcp6s.conf"), dhcp6s)?;
+    let script = [HOSTS, UPLINK]
+        .concat()
+        .replace("BEYOND_V6", "2001:db8:ffff::1");
+    kernel::boot(bench, &script)?;
+    let read = |name: &str| {
+        let path = bench.directory.join(name);
+        std::fs::read_to_string(path).with_context(|| name.to_owned())
+    };
+    let routes = read("up.routes")?;
+    ensure!(routes.contains("default dev outside"), "{routes}");
+    ensure!(routes.contains("2001:db8:4000:100::/56 dev lo"), "{routes}");
+    let own = read("up.own")?;
+    ensure!(own.contains("2001:db8:1:2:"), "{own}");
+    let pings = read("up.ping")?;
+    ensure!(pings.matches(" 0% packet loss").count() == 2, "{pings}");
+    let row = first(&read("up.subscribers")?)?;
+    ensure!(row["role"] == "client", "{row}");
+    // The daemon removes what it set.
+    let (lan, routes) = (read("down.lan")?, read("down.routes")?);
+    ensure!(!lan.contains("2001:db8:4000"), "{lan}");
+    ensure!(!routes.contains("2001:db8:4000:100::/56"), "{routes}");
+    // The prefix was given back before the session ended.
+    let dhcp6s = read("dhcp6s.log")?;
+    ensure!(dhcp6s.contains("release from"), "{dhcp6s}");
+    Ok(())
+}
+
+/// The DUID of our client with this name: a link-layer address made of the name's hash (FNV-1a).
+fn duid(name: &str) -> String {
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    let [a, b, c, d] = hash.to_be_bytes();
+    format!("00:03:00:01:02:68:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
+}

@@ -173,6 +173,9 @@ row! {
         dropped: u64 = [counter "DROPPED"],
         /// Discovery packets of VLANs that are not served.
         other_vlan: u64 = [counter "OTHER VLAN"],
+        /// Frames that were dropped because they are longer than the interface's MTU: the kernel joined several (GRO).
+        #[serde(default)]
+        oversized: u64 = [counter "OVERSIZED"],
         /// Frames that are no valid PPPoE.
         malformed: u64 = [counter "MALFORMED"],
     }

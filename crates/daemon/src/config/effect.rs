@@ -352,6 +352,8 @@ const TABLE: &[Row] = &[
             "addresses",
             "default_route",
             "default_route_metric",
+            "prefix",
+            "prefix_interface",
             "pppoe",
             "pppoe_vlan",
             "pppoe_service",

@@ -10,6 +10,7 @@ use aaa::prefixes::PrefixSpec;
 use aaa::users::Known;
 use aaa::{Prefix, Users};
 use base::Redacted;
+use edge::v6::PrefixWish;
 use filter::FilterSet;
 use ppp::Authentication;
 use toml::de::{DeTable, DeValue};
@@ -90,6 +91,10 @@ pub struct Client {
     pub addresses: bool,
     /// The metric of the default route through one of the sessions. `None`: no default route.
     pub default_route: Option<u32>,
+    /// Whether the sessions act on Router Advertisements and ask for a delegated IPv6 prefix.
+    pub prefix: bool,
+    /// The interface that gets an address of the delegated prefix.
+    pub prefix_interface: Option<String>,
     /// Networks behind the client sessions.
     pub networks: Vec<Prefix>,
     /// The line that a PPPoE session is kept up on.
@@ -180,6 +185,8 @@ pub(super) fn read(
     }
     ipv6::advise(root, notes, &edge, &prefix_pools);
     let nat = nat::read(root, path, notes, (host_name, &edge));
+    let client = client(root, path, notes);
+    edge.uplink = client.as_ref().filter(|client| client.prefix).map(wish);
     Subscribers {
         edge,
         pools,
@@ -189,7 +196,7 @@ pub(super) fn read(
         radius,
         realms,
         throttle,
-        client: client(root, path, notes),
+        client,
         tun: tun(root, notes),
         nat,
     }
@@ -610,6 +617,13 @@ fn client(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Client> 
     let mut addresses = true;
     set(section.flag("addresses"), &mut addresses);
     let default_route = default_route(&mut section, addresses, root.contains_key("tun"));
+    let mut prefix = false;
+    set(section.flag("prefix"), &mut prefix);
+    let prefix_interface = section.parsed("prefix_interface", pppoe::interface_name);
+    if let Some(interface) = prefix_interface.as_ref().filter(|_| !prefix) {
+        let message = "needs a delegated prefix: give prefix = true";
+        section.fault(interface.at, "prefix_interface", message);
+    }
     let networks = networks(&mut section, "networks");
     let pppoe = client_pppoe(&mut section);
     section.finish();
@@ -618,9 +632,26 @@ fn client(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option<Client> 
         secret: secret?,
         addresses,
         default_route,
+        prefix,
+        prefix_interface: prefix_interface.map(|one| one.value),
         networks,
         pppoe,
     })
+}
+
+/// The request for a prefix. The DUID depends on the user's name alone, so that it is the same after every start.
+fn wish(client: &Client) -> PrefixWish {
+    let bytes = client.name.bytes();
+    // FNV-1a, 32 bits.
+    let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    PrefixWish {
+        duid: edge::v6::duid(hash.to_be_bytes()),
+        iaid: 1,
+        length: None,
+        rapid_commit: true,
+    }
 }
 
 /// Reads the keys of the PPPoE line.

@@ -48,6 +48,8 @@ pub(crate) struct PortCounts {
     pub(crate) other_vlan: u64,
     /// With a wrong EtherType or destination for their code, or with more than two tags.
     pub(crate) malformed: u64,
+    /// With a PPPoE packet that is longer than the interface's MTU: the kernel joined several (GRO).
+    pub(crate) oversized: u64,
     /// Frames to send that found no room, or whose port was not bound.
     pub(crate) dropped: u64,
 }

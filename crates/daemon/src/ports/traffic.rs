@@ -52,6 +52,17 @@ impl Ports {
                 port.counts.other_vlan += 1;
                 continue;
             }
+            if opened.packet.len() > port.socket.mtu() as usize {
+                if port.counts.oversized == 0 {
+                    tracing::warn!(
+                        interface = port.socket.name(),
+                        bytes = opened.packet.len(),
+                        "a PPPoE packet is longer than the interface's MTU and is dropped: the kernel joins packets; turn that off by `ethtool -K` with the interface's name and `gro off`"
+                    );
+                }
+                port.counts.oversized += 1;
+                continue;
+            }
             if let Some(outer) = opened.outer {
                 port.outer_tag = outer;
             }

@@ -33,6 +33,7 @@ pub(super) fn rows(core: &Core, out: &mut Rows) {
             refused: port.stats.refused,
             dropped: port.counts.dropped,
             other_vlan: port.counts.other_vlan,
+            oversized: port.counts.oversized,
             malformed: port.counts.malformed,
         });
     }

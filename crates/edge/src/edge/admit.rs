@@ -434,7 +434,8 @@ impl<A: Access> Edge<A> {
     pub(crate) fn ipv6_down(&mut self, index: u32) {
         if self.at(index).v6.is_some() {
             let accounted = self.at(index).accounted;
-            let before = self.at(index).v6.clone().filter(|_| accounted);
+            let before = self.at(index).v6.as_deref().filter(|_| accounted);
+            let before = before.map(Family::past);
             self.family_down(index);
             let one = self.at_mut(index);
             (one.v6, one.v6_before) = (None, before);

@@ -89,7 +89,7 @@ impl<A: Access> Edge<A> {
     /// IPv6CP is open: leases what the link has from the start, and announces it.
     pub(crate) fn family_up(&mut self, index: u32, now: Instant) {
         if self.at(index).is_client {
-            return;
+            return self.uplink_up(index, now);
         }
         for part in Part::ALL {
             let is_fixed = self.source(index, part).0.is_some();
@@ -107,6 +107,9 @@ impl<A: Access> Edge<A> {
 
     /// IPv6CP is down: releases everything.
     pub(crate) fn family_down(&mut self, index: u32) {
+        if self.at(index).is_client {
+            return self.uplink_down(index);
+        }
         for part in Part::ALL {
             self.let_go(index, part);
         }
@@ -298,6 +301,7 @@ impl<A: Access> Edge<A> {
         if self.at(index).phase() == Phase::Ending {
             return;
         }
+        self.with_uplink(index, now, |uplink| uplink.handle_timeout(now));
         while let Some(family) = self.at_mut(index).v6.as_deref_mut()
             && let Some(wanted) = family.leases.expire(now)
         {

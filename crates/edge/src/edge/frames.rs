@@ -128,6 +128,9 @@ impl<A: Access> Edge<A> {
         let subscriber = self.subscribers.at_mut(index).expect("the caller has it");
         let room = endpoint.packet_max(subscriber.session, path);
         subscriber.compression = subscriber.link.compression();
-        subscriber.mtu = subscriber.link.peer_mru().min(room);
+        let v6 = subscriber.v6.as_deref();
+        let advertised = v6.and_then(|family| family.uplink.as_deref()?.mtu());
+        let most = room.min(advertised.unwrap_or(room));
+        subscriber.mtu = subscriber.link.peer_mru().min(most);
     }
 }

@@ -9,6 +9,7 @@
 //! | `parting` | the last entry of a subscriber, with the packets of all cores |
 //! | `families` | IPv6 prefixes of subscribers, and Router Advertisements |
 //! | `on_link` | IPv6 packets to us on a subscriber's link |
+//! | `uplinks` | IPv6 on links where we are the client |
 //! | `networks` | networks behind subscribers |
 //! | `paths` | changes and counters of the paths |
 //! | `shapes` | queues of subscribers |
@@ -40,6 +41,7 @@ mod shapes;
 mod switching;
 mod tap;
 mod translation;
+mod uplinks;
 mod views;
 
 use std::collections::VecDeque;
@@ -313,6 +315,8 @@ impl<A: Access> Edge<A> {
     pub fn shut_down(&mut self, now: Instant) {
         self.shutting_down = true;
         self.endpoint.shut_down(now);
+        // A protocol may end its sessions some at a time.
+        self.endpoint.handle_timeouts(now, 2 * HEEDED_AT_ONCE);
         self.heed(now);
         // Last entries wait for other paths no longer.
         self.applied(u64::MAX, now);

@@ -70,7 +70,8 @@ impl<A: Access> Edge<A> {
         let Some([local, peer]) = self.at(index).identifiers() else {
             return Err(Discard::NotOpen);
         };
-        if self.at(index).is_client {
+        let is_client = self.at(index).is_client;
+        if is_client && self.config.uplink.is_none() {
             return Ok(Done::Unknown);
         }
         let [local, peer] = [local, peer].map(link_local);
@@ -83,7 +84,17 @@ impl<A: Access> Edge<A> {
         }
         match header.protocol {
             PROTOCOL_V6 => self.icmp_on_link(index, header, packet, local, now),
-            udp::PROTOCOL if header.destination_port == SERVER_PORT && self.config.v6.dhcp => {
+            udp::PROTOCOL if header.destination_port == CLIENT_PORT && is_client => {
+                let content = datagram(header, packet).ok_or(Discard::Dhcp)?;
+                let received = self.with_uplink(index, now, |uplink| uplink.receive(content, now));
+                match received {
+                    Some(Ok(())) => Ok(Done::Handled),
+                    Some(Err(_)) | None => Err(Discard::Dhcp),
+                }
+            }
+            udp::PROTOCOL
+                if header.destination_port == SERVER_PORT && self.config.v6.dhcp && !is_client =>
+            {
                 let reply = [local, peer];
                 self.dhcp_on_link(index, header, packet, reply, now)
             }
@@ -117,7 +128,16 @@ impl<A: Access> Edge<A> {
             return Ok(Done::Unknown);
         }
         match Message::read(header, packet) {
-            Ok(Message::RouterSolicitation) => self.solicited(index, source, now),
+            Ok(Message::RouterSolicitation) if !self.at(index).is_client => {
+                self.solicited(index, source, now);
+            }
+            Ok(Message::RouterAdvertisement(router, options)) if self.at(index).is_client => {
+                let session = self.at(index).session;
+                let mtu = self.endpoint.packet_max(session, self.config.path_mtu);
+                self.with_uplink(index, now, |uplink| {
+                    uplink.advertised((router, options), mtu, now);
+                });
+            }
             Ok(Message::NeighborSolicitation { target }) if target == local => {
                 let (to, solicited) = match source.is_unspecified() {
                     // Duplicate address detection: the address is taken (RFC 4861, section 7.2.4).
@@ -131,7 +151,8 @@ impl<A: Access> Edge<A> {
             }
             // The peer's own addresses, and what other routers would say, are not for us.
             Ok(
-                Message::NeighborSolicitation { .. }
+                Message::RouterSolicitation
+                | Message::NeighborSolicitation { .. }
                 | Message::NeighborAdvertisement { .. }
                 | Message::RouterAdvertisement(..),
             ) => {}

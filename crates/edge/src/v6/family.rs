@@ -5,6 +5,7 @@ use aaa::accounting::Ipv6Leases;
 use base::Instant;
 use forward::icmp::{Bucket, Rate};
 
+use super::client::Uplink;
 use super::server::{Leases, Wanted};
 
 /// Answers to a subscriber's packets on its link. One answer is about as long as its question, so the rate bounds work,
@@ -35,7 +36,6 @@ impl Part {
 }
 
 /// IPv6 on one link.
-#[derive(Clone, Debug)]
 pub(crate) struct Family {
     /// Our interface identifier and the peer's.
     pub(crate) identifiers: [u64; 2],
@@ -50,6 +50,8 @@ pub(crate) struct Family {
     /// Advertisements left of the first ones, which are sent sooner.
     pub(crate) first_left: u8,
     pub(crate) bucket: Bucket,
+    /// What we learn and ask for if we are the client.
+    pub(crate) uplink: Option<Box<Uplink>>,
 }
 
 impl Family {
@@ -62,12 +64,24 @@ impl Family {
             advertised: None,
             first_left: 0,
             bucket: Bucket::default(),
+            uplink: None,
         }
+    }
+
+    /// What it was, for the last record of its subscriber.
+    pub(crate) fn past(&self) -> Box<Self> {
+        Box::new(Self {
+            held: self.held,
+            leases: self.leases,
+            ..Self::new(self.identifiers)
+        })
     }
 
     /// The earliest of its deadlines.
     pub(crate) fn deadline(&self) -> Instant {
-        self.advertise_at.min(self.leases.deadline())
+        let uplink = self.uplink.as_ref();
+        let uplink = uplink.map_or(Instant::FAR_FUTURE, |uplink| uplink.deadline());
+        self.advertise_at.min(self.leases.deadline()).min(uplink)
     }
 
     /// What it holds, for records and views.

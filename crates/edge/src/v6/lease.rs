@@ -79,3 +79,49 @@ pub(super) const fn step(state: State, event: Event) -> Action {
         (State::Free | State::Others, Event::Release | Event::Decline) => Action::NoBinding,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each state and message, by the section of RFC 8415 that has the message.
+    #[test]
+    fn every_message_does_in_every_state_what_its_section_has() {
+        use Action::{Assign, Extend, Free, NoBinding, Offer, Withdraw};
+        use State::{Free as Nobodys, Its, Others};
+        let states = [Nobodys, Its, Others];
+        for (event, expected) in [
+            // 18.3.1, without and with Rapid Commit.
+            (Event::Solicit, [Offer; 3]),
+            (Event::Commit, [Assign; 3]),
+            // 18.3.2: also to a router that replaces another one.
+            (Event::Request, [Assign; 3]),
+            // 18.3.4: "NoBinding".
+            (Event::Renew, [NoBinding, Extend, NoBinding]),
+            // 18.3.5: lifetimes of 0, because the server knows what is right for the link.
+            (Event::Rebind, [Withdraw, Extend, Withdraw]),
+            // 18.3.7 and 18.3.8.
+            (Event::Release, [NoBinding, Free, NoBinding]),
+            (Event::Decline, [NoBinding, Free, NoBinding]),
+        ] {
+            assert_eq!(
+                states.map(|state| step(state, event)),
+                expected,
+                "{event:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_lease_belongs_to_one_client_and_one_association() {
+        let binding = Binding {
+            client: 5,
+            iaid: 7,
+            until: Instant::FAR_FUTURE,
+        };
+        let of = |client, iaid| State::of(Some(&binding), client, iaid);
+        assert_eq!(of(5, 7), State::Its);
+        assert_eq!([of(5, 8), of(6, 7)], [State::Others; 2]);
+        assert_eq!(State::of(None, 5, 7), State::Free);
+    }
+}

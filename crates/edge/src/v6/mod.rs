@@ -7,10 +7,12 @@
 //! | `server` | a DHCPv6 server's answer to one message |
 //! | `lease` | the state table of leases |
 //! | `counts` | counters |
+//! | `client` | the other side: what a client learns and asks for |
 //!
 //! Router Advertisements: RFC 4861, section 6.2; RFC 4862, section 5.5; RFC 8106. DHCPv6: RFC 8415. Left out: relays,
 //! reconfiguration, authentication, temporary addresses.
 
+mod client;
 mod counts;
 mod family;
 mod lease;
@@ -20,6 +22,10 @@ use core::net::Ipv6Addr;
 
 use base::Duration;
 
+pub use client::{
+    Delegated, Formed, PrefixClient, PrefixEvent, PrefixWish, RouterClient, Unheeded, UplinkView,
+};
+pub(crate) use client::{Outgoing, Uplink};
 pub use counts::{V6Count, V6Counts};
 pub(crate) use family::{Family, Part, RATE};
 pub use server::{Answer, Leases, Refused, Server, Stock, Wanted};

@@ -77,6 +77,7 @@ impl Books {
                 self.up.remove(subscriber);
                 self.ends.push(reason.clone());
             }
+            Event::Uplink { .. } => panic!("no client of these asks: {event:?}"),
             Event::Client {
                 subscriber,
                 addresses,

@@ -13,4 +13,5 @@ mod speed;
 mod stage;
 mod tapped;
 mod translated;
+mod uplinks;
 mod v6;

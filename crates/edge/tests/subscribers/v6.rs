@@ -43,7 +43,7 @@ fn config() -> Config {
     }
 }
 
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let mut stage = Stage::new(config());
     let specs = vec![
         spec("links", "2001:db8:1::/62", 64),

@@ -62,7 +62,7 @@ impl Books {
                 assert!(self.gone.insert(*subscriber), "{event:?} twice");
                 self.up.remove(subscriber);
             }
-            Event::Client { .. } => panic!("{event:?} of a network"),
+            Event::Client { .. } | Event::Uplink { .. } => panic!("{event:?} of a network"),
             Event::Access(_)
             | Event::Network { .. }
             | Event::QueueFaults { .. }

@@ -242,6 +242,42 @@ fn leases_are_extended_released_and_unknown_ones_refused() {
     );
 }
 
+/// Section 18.3.8: a declined address is freed, and only its own client can decline it.
+#[test]
+fn a_declined_address_is_freed_and_counted_and_others_decline_nothing() {
+    let mut bench = Bench::new();
+    bench.shelf.address = Some("2001:db8:9::7/128");
+    let due = Lease {
+        length: None,
+        ..lease("2001:db8:9::7", 128, 86_400)
+    };
+    let ask = |bench: &Bench, kind, iaid| bench.ask_of(kind, code::IA_NA, iaid, Some(due));
+    let early = bench.send(&ask(&bench, Kind::Decline, 1)).unwrap();
+    assert_eq!(read(&early).1, [(vec![], Some(3))], "NoBinding");
+    let reply = bench.send(&ask(&bench, Kind::Request, 1)).unwrap();
+    assert_eq!(read(&reply).1, [(vec![due], None)]);
+    let other = bench.send(&ask(&bench, Kind::Decline, 2)).unwrap();
+    assert_eq!(read(&other).1, [(vec![], Some(3))], "another association");
+    assert!(bench.leases.has(Wanted::Address));
+    let server = Server {
+        settings: &bench.settings,
+        dns: &[],
+    };
+    let decline = ask(&bench, Kind::Decline, 1);
+    let hash = |duid: &[u8]| duid.iter().fold(7, |sum, one| sum * 31 + u64::from(*one));
+    let mut out = Vec::new();
+    let link = (&mut bench.leases, &mut bench.shelf);
+    let answer = server.answer(&decline, true, link, hash, NOW, &mut out);
+    let answer = answer.unwrap();
+    assert_eq!((answer.freed, answer.declined), (1, true));
+    let options = Message::read(&out).unwrap().options;
+    assert_eq!(status(options), Some(0), "Success");
+    assert_eq!(
+        (bench.shelf.held, bench.leases),
+        ([None; 2], Leases::default())
+    );
+}
+
 /// Section 18.3.9: an Advertise without leases says why, for addresses and for prefixes.
 #[test]
 fn what_is_not_available_has_its_status() {
