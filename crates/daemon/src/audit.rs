@@ -55,12 +55,14 @@ struct Counters {
     lost: AtomicU64,
 }
 
-/// Starts the audit log.
+/// Starts the audit log, if one is configured.
 ///
 /// # Errors
 /// The file cannot be opened, or the thread not started.
-pub(crate) fn start(settings: &config::Audit) -> Result<()> {
-    let _ = AUDIT.set(Audit::open(settings)?);
+pub(crate) fn start(settings: Option<&config::Audit>) -> Result<()> {
+    if let Some(settings) = settings {
+        let _ = AUDIT.set(Audit::open(settings)?);
+    }
     Ok(())
 }
 

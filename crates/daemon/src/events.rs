@@ -2,6 +2,7 @@
 //! Start with [`tell`].
 
 use std::fmt::Display;
+use std::net::Ipv4Addr;
 
 use base::{Duration, Instant};
 use edge::SubscriberKey;
@@ -182,16 +183,7 @@ pub(super) fn tell(
             subscriber,
             addresses,
         } => {
-            tracing::debug!(?addresses, "client");
-            if let Some(clients) = &mut core.inside.clients {
-                let view = core.edge.subscriber(subscriber);
-                let tunnel = view
-                    .and_then(|view| view.place.first())
-                    .map(|place| place.tunnel);
-                let tunnel = tunnel.and_then(|key| core.edge.endpoint().l2tp().tunnel(key));
-                let lns = tunnel.map(|tunnel| tunnel.route.peer.ip());
-                clients.set(subscriber, addresses.map(|(own, _)| (own, lns)));
-            }
+            tell_client(subscriber, addresses, core);
         }
         edge::Event::Uplink { subscriber, view } => uplink(subscriber, view.as_deref(), core),
         edge::Event::NoPrefix { subscriber, pool } => {
@@ -228,6 +220,24 @@ pub(super) fn tell(
             }
             tracing::debug!(subscriber = %name, %reason, "disconnected");
         }
+    }
+}
+
+/// Our client got an address, or lost it.
+fn tell_client(
+    subscriber: SubscriberKey,
+    addresses: Option<(Ipv4Addr, Ipv4Addr)>,
+    core: &mut Core,
+) {
+    tracing::debug!(?addresses, "client");
+    if let Some(clients) = &mut core.inside.clients {
+        let view = core.edge.subscriber(subscriber);
+        let tunnel = view
+            .and_then(|view| view.place.first())
+            .map(|place| place.tunnel);
+        let tunnel = tunnel.and_then(|key| core.edge.endpoint().l2tp().tunnel(key));
+        let lns = tunnel.map(|tunnel| tunnel.route.peer.ip());
+        clients.set(subscriber, addresses.map(|(own, _)| (own, lns)));
     }
 }
 

@@ -71,9 +71,7 @@ pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
     let notices = notices(&inside, routes.as_deref(), &ports, &mut reactor)?;
     let seats = shards::seats(event, &sockets, &interfaces, queues).context("event.shards")?;
     let (edge, translation) = edge(settings)?;
-    if let Some(audit) = &settings.audit {
-        audit::start(audit)?;
-    }
+    audit::start(settings.audit.as_ref())?;
     give_up_privileges(settings, &inside)?;
     let shards = shards(settings, &edge, &sockets, seats, &mut reactor)?;
     let now = log_start(settings);

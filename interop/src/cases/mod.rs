@@ -42,6 +42,7 @@ mod prometheus;
 mod qos_run;
 mod radius;
 mod rate_changes;
+mod realms;
 mod secrets;
 mod shaped;
 mod snmp;
@@ -136,6 +137,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "pppd_proves_itself_to_freeradius",
         pppd_radius::proves_itself,
+    ),
+    case(
+        "a_realm_a_wait_and_the_audit_log",
+        realms::realm_throttle_and_audit,
     ),
     case("pppoe_serves_the_kernels_hosts", pppoe::serves_the_kernel),
     case(

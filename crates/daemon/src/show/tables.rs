@@ -136,6 +136,18 @@ fn codes(codes: Option<Codes>) -> (Option<u16>, Option<u16>) {
     codes.map_or((None, None), |codes| (Some(codes.result), codes.error))
 }
 
+/// The counters of waits after failed logins and of the audit log, if they are configured.
+fn login_counters(core: &Core, push: &mut impl FnMut(&dyn std::fmt::Display, u64)) {
+    if let Some(throttle) = core.authority.throttle() {
+        push(&"logins_throttled", throttle.throttled);
+        push(&"logins_throttle_evicted", throttle.evicted);
+    }
+    if let Some([written, lost]) = crate::audit::counters() {
+        push(&"audit_lines", written);
+        push(&"audit_lines_lost", lost);
+    }
+}
+
 /// The counters of PPPoE, if there are interfaces.
 fn pppoe_counters(core: &Core, push: &mut impl FnMut(&dyn std::fmt::Display, u64)) {
     if core.ports.len() > 0 {
@@ -208,14 +220,7 @@ pub(super) fn counters(core: &Core, out: &mut Rows) {
     push(&"subscriber_routes", counts.routes as u64);
     push(&"subscriber_routes_refused", counts.routes_refused);
     push(&"subscriber_queue_faults", counts.queue_faults);
-    if let Some(throttle) = core.authority.throttle() {
-        push(&"logins_throttled", throttle.throttled);
-        push(&"logins_throttle_evicted", throttle.evicted);
-    }
-    if let Some([written, lost]) = crate::audit::counters() {
-        push(&"audit_lines", written);
-        push(&"audit_lines_lost", lost);
-    }
+    login_counters(core, &mut push);
     push(&"lcp_echo_replies", counts.echo_replies);
     push(&"icmp_errors_sent", counts.icmp_errors);
     edge_counters(core, &mut push);
