@@ -53,9 +53,7 @@ use crate::config::{Event, Settings};
 /// # Errors
 /// A resource could not be opened; the error names it.
 pub(super) fn start(settings: &Settings, config: &Path) -> Result<Daemon> {
-    if let Err(error) = reactor::limits::raise_descriptor_limit() {
-        tracing::warn!(%error, "cannot raise the limit on descriptors");
-    }
+    raise_limits();
     let event = &settings.event;
     let hang = Some(event.hang).filter(|hang| *hang > Duration::ZERO);
     let mut reactor = new_reactor(event, hang)?;
@@ -212,6 +210,12 @@ fn notices(
             false => Notices::default(),
         },
     )
+}
+
+fn raise_limits() {
+    if let Err(error) = reactor::limits::raise_descriptor_limit() {
+        tracing::warn!(%error, "cannot raise the limit on descriptors");
+    }
 }
 
 fn give_up_privileges(settings: &Settings, inside: &Inside) -> Result<()> {
