@@ -65,23 +65,3 @@ pub enum Tunnelled {
     /// One of these.
     To(Box<[Lns]>),
 }
-
-/// The realm of a user's name: what follows its last `@`.
-#[must_use]
-pub fn realm(name: &[u8]) -> Option<&[u8]> {
-    let at = name.iter().rposition(|&octet| octet == b'@')?;
-    Some(&name[at + 1..])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::realm;
-
-    #[test]
-    fn a_realm_follows_the_last_at() {
-        assert_eq!(realm(b"ann@isp.example"), Some(&b"isp.example"[..]));
-        assert_eq!(realm(b"ann@home@isp.example"), Some(&b"isp.example"[..]));
-        assert_eq!(realm(b"ann@"), Some(&b""[..]));
-        assert_eq!(realm(b"ann"), None);
-    }
-}

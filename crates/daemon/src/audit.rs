@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -29,6 +29,9 @@ const BATCH_OCTETS: usize = 256 << 10;
 /// The pause after a write that failed.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How long the end of the daemon waits for the last lines.
+const FINISH_MAX: Duration = Duration::from_secs(2);
+
 /// The audit log of the process, if one is configured.
 static AUDIT: OnceLock<Audit> = OnceLock::new();
 
@@ -38,7 +41,6 @@ enum Message {
     /// Opens the file again, with these settings.
     Open(config::Audit),
     /// Answers once all lines before are written.
-    #[cfg(test)]
     Flush(SyncSender<()>),
 }
 
@@ -70,6 +72,13 @@ pub(crate) fn start(settings: Option<&config::Audit>) -> Result<()> {
 pub(crate) fn reopen(settings: Option<&config::Audit>) {
     if let (Some(audit), Some(settings)) = (AUDIT.get(), settings) {
         audit.send(Message::Open(settings.clone()));
+    }
+}
+
+/// Waits until every line is written, if there is an audit log, but not long: the daemon ends.
+pub(crate) fn finish() {
+    if let Some(audit) = AUDIT.get() {
+        audit.finish();
     }
 }
 
@@ -115,6 +124,24 @@ impl Audit {
             })
             .context("the thread of the audit log")?;
         Ok(Self { queue, counters })
+    }
+
+    /// Waits until every line is written, at most [`FINISH_MAX`].
+    fn finish(&self) {
+        let (done, wait) = sync_channel(1);
+        let deadline = Instant::now() + FINISH_MAX;
+        let mut message = Message::Flush(done);
+        while let Err(TrySendError::Full(back)) = self.queue.try_send(message) {
+            if Instant::now() >= deadline {
+                break;
+            }
+            message = back;
+            thread::sleep(Duration::from_millis(1));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if wait.recv_timeout(left).is_err() {
+            tracing::error!("the last lines of the audit log are lost: its disk is too slow");
+        }
     }
 
     fn send(&self, message: Message) {
@@ -240,7 +267,6 @@ impl Writer {
                     }
                 }
             }
-            #[cfg(test)]
             Message::Flush(done) => {
                 self.write();
                 let _ = done.send(());
@@ -295,12 +321,6 @@ mod tests {
         }
     }
 
-    fn flush(audit: &Audit) {
-        let (done, wait) = sync_channel(1);
-        audit.queue.send(Message::Flush(done)).unwrap();
-        wait.recv().unwrap();
-    }
-
     fn lines(path: &Path) -> Vec<Value> {
         let text = fs::read_to_string(path).unwrap();
         text.lines()
@@ -317,7 +337,7 @@ mod tests {
         let settings = settings("lines", 0);
         let audit = Audit::open(&settings).unwrap();
         (0..3).for_each(|number| note(&audit, number));
-        flush(&audit);
+        audit.finish();
         let all = lines(&settings.file);
         assert_eq!(all.len(), 3);
         assert_eq!(
@@ -335,7 +355,7 @@ mod tests {
         let audit = Audit::open(&settings).unwrap();
         for number in 0..40 {
             note(&audit, number);
-            flush(&audit);
+            audit.finish();
         }
         let last = lines(&settings.file).last().unwrap()["number"].clone();
         assert_eq!(last, json!(39));
@@ -354,11 +374,11 @@ mod tests {
         let settings = settings("moved", 0);
         let audit = Audit::open(&settings).unwrap();
         note(&audit, 1);
-        flush(&audit);
+        audit.finish();
         fs::rename(&settings.file, numbered(&settings.file, 4)).unwrap();
         audit.send(Message::Open(settings.clone()));
         note(&audit, 2);
-        flush(&audit);
+        audit.finish();
         assert_eq!(lines(&settings.file)[0]["number"], json!(2));
         assert_eq!(lines(&numbered(&settings.file, 4))[0]["number"], json!(1));
     }
@@ -369,7 +389,7 @@ mod tests {
         settings.file = "/dev/full".into();
         let audit = Audit::open(&settings).unwrap();
         (0..5).for_each(|number| note(&audit, number));
-        flush(&audit);
+        audit.finish();
         assert_eq!(audit.counters.lost.load(Relaxed), 5);
         assert_eq!(audit.counters.written.load(Relaxed), 0);
     }

@@ -7,6 +7,7 @@ use std::io;
 use base::{Duration, Instant};
 use reactor::{Ready, Signal, Signals, Slice};
 
+use super::audit;
 use super::core::{Core, Handlers};
 use super::events::Summary;
 use super::hangs::Hangs;
@@ -617,6 +618,7 @@ impl Daemon {
             translation.work(&mut self.core.edge);
             translation.log.end();
         }
+        audit::finish();
         let all_know = self.core.edge.is_quiet();
         match &self.failure {
             Some(error) => tracing::error!(%error, all_know, "ended"),

@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use core::ops::RangeInclusive;
 use std::sync::Arc;
 
-use aaa::tunnel::realm;
+use aaa::realm;
 use aaa::{Lns, Prefix};
 use base::Duration;
 use hashbrown::HashMap;
@@ -134,7 +134,7 @@ impl Index {
         if self.realms.is_empty() {
             return None;
         }
-        let realm = realm(name)?.to_ascii_lowercase();
+        let realm = realm::split(name).1?.to_ascii_lowercase();
         self.realms.get(&*realm).copied()
     }
 

@@ -315,6 +315,7 @@ impl Live {
 
     fn finish(mut self) {
         self.endpoint.shut_down(self.now);
+        self.endpoint.handle_timeout(self.now);
         let mut bytes = Vec::new();
         while self.endpoint.poll_transmit(self.now, &mut bytes).is_some() {}
         assert_eq!(self.endpoint.count(), 0);

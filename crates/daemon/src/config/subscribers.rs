@@ -172,17 +172,7 @@ pub(super) fn read(
     let asks = radius.as_ref().is_some_and(Radius::authenticates);
     switching.is_on |= asks;
     edge.switching = Arc::new(switching);
-    if !edge.terminate && notes.is_empty() {
-        refuse_without_ppp(root, notes);
-    }
-    refuse_realms(root, notes, &edge);
-    check_sources(root, notes, &edge, users.is_some(), asks);
-    // A concentrator that hands sessions over needs no addresses.
-    let hands_over = !edge.switching.tunnels.is_empty();
-    if edge.terminate && !hands_over && pools.is_empty() && notes.is_empty() {
-        let known = users.as_ref().map(|file| &*file.users);
-        without_pool(section_at(root, "ppp"), known, asks, notes);
-    }
+    check(root, notes, &edge, (users.as_ref(), asks, pools.is_empty()));
     ipv6::advise(root, notes, &edge, &prefix_pools);
     let nat = nat::read(root, path, notes, (host_name, &edge));
     let client = client(root, path, notes);
@@ -199,6 +189,26 @@ pub(super) fn read(
         client,
         tun: tun(root, notes),
         nat,
+    }
+}
+
+/// Reports sections that lack another one, or have no effect beside it.
+fn check(
+    root: &DeTable<'_>,
+    notes: &Notes<'_>,
+    edge: &edge::Config,
+    (users, asks, no_pool): (Option<&UsersFile>, bool, bool),
+) {
+    if !edge.terminate && notes.is_empty() {
+        refuse_without_ppp(root, notes);
+    }
+    refuse_realms(root, notes, edge);
+    check_sources(root, notes, edge, users.is_some(), asks);
+    // A concentrator that hands sessions over needs no addresses.
+    let hands_over = !edge.switching.tunnels.is_empty();
+    if edge.terminate && !hands_over && no_pool && notes.is_empty() {
+        let known = users.map(|file| &*file.users);
+        without_pool(section_at(root, "ppp"), known, asks, notes);
     }
 }
 

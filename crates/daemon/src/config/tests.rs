@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
+mod ipv6;
+mod tunnels;
+
 fn faults(source: &str) -> String {
     match parse(Path::new("headend.toml"), source.as_bytes()) {
         Ok(_) => panic!("taken: {source}"),
@@ -503,51 +506,6 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn a_wrong_tunnel_is_refused_with_line_key_and_remedy() {
-    let head = "[control]\nsocket = \"/run/x\"\n[lns]\nlisten = [\"192.0.2.1:1701\"]\n[lac]\n[[tunnel]]\nname = \"isp\"\n";
-    let cases = [
-        (
-            "lns = [\"isp.example\"]\n",
-            "8:8: tunnel[1].lns: \"isp.example\" is no address of an LNS; write \"192.0.2.1\" or \"192.0.2.1:1701\"",
-        ),
-        (
-            "lns = [\"192.0.2.1\"]\n",
-            "8:8: tunnel[1].lns: 192.0.2.1:1701 is an address of [lns]; give the LNS of another machine: a session would come back",
-        ),
-        (
-            "lns = [\"192.0.2.9\"]\nbackup = [\"2001:db8::1\"]\nfrom = \"192.0.2.7\"\n",
-            "9:11: tunnel[1].backup: [2001:db8::1]:1701 and from are not of one address family; give both as IPv4 or both as IPv6",
-        ),
-        (
-            "lns = [\"192.0.2.9\"]\nrealms = [\"a@b\"]\n",
-            "9:11: tunnel[1].realms: \"a@b\" is no realm; write what follows the @ of a name, such as \"isp.example\"",
-        ),
-        (
-            "lns = [\"192.0.2.9\"]\n[[tunnel.line]]\ninterface = \"eth7\"\n",
-            "10:13: tunnel[1].line[1].interface: there is no interface \"eth7\"; give [[pppoe.interface]] with that name",
-        ),
-        (
-            "lns = [\"192.0.2.9\"]\n[[tunnel.line]]\n",
-            "9:1: tunnel[1].line[1].interface: says for whom it is by none of its keys; give interface and vlans, or some of local, peer, host_name",
-        ),
-        (
-            "lns = [\"192.0.2.9\"]\nrealms = [\"isp.example\"]\n[[tunnel]]\nname = \"other\"\nlns = [\"192.0.2.8\"]\nrealms = [\"ISP.example\"]\n",
-            "13:11: tunnel[2].realms: \"isp.example\" is a realm of line 9 already; give it once",
-        ),
-        (
-            "lns = [\"192.0.2.9\"]\nrealms = [\"isp.example\"]\n",
-            "6:1: tunnel: with realms is of no use without [ppp], which asks for names; give [ppp] with address = \"10.255.0.1\"",
-        ),
-    ];
-    for (tunnel, expected) in cases {
-        let told = faults(&format!("{head}{tunnel}"));
-        assert_eq!(told, format!("headend.toml:{expected}"), "{tunnel}");
-    }
-    let source = "[control]\nsocket = \"/run/x\"\n[lns]\nlisten = [\"192.0.2.1:1701\"]\n[[tunnel]]\nname = \"isp\"\nlns = [\"192.0.2.9\"]\n";
-    assert!(faults(source).contains("are of no use without [lac]"));
-}
-
-#[test]
 fn listen_addresses_are_addresses_of_a_host_with_a_port() {
     let cases = [
         (
@@ -772,68 +730,4 @@ fn calls_whose_frames_nothing_carries_are_never_offered() {
 fn parse_l2tp(keys: &str) -> Result<Settings, Faults> {
     let text = with_lns(&format!("[l2tp]\n{keys}"));
     parse(Path::new("headend.toml"), text.as_bytes())
-}
-
-#[test]
-fn prefix_pools_and_ipv6_are_read() {
-    let source = with_lns(
-        "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"p\"\nranges = [\"10.1.0.0/24\"]\n\
-         [[prefix_pool]]\nname = \"links\"\nranges = [\"2001:db8::/48\"]\nlength = 64\n\
-         [[prefix_pool]]\nname = \"homes\"\nranges = [\"2001:db8:4000::/40\"]\nlength = 56\nsticky = false\n\
-         [ipv6]\nlink_pool = \"links\"\ndelegated_pool = \"homes\"\ndns = [\"2001:db8::53\"]\nsearch = [\"example.net\"]\n\
-         advertise_interval_s = 30\nvalid_s = 7200\n",
-    );
-    let subscribers = settings(&source).subscribers;
-    let sticky: Vec<bool> = subscribers
-        .prefix_pools
-        .iter()
-        .map(|one| one.sticky)
-        .collect();
-    assert_eq!(sticky, [true, false]);
-    let v6 = &subscribers.edge.v6;
-    assert_eq!(v6.pool.as_deref(), Some("links"));
-    assert_eq!(v6.delegated_pool.as_deref(), Some("homes"));
-    assert_eq!(&*v6.search, b"\x07example\x03net\x00");
-    // Three intervals (RFC 4861, section 6.2.1), and half the valid lifetime.
-    assert_eq!(
-        (v6.router_lifetime_s, v6.valid_s, v6.preferred_s),
-        (90, 7_200, 3_600)
-    );
-    // The DUID names the edge's own address, and is the same after every start.
-    assert_eq!(*v6.duid, [0, 3, 0, 1, 2, 0x68, 10, 0, 0, 1]);
-}
-
-#[test]
-fn ipv6_values_out_of_range_and_unknown_pools_are_faults() {
-    let ppp = "[ppp]\naddress = \"10.0.0.1\"\nauthenticate = \"nobody\"\n[[pool]]\nname = \"p\"\nranges = [\"10.1.0.0/24\"]\n";
-    let pool = "[[prefix_pool]]\nname = \"homes\"\nranges = [\"2001:db8::/40\"]\nlength = 56\n";
-    for (rest, part) in [
-        (
-            "[ipv6]\nlink_pool = \"home\"\n",
-            "there is no prefix pool \"home\"",
-        ),
-        (
-            "[ipv6]\naddress_pool = \"homes\"\n",
-            "it needs a length from 128 to 128",
-        ),
-        ("[ipv6]\nadvertise_interval_s = 3\n", "advertise_interval_s"),
-        (
-            "[ipv6]\nrouter_lifetime_s = 60\n",
-            "give 0, or at least 600",
-        ),
-        (
-            "[ipv6]\nvalid_s = 100\npreferred_s = 200\n",
-            "is above valid_s",
-        ),
-        ("[ipv6]\ndns = [\"9.9.9.9\"]\n", "is no IPv6 address"),
-        ("[ipv6]\nsearch = [\"a..b\"]\n", "a label of 0 octets"),
-        (
-            "[[prefix_pool]]\nname = \"x\"\nranges = [\"10.0.0.0/8\"]\nlength = 56\n",
-            "no IPv6 network",
-        ),
-        (pool, "\"homes\" is given twice"),
-    ] {
-        let told = faults(&with_lns(&format!("{ppp}{pool}{rest}")));
-        assert!(told.contains(part), "{rest}\n{told}");
-    }
 }

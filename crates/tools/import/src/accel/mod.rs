@@ -117,7 +117,12 @@ impl Work<'_> {
             if rule.fate != Fate::Key {
                 self.import.report.rule(&at, rule, "");
             }
-            self.modules.insert(name.to_owned(), at);
+            let earlier = self.modules.insert(name.to_owned(), at);
+            if let Some(earlier) = earlier.filter(|_| rule.fate == Fate::Key) {
+                let why = "a later line loads it again";
+                let report = &mut self.import.report;
+                report.line(&earlier, rule.name, Fate::NoEffect, why);
+            }
         }
     }
 
