@@ -38,7 +38,7 @@ use wire::radius::secret::{Signature, signature, verify_request};
 use wire::radius::{Packet, Writer, code};
 
 use crate::radius::QueueAttributes;
-use recent::{Recent, Seen};
+use recent::{Name, Recent, Seen};
 
 pub use cause::Cause;
 pub use config::{DynauthClient, DynauthConfig};
@@ -146,7 +146,8 @@ impl Dynauth {
         self.verify(client, &packet)?;
         let sent_s = self.check_time(client, &packet, wall_s)?;
         self.recent.forget_old(now);
-        match self.recent.find(client, &packet.authenticator()) {
+        let name = Name::new(client, &input.route, packet.authenticator(), sent_s);
+        match self.recent.find(&name) {
             Some((_, false)) => return Err(DynauthDiscard::InProgress),
             Some((key, true)) => {
                 self.counters.repeated += 1;

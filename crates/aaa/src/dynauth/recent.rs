@@ -1,7 +1,9 @@
 //! Remembers recent requests, so that a repeated one is recognised (RFC 5176, sections 2.3 and 6.3).
 //!
-//! A request is identified by its client and its authenticator, a digest of the whole request. A replay from
-//! another port is therefore recognised too.
+//! A request with Event-Timestamp is identified by its client and its authenticator, a digest of the whole request. A
+//! replay from another port is therefore recognised too. Without a time, a second request of the same content is the
+//! same one only if it comes from the same port (section 2.3): otherwise a change back and forth would be lost whenever
+//! two of 256 identifiers are equal.
 //!
 //! The table has a limit. At the limit it forgets the oldest request, and remembers of it only its Event-Timestamp: from
 //! then on every request of that client with this time stamp or an older one is refused. A replay is therefore
@@ -54,6 +56,35 @@ impl Seen {
             reply: None,
         }
     }
+
+    fn name(&self) -> Name {
+        // A repeated request may have changed the route only if the port does not count.
+        Name::new(self.client, &self.route, self.authenticator, self.sent_s)
+    }
+}
+
+/// What a repeated request has in common with the first one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    client: usize,
+    /// The source port of a request without Event-Timestamp.
+    port: Option<u16>,
+    authenticator: Authenticator,
+}
+
+impl Name {
+    pub(super) fn new(
+        client: usize,
+        route: &Route,
+        authenticator: Authenticator,
+        sent_s: Option<u64>,
+    ) -> Self {
+        Self {
+            client,
+            port: sent_s.is_none().then_some(route.peer.port()),
+            authenticator,
+        }
+    }
 }
 
 /// The requests of the last time window.
@@ -61,7 +92,7 @@ pub(super) struct Recent {
     window: Duration,
     len_max: usize,
     seen: Slab<Seen>,
-    by_authenticator: HashMap<(usize, Authenticator), Key, FixedState>,
+    by_name: HashMap<Name, Key, FixedState>,
     /// In order of arrival.
     order: VecDeque<(Instant, Key)>,
     /// By client: the latest Event-Timestamp of a request that was forgotten within the window.
@@ -75,15 +106,15 @@ impl Recent {
             window: window.saturating_mul(2),
             len_max,
             seen: Slab::new(),
-            by_authenticator: HashMap::default(),
+            by_name: HashMap::default(),
             order: VecDeque::new(),
             forgotten_s: HashMap::default(),
         }
     }
 
     /// An earlier identical request, and whether it was answered.
-    pub(super) fn find(&self, client: usize, authenticator: &Authenticator) -> Option<(Key, bool)> {
-        let &key = self.by_authenticator.get(&(client, *authenticator))?;
+    pub(super) fn find(&self, name: &Name) -> Option<(Key, bool)> {
+        let &key = self.by_name.get(name)?;
         let seen = self.seen.get(key)?;
         Some((key, seen.reply.is_some()))
     }
@@ -99,9 +130,9 @@ impl Recent {
         if self.seen.len() >= self.len_max {
             self.forget_first()?;
         }
-        let name = (seen.client, seen.authenticator);
+        let name = seen.name();
         let key = self.seen.insert(seen);
-        self.by_authenticator.insert(name, key);
+        self.by_name.insert(name, key);
         self.order.push_back((now, key));
         Some(key)
     }
@@ -146,8 +177,8 @@ impl Recent {
     fn forget(&mut self, key: Key) -> Option<Seen> {
         self.order.pop_front();
         let seen = self.seen.remove(key)?;
-        let name = (seen.client, seen.authenticator);
-        self.by_authenticator.remove(&name);
+        let name = seen.name();
+        self.by_name.remove(&name);
         Some(seen)
     }
 }

@@ -40,8 +40,17 @@ pub(crate) fn request(code: u8, id: u8, attributes: &[(u8, &[u8])]) -> Vec<u8> {
 }
 
 pub(crate) fn handle(dynauth: &mut Dynauth, bytes: &[u8], at_s: u64) -> Result<(), DynauthDiscard> {
+    handle_from(dynauth, 4_000, bytes, at_s)
+}
+
+fn handle_from(
+    dynauth: &mut Dynauth,
+    port: u16,
+    bytes: &[u8],
+    at_s: u64,
+) -> Result<(), DynauthDiscard> {
     let route = Route {
-        peer: (CLIENT, 4_000).into(),
+        peer: (CLIENT, port).into(),
         local: None,
         socket: 0,
     };
@@ -257,6 +266,28 @@ fn a_request_is_remembered_for_as_long_as_its_time_stamp_would_be_taken() {
         handle(&mut dynauth, &bytes, 600),
         Err(DynauthDiscard::Stale)
     );
+}
+
+/// RFC 5176, section 2.3: the source port tells requests apart. A sender that changes a rate there and back, with a new
+/// port for each request, may use the same identifier twice.
+#[test]
+fn only_a_request_with_a_time_is_the_same_from_another_port() {
+    let sent = (WALL_S as u32).to_be_bytes();
+    let user = (a::USER_NAME, &b"alice"[..]);
+    for (dated, is_same) in [(false, false), (true, true)] {
+        let attributes = [user, (a::EVENT_TIMESTAMP, &sent[..])];
+        let attributes = &attributes[..1 + usize::from(dated)];
+        let bytes = request(code::DISCONNECT_REQUEST, 1, attributes);
+        let mut dynauth = dynauth();
+        handle(&mut dynauth, &bytes, 0).unwrap();
+        let asked = dynauth.poll_event().unwrap();
+        dynauth.answer(asked.ticket, Ok(()));
+        handle_from(&mut dynauth, 4_001, &bytes, 1).unwrap();
+        assert_eq!(dynauth.poll_event().is_none(), is_same);
+        // From the same port it is the same one.
+        handle(&mut dynauth, &bytes, 2).unwrap();
+        assert_eq!(dynauth.poll_event(), None);
+    }
 }
 
 #[test]
