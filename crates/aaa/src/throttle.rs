@@ -1,7 +1,7 @@
 //! Throttling of logins: after some failures in a row, a name or a line has to wait before its next attempt is looked at,
 //! twice as long after each further one.
 //!
-//! The table has room for [`ENTRIES_MAX`] names and lines. It is divided into sets of [`WAYS`]; in a full set, the entry
+//! The table has room for [`ENTRIES_MAX`] names and lines. It is divided into sets of four; in a full set, the entry
 //! that failed longest ago makes room, and is counted. So a flood of new names costs no more than this table.
 
 use core::hash::BuildHasher;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::VERSION;
 use super::net::Net;
 use super::reply::{Code, Refusal};
-pub use nat::{NatForward, NatForwardName, NatPort, Transport};
+pub use nat::{NatForward, NatForwardName, NatPort, Transport, address_and_port};
 
 /// A request with the number that its replies carry.
 #[derive(Debug)]

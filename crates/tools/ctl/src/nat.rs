@@ -40,6 +40,7 @@ enum Verb {
 #[derive(Debug, clap::Args)]
 struct Who {
     /// The external address and port, such as 203.0.113.1:40000
+    #[arg(value_parser = control::request::address_and_port)]
     external: SocketAddrV4,
     /// At this time: RFC 3339, or @SECONDS since 1970 [default: now]
     #[arg(num_args = 2, value_names = ["at", "TIME"])]
