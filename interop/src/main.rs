@@ -2,7 +2,7 @@
 //! and tshark's decoder; for BGP, Debian's FRR, BIRD 2 and GoBGP ([`bgp`]); for the capture analyser, tshark.
 //!
 //! A third kind of peer is the Linux kernel itself: guests with Debian's kernel, in virtual time ([`kernel`]),
-//! whose queues and classifier get the same packets as ours.
+//! whose queues, classifier and conntrack get the same packets as ours ([`translation`] for conntrack).
 //!
 //! `cargo xtask` starts the program, which restarts itself in new mount, network and process namespaces
 //! ([`sandbox`]), so that nothing it starts outlives it or reaches the machine's own network. Each test
@@ -26,6 +26,7 @@ mod process;
 mod runner;
 mod sandbox;
 mod subscribers;
+mod translation;
 mod tshark;
 mod xl2tpd;
 
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         }
         ["send", schedule, log] => kernel::probe::send(schedule, log).map(|()| true),
         ["listen", log, seconds] => kernel::probe::listen(log, seconds).map(|()| true),
+        ["translate", schedule, file] => translation::play(schedule, file).map(|()| true),
         ["inside", work, rest @ ..] => {
             options(rest).and_then(|options| sandbox::inside(work.as_ref(), &options))
         }

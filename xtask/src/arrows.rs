@@ -413,7 +413,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "interop",
-        &["base", "wire", "capfile", "plot", "qos"],
+        &["base", "wire", "capfile", "plot", "nat", "qos"],
         &[],
         "a peer's view: it runs the binary; but the kernel's verdict on each packet is held against the queues' own, and \
          the tables that peers write down are read",

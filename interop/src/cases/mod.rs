@@ -24,6 +24,7 @@ mod kernel_apply;
 mod kernel_classifier;
 mod kernel_explain;
 mod kernel_graph;
+mod kernel_nat;
 mod kernel_ping;
 mod kernel_queues;
 mod kernel_restore;
@@ -92,6 +93,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "the_classifier_is_the_kernels",
         kernel_classifier::classify_alike,
+    ),
+    case(
+        "kernel_nat_translates_each_packet_as_conntrack_does",
+        kernel_nat::translates_alike,
     ),
     case(
         "the_ebpf_program_gives_our_class_on_linux_6_1",

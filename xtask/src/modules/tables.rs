@@ -92,6 +92,7 @@ pub(super) const TABLES: &[Inside] = &[
             "golac",
             "headend",
             "bgp",
+            "translation",
             "kernel",
             "sandbox",
             "runner",
