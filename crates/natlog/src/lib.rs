@@ -28,12 +28,12 @@ struct Readme;
 mod names;
 mod reader;
 mod record;
+mod seal;
 mod segment;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub use names::Names;
 pub use reader::Reader;
 pub use record::{Entry, Kind};
 pub use store::{Settings, Store, StoreError};

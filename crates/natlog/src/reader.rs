@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::names::Names;
 use crate::record::{Entry, Kind, RECORD};
 use crate::segment::Segment;
-use crate::store::{StoreError, at, parse_name};
+use crate::store::{BACK_MS, StoreError, at, parse_first_ms, parse_name};
 
 /// Records of an open log that are read at once.
 const CHUNK: usize = 4096;
@@ -42,14 +42,25 @@ impl Reader {
         port: u16,
         at_ms: u64,
     ) -> Result<Option<Entry>, StoreError> {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match self.search(external, port, at_ms) {
-                Err(gone) if gone.error.kind() == io::ErrorKind::NotFound && tries < TRIES => {}
-                found => return found,
-            }
-        }
+        self.while_files_go(|| self.search(external, port, at_ms))
+    }
+
+    /// As [`Reader::who`], with the name of the subscriber if it has one.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a damaged record.
+    pub fn who_named(
+        &self,
+        external: Ipv4Addr,
+        port: u16,
+        at_ms: u64,
+    ) -> Result<Option<(Entry, Option<Vec<u8>>)>, StoreError> {
+        self.while_files_go(|| {
+            let Some(entry) = self.search(external, port, at_ms)? else {
+                return Ok(None);
+            };
+            Ok(Some((entry, Names::read(&self.directory, entry.tag)?)))
+        })
     }
 
     /// The name with the number that a record has as its tag; `None` for 0.
@@ -60,12 +71,44 @@ impl Reader {
         Names::read(&self.directory, tag)
     }
 
+    /// Searches anew if the writer deletes a file meanwhile.
+    fn while_files_go<T>(&self, find: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match find() {
+                Err(gone) if gone.error.kind() == io::ErrorKind::NotFound && tries < TRIES => {}
+                found => return found,
+            }
+        }
+    }
+
     fn search(
         &self,
         external: Ipv4Addr,
         port: u16,
         at_ms: u64,
     ) -> Result<Option<Entry>, StoreError> {
+        // The last file that starts before the time has all blocks of that time.
+        for (path, is_sealed) in self.files()?.values().rev() {
+            if parse_first_ms(path).is_some_and(|first_ms| first_ms > at_ms) {
+                continue;
+            }
+            let found = match is_sealed {
+                true => in_segment(path, external, port, at_ms),
+                false => in_log(path, external, port, at_ms),
+            };
+            match found.map_err(at(path))? {
+                Found::Starts => continue,
+                Found::Entry(entry) => return Ok(Some(entry).filter(|one| one.kind.is_held())),
+                Found::Nobody => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The segments and logs in order, each with whether it is sealed.
+    fn files(&self) -> Result<BTreeMap<(u64, u32), (PathBuf, bool)>, StoreError> {
         let mut files: BTreeMap<(u64, u32), (PathBuf, bool)> = BTreeMap::new();
         let directory = &self.directory;
         fs::metadata(directory).map_err(at(directory))?;
@@ -87,19 +130,7 @@ impl Reader {
                 *known = (path, true);
             }
         }
-        // The last file that starts before the time has all blocks of that time.
-        for (path, is_sealed) in files.values().rev() {
-            let found = match is_sealed {
-                true => in_segment(path, external, port, at_ms),
-                false => in_log(path, external, port, at_ms),
-            };
-            match found.map_err(at(path))? {
-                Found::Starts => continue,
-                Found::Entry(entry) => return Ok(Some(entry).filter(|one| one.kind.is_held())),
-                Found::Nobody => return Ok(None),
-            }
-        }
-        Ok(None)
+        Ok(files)
     }
 }
 
@@ -120,15 +151,25 @@ fn in_segment(path: &Path, external: Ipv4Addr, port: u16, at_ms: u64) -> io::Res
     Ok(found.map_or(Found::Nobody, Found::Entry))
 }
 
-/// Reads a log from its end. Only records of the port are checked for damage.
+/// Searches in a log: in the records of blocks that were allocated before by their order, and in its own ones from the
+/// end. Only records of the port are checked for damage.
 fn in_log(path: &Path, external: Ipv4Addr, port: u16, at_ms: u64) -> io::Result<Found> {
     let file = File::open(path)?;
-    let mut left = file.metadata()?.len() / RECORD as u64;
+    let records = file.metadata()?.len() / RECORD as u64;
+    let read = |at: u64| {
+        let mut octets = [0; RECORD];
+        file.read_exact_at(&mut octets, at * RECORD as u64)?;
+        io::Result::Ok(octets)
+    };
+    if records == 0 || Entry::time_of(&read(0)?).saturating_sub(BACK_MS) > at_ms {
+        return Ok(Found::Starts);
+    }
+    let carried = first_place(records, |at| Ok(!Entry::is_carried(&read(at)?)))?;
+    let mut left = records;
     let mut octets = vec![0; CHUNK * RECORD];
-    // Records of blocks that were allocated before are the log's first ones, and have its time of start.
     let mut starts_before = false;
-    while left > 0 {
-        let count = left.min(CHUNK as u64);
+    while left > carried {
+        let count = (left - carried).min(CHUNK as u64);
         left -= count;
         let chunk = &mut octets[..count as usize * RECORD];
         file.read_exact_at(chunk, left * RECORD as u64)?;
@@ -147,10 +188,41 @@ fn in_log(path: &Path, external: Ipv4Addr, port: u16, at_ms: u64) -> io::Result<
             }
         }
     }
+    // The carried ones have the time of the log's start, and the order of a sorted segment.
+    if carried > 0 && Entry::time_of(&read(0)?) <= at_ms {
+        starts_before = true;
+        let key = (external.to_bits(), port);
+        let mut place = first_place(carried, |at| Ok(Entry::block_of(&read(at)?) > key))?;
+        while place > 0 {
+            place -= 1;
+            let record = read(place)?;
+            if Entry::block_of(&record).0 != key.0 {
+                break;
+            }
+            if Entry::is_at(&record, external, port)
+                && let Some(entry) = Entry::decode(&record)
+            {
+                return Ok(Found::Entry(entry));
+            }
+        }
+    }
     Ok(match starts_before {
         true => Found::Nobody,
         false => Found::Starts,
     })
+}
+
+/// The first of `end` places for which a condition is true, if it is so from some place on; otherwise `end`.
+fn first_place(end: u64, is_true: impl Fn(u64) -> io::Result<bool>) -> io::Result<u64> {
+    let (mut low, mut high) = (0, end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match is_true(middle)? {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    Ok(low)
 }
 
 impl Kind {

@@ -91,6 +91,17 @@ impl Entry {
         u64::from_be_bytes(time)
     }
 
+    /// Whether a record that may be damaged is of a block that was allocated before.
+    pub(crate) fn is_carried(octets: &[u8; RECORD]) -> bool {
+        octets[14] == Kind::Carried as u8
+    }
+
+    /// The external address and first port of a record that may be damaged.
+    pub(crate) fn block_of(octets: &[u8; RECORD]) -> (u32, u16) {
+        let address = u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]);
+        (address, u16::from_be_bytes([octets[4], octets[5]]))
+    }
+
     /// Whether a record that may be damaged is of this external port.
     pub(crate) fn is_at(octets: &[u8; RECORD], external: Ipv4Addr, port: u16) -> bool {
         let word = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);

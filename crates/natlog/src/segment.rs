@@ -15,11 +15,49 @@ const HEADER: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Segment {
     file: File,
-    pub(crate) path: PathBuf,
-    pub(crate) records: u64,
+    records: u64,
     pub(crate) first_ms: u64,
     /// Ports of its longest block, less one.
     span: u16,
+}
+
+/// A sorted segment on disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Sealed {
+    pub(crate) path: PathBuf,
+    pub(crate) records: u64,
+    /// The earliest time of its records.
+    pub(crate) first_ms: u64,
+}
+
+impl Sealed {
+    /// A segment by its name, which has the earliest time: nothing is read. Names of older versions have no time.
+    ///
+    /// # Errors
+    /// `InvalidData` if no segment is that long.
+    pub(crate) fn find(path: &Path, first_ms: Option<u64>) -> io::Result<Self> {
+        let Some(first_ms) = first_ms else {
+            let segment = Segment::open(path)?;
+            return Ok(Self {
+                path: path.to_owned(),
+                records: segment.records,
+                first_ms: segment.first_ms,
+            });
+        };
+        let length = std::fs::metadata(path)?.len();
+        let octets = length.checked_sub(HEADER as u64);
+        match octets.filter(|octets| octets % RECORD as u64 == 0) {
+            Some(octets) => Ok(Self {
+                path: path.to_owned(),
+                records: octets / RECORD as u64,
+                first_ms,
+            }),
+            None => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a segment of another length",
+            )),
+        }
+    }
 }
 
 fn damaged() -> io::Error {
@@ -28,7 +66,7 @@ fn damaged() -> io::Error {
 
 impl Segment {
     /// Sorts records and writes them to `path`, complete and durable or not at all.
-    pub(crate) fn write(path: &Path, entries: &mut [Entry]) -> io::Result<Self> {
+    pub(crate) fn write(path: &Path, entries: &mut [Entry]) -> io::Result<Sealed> {
         entries.sort_by_key(Entry::order);
         let first_ms = entries.iter().map(|one| one.at_ms).min().unwrap_or(0);
         let span = entries.iter().map(|one| one.last.saturating_sub(one.first));
@@ -52,7 +90,11 @@ impl Segment {
         if let Some(directory) = path.parent() {
             File::open(directory)?.sync_all()?;
         }
-        Self::open(path)
+        Ok(Sealed {
+            path: path.to_owned(),
+            records: entries.len() as u64,
+            first_ms,
+        })
     }
 
     /// Opens a segment.
@@ -81,7 +123,6 @@ impl Segment {
             return Err(invalid("a segment of another length"));
         }
         Ok(Self {
-            path: path.to_owned(),
             records,
             first_ms: long(16),
             span: u16::from_be_bytes([header[24], header[25]]),

@@ -6,15 +6,22 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use crate::names::{Names, Renewal};
 use crate::record::{Entry, Kind, RECORD};
-use crate::segment::Segment;
+use crate::seal::{self, Full};
+use crate::segment::{Sealed, Segment};
 
 const DAY_MS: u64 = 86_400_000;
+
+/// A log has no record that is so much earlier than its first one: the clock was set back, and a new log starts. A search
+/// for an earlier time leaves out the log.
+pub(crate) const BACK_MS: u64 = 3_600_000;
 
 /// Settings of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Records of a segment, from 16 on. They are in memory until the segment is sealed: 40 bytes each.
+    /// Records of a segment, from 16 on. They are in memory until the segment is sealed, 40 bytes each, and once more while
+    /// it is sorted.
     pub segment_records: usize,
     /// Days to keep, besides today.
     pub days: u32,
@@ -64,6 +71,12 @@ impl Log {
     fn own(&self) -> usize {
         self.entries.len() - self.carried
     }
+
+    /// The earliest time of a further record.
+    fn earliest_ms(&self) -> u64 {
+        let first = self.entries.first().map_or(0, |first| first.at_ms);
+        first.saturating_sub(BACK_MS)
+    }
 }
 
 /// A directory with the log.
@@ -71,8 +84,11 @@ impl Log {
 pub struct Store {
     directory: PathBuf,
     settings: Settings,
+    names: Names,
     /// Sorted segments by day and number.
-    sealed: BTreeMap<(u64, u32), Segment>,
+    sealed: BTreeMap<(u64, u32), Sealed>,
+    /// The log before this one, which is being sorted.
+    full: Option<Full>,
     log: Option<Log>,
     /// Blocks that are allocated now, by external address and first port.
     live: BTreeMap<(u32, u16), Entry>,
@@ -83,10 +99,21 @@ fn name(day: u64, number: u32, extension: &str) -> String {
     format!("{day:06}-{number:06}.{extension}")
 }
 
+/// A segment's name has its earliest time, so that a search opens only the segment that has the answer.
+fn segment_name(day: u64, number: u32, first_ms: u64) -> String {
+    format!("{day:06}-{number:06}-{first_ms:013}.seg")
+}
+
 pub(crate) fn parse_name(path: &Path) -> Option<(u64, u32, &str)> {
-    let (day, number) = path.file_stem()?.to_str()?.split_once('-')?;
+    let mut parts = path.file_stem()?.to_str()?.split('-');
+    let (day, number) = (parts.next()?, parts.next()?);
     let extension = path.extension()?.to_str()?;
     Some((day.parse().ok()?, number.parse().ok()?, extension))
+}
+
+/// The earliest time in the name of a segment; `None` in a name of older versions.
+pub(crate) fn parse_first_ms(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.split('-').nth(2)?.parse().ok()
 }
 
 /// Follows which blocks are allocated.
@@ -111,7 +138,9 @@ impl Store {
                 segment_records: settings.segment_records.max(16),
                 ..settings
             },
+            names: Names::new(directory),
             sealed: BTreeMap::new(),
+            full: None,
             log: None,
             live: BTreeMap::new(),
             torn_octets: 0,
@@ -121,8 +150,9 @@ impl Store {
             let path = file.map_err(at(directory))?.path();
             match parse_name(&path) {
                 Some((day, number, "seg")) => {
-                    let segment = Segment::open(&path).map_err(at(&path))?;
-                    store.sealed.insert((day, number), segment);
+                    let sealed = Sealed::find(&path, parse_first_ms(&path));
+                    let sealed = sealed.map_err(at(&path))?;
+                    store.sealed.insert((day, number), sealed);
                 }
                 Some((day, number, "log")) => {
                     logs.insert((day, number), path);
@@ -132,8 +162,9 @@ impl Store {
                 Some(_) | None => {}
             }
         }
-        if let Some(segment) = store.sealed.values().next_back() {
-            let entries = segment.in_order_of_time().map_err(at(&segment.path))?;
+        if let Some(Sealed { path, .. }) = store.sealed.values().next_back() {
+            let entries = Segment::open(path).and_then(|segment| segment.in_order_of_time());
+            let entries = entries.map_err(at(path))?;
             for entry in &entries {
                 note(&mut store.live, entry);
             }
@@ -144,8 +175,10 @@ impl Store {
                 fs::remove_file(&path).map_err(at(&path))?;
                 continue;
             }
-            store.seal()?;
+            store.seal();
+            store.finish()?;
             store.recover(path, day, number)?;
+            store.drop_if_incomplete()?;
         }
         Ok(store)
     }
@@ -182,6 +215,19 @@ impl Store {
         Ok(())
     }
 
+    /// Deletes a log that has no records of its own, because the process ended while it wrote those of earlier segments.
+    /// The segment before it knows all that it has.
+    fn drop_if_incomplete(&mut self) -> Result<(), StoreError> {
+        let Some(log) = self.log.take_if(|log| log.own() == 0) else {
+            return Ok(());
+        };
+        if self.sealed.is_empty() {
+            self.log = Some(log);
+            return Ok(());
+        }
+        fs::remove_file(&log.path).map_err(at(&log.path))
+    }
+
     /// Octets that were cut off torn logs when the store was opened.
     #[must_use]
     pub fn torn_octets(&self) -> u64 {
@@ -203,23 +249,57 @@ impl Store {
     /// # Errors
     /// As [`Store::append`].
     pub fn append_all(&mut self, entries: &[Entry]) -> Result<(), StoreError> {
-        let mut rest = entries;
-        while let Some(first) = rest.first() {
-            // The clock may have been set back: a day that is over stays over.
-            let day = (first.at_ms / DAY_MS).max(self.log.as_ref().map_or(0, |log| log.day));
+        self.append_tagged(&mut entries.to_vec(), |_, _, _| Ok(()))
+    }
+
+    /// Appends records with the names of their subscribers: sets their tags to numbers of the names, for
+    /// [`Reader::name`](crate::Reader::name).
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn append_named<N: AsRef<[u8]>>(
+        &mut self,
+        records: &[(Entry, N)],
+    ) -> Result<(), StoreError> {
+        let mut entries: Vec<Entry> = records.iter().map(|(entry, _)| *entry).collect();
+        self.append_tagged(&mut entries, |names, day, (from, now)| {
+            for (entry, (_, name)) in now.iter_mut().zip(&records[from..]) {
+                entry.tag = names.number(day, name.as_ref())?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Appends records that get their tags once the day of their log is known; `tag` is called with their first place.
+    fn append_tagged(
+        &mut self,
+        entries: &mut [Entry],
+        tag: impl Fn(&mut Names, u64, (usize, &mut [Entry])) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut from = 0;
+        while let Some(first) = entries.get(from) {
+            let day = self.day(first.at_ms);
             self.turn(day, first.at_ms)?;
             let Some(log) = &self.log else { break };
             let room = self.settings.segment_records.saturating_sub(log.own());
-            let same = rest.iter().take_while(|one| one.at_ms / DAY_MS <= day);
-            let count = same.take(room.max(1)).count();
-            let (now, later) = rest.split_at(count);
+            let earliest_ms = log.earliest_ms();
+            let is_of_log = |one: &&Entry| one.at_ms / DAY_MS <= day && one.at_ms >= earliest_ms;
+            let same = entries[from..].iter().take_while(is_of_log);
+            let count = same.take(room.max(1)).count().max(1);
+            let now = &mut entries[from..from + count];
+            tag(&mut self.names, day, (from, now))?;
             self.write(now)?;
             for entry in now {
                 note(&mut self.live, entry);
             }
-            rest = later;
+            from += count;
         }
         Ok(())
+    }
+
+    /// The day of the log for a time. The clock may have been set back: a day that is over stays over.
+    fn day(&self, at_ms: u64) -> u64 {
+        (at_ms / DAY_MS).max(self.log.as_ref().map_or(0, |log| log.day))
     }
 
     fn write(&mut self, entries: &[Entry]) -> Result<(), StoreError> {
@@ -242,7 +322,8 @@ impl Store {
     fn turn(&mut self, day: u64, at_ms: u64) -> Result<(), StoreError> {
         let number = match &self.log {
             Some(log) if log.day == day => {
-                if log.own() < self.settings.segment_records {
+                let has_room = log.own() < self.settings.segment_records;
+                if has_room && at_ms >= log.earliest_ms() {
                     return Ok(());
                 }
                 log.number + 1
@@ -253,11 +334,19 @@ impl Store {
                 last.map_or(0, |(&(_, number), _)| number + 1)
             }
         };
-        self.seal()?;
+        // At most one log is being sorted.
+        self.finish()?;
+        self.renew(day)?;
+        self.seal();
         let path = self.directory.join(name(day, number, "log"));
-        let file = OpenOptions::new().append(true).create(true).open(&path);
+        // A search must not find a log without all blocks that are carried on.
+        let new = path.with_extension("new");
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let file = options.open(&new).map_err(at(&new))?;
+        file.set_len(0).map_err(at(&new))?;
         self.log = Some(Log {
-            file: file.map_err(at(&path))?,
+            file,
             path: path.clone(),
             day,
             number,
@@ -271,10 +360,11 @@ impl Store {
             ..entry
         });
         let carried: Vec<Entry> = carried.collect();
-        if let Err(error) = self.write(&carried) {
-            // Without them the log would say that the blocks are nobody's.
+        let written = self.write(&carried);
+        let started = written.and_then(|()| fs::rename(&new, &path).map_err(at(&path)));
+        if let Err(error) = started {
             self.log = None;
-            let _ = fs::remove_file(&path);
+            let _ = fs::remove_file(&new);
             return Err(error);
         }
         if let Some(log) = &mut self.log {
@@ -283,32 +373,55 @@ impl Store {
         Ok(())
     }
 
-    /// Sorts the log and puts a sealed segment in its place. Nothing is lost if this fails or is cut off.
-    fn seal(&mut self) -> Result<(), StoreError> {
-        let Some(mut log) = self.log.take() else {
-            return Ok(());
-        };
-        let path = self.directory.join(name(log.day, log.number, "seg"));
-        match Segment::write(&path, &mut log.entries) {
-            Ok(segment) => {
-                self.sealed.insert((log.day, log.number), segment);
-                fs::remove_file(&log.path).map_err(at(&log.path))
-            }
-            Err(error) => {
-                self.log = Some(log);
-                Err(at(&path)(error))
-            }
+    /// Gives the names of blocks that are carried on into this day numbers in its file.
+    fn renew(&mut self, day: u64) -> Result<(), StoreError> {
+        let mut renewal = Renewal::new(&mut self.names, day);
+        for entry in self.live.values_mut() {
+            entry.tag = renewal.number(entry.tag)?;
         }
+        Ok(())
     }
 
-    /// Makes all records durable.
+    /// Starts to sort the log.
+    fn seal(&mut self) {
+        let Some(log) = self.log.take() else {
+            return;
+        };
+        if log.entries.is_empty() {
+            // A segment without records would say that all blocks are nobody's. The next log replaces the file.
+            let _ = fs::remove_file(&log.path);
+            return;
+        }
+        let segment = segment_name(log.day, log.number, log.first_ms);
+        let files = (log.path, self.directory.join(segment));
+        let key = (log.day, log.number);
+        self.full = Some(Full::start(key, files, log.first_ms, log.entries));
+    }
+
+    /// Waits until the log before this one is sorted. If that fails, nothing is lost, and each call tries again.
+    fn finish(&mut self) -> Result<(), StoreError> {
+        let Some(full) = &mut self.full else {
+            return Ok(());
+        };
+        let sealed = full.finish()?;
+        self.sealed.insert(full.key, sealed);
+        self.full = None;
+        Ok(())
+    }
+
+    /// Makes all records and names durable.
     ///
     /// # Errors
-    /// The log cannot be written.
+    /// The log or the names cannot be written, or the log before this one cannot be sorted.
     pub fn sync(&mut self) -> Result<(), StoreError> {
-        match &self.log {
-            Some(log) => log.file.sync_data().map_err(at(&log.path)),
-            None => Ok(()),
+        // The names first, so that no record refers to a name that is not there.
+        self.names.sync()?;
+        if let Some(log) = &self.log {
+            log.file.sync_data().map_err(at(&log.path))?;
+        }
+        match self.full.as_ref().is_some_and(|full| !full.is_running()) {
+            true => self.finish(),
+            false => Ok(()),
         }
     }
 
@@ -317,6 +430,11 @@ impl Store {
     /// # Errors
     /// As [`Store::append`].
     pub fn lose_all(&mut self, at_ms: u64) -> Result<usize, StoreError> {
+        if self.live.is_empty() {
+            return Ok(0);
+        }
+        // First, because the numbers of names may change.
+        self.turn(self.day(at_ms), at_ms)?;
         let lost = self.live.values().map(|&entry| Entry {
             kind: Kind::Lost,
             at_ms,
@@ -340,13 +458,12 @@ impl Store {
         port: u16,
         at_ms: u64,
     ) -> Result<Option<Entry>, StoreError> {
-        if let Some(log) = &self.log
-            && log.first_ms <= at_ms
-        {
-            let is_it = |one: &&Entry| one.at_ms <= at_ms && one.has(external, port);
-            if let Some(entry) = log.entries.iter().rev().find(is_it) {
-                return Ok(Some(*entry).filter(|entry| entry.kind.is_held()));
-            }
+        let log = self.log.as_ref().filter(|log| log.first_ms <= at_ms);
+        let full = self.full.as_ref().filter(|full| full.first_ms <= at_ms);
+        let in_log = log.and_then(|log| seal::last(&log.entries, external, port, at_ms));
+        let found = in_log.or_else(|| full?.find(external, port, at_ms));
+        if let Some(entry) = found {
+            return Ok(Some(entry).filter(|entry| entry.kind.is_held()));
         }
         // A segment starts with the state of all blocks, so the last one that starts before the time knows.
         let segments = self.sealed.values().rev();
@@ -354,7 +471,8 @@ impl Store {
         let Some(segment) = segments.next() else {
             return Ok(None);
         };
-        let found = segment.find(external, port, at_ms);
+        let open = Segment::open(&segment.path);
+        let found = open.and_then(|open| open.find(external, port, at_ms));
         let found = found.map_err(at(&segment.path))?;
         Ok(found.filter(|entry| entry.kind.is_held()))
     }
@@ -364,7 +482,8 @@ impl Store {
         self.settings.days = days;
     }
 
-    /// Deletes the days before the last [`Settings::days`]. Returns how many files went.
+    /// Deletes the days before the last [`Settings::days`]: segments, and the names of days that have none any more. Returns
+    /// how many files went.
     ///
     /// # Errors
     /// A file that cannot be deleted.
@@ -385,6 +504,12 @@ impl Store {
             fs::remove_file(&segment.path).map_err(at(&segment.path))?;
             gone += 1;
         }
+        let kept = self.sealed.keys().next();
+        let kept = kept.or_else(|| self.full.as_ref().map(|full| &full.key));
+        let oldest = kept.map(|key| key.0);
+        if let Some(oldest) = oldest.or_else(|| self.log.as_ref().map(|log| log.day)) {
+            gone += self.names.retain(oldest)?;
+        }
         Ok(gone)
     }
 
@@ -393,6 +518,7 @@ impl Store {
     pub fn len(&self) -> (u64, usize) {
         let sealed: u64 = self.sealed.values().map(|segment| segment.records).sum();
         let open = self.log.as_ref().map_or(0, |log| log.entries.len());
+        let open = open + self.full.as_ref().map_or(0, Full::len);
         (sealed + open as u64, self.live.len())
     }
 
@@ -400,5 +526,14 @@ impl Store {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len().0 == 0
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Another store may open the directory next. After a failure the log is still there for it.
+        if let Some(full) = self.full.as_mut().filter(|full| full.is_running()) {
+            let _ = full.finish();
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Entry, Kind, Names, Reader, Settings, Store};
+mod names;
+
+use crate::{Entry, Kind, Reader, Settings, Store};
 
 const DAY: u64 = 86_400_000;
 const START: u64 = 20_000 * DAY + 1000;
@@ -144,11 +146,22 @@ fn a_block_that_is_held_for_days_is_found_on_each_and_after_retention() {
         None,
         "beyond the days that are kept"
     );
+    // Until then the last full log is being sorted.
+    drop(store);
     let files = std::fs::read_dir(&scratch.0).expect("a directory").count();
     assert_eq!(
         files, 5,
         "the days that are kept, and one that answers for the first hour of them"
     );
+}
+
+/// How many files have this extension.
+fn count(directory: &Path, extension: &str) -> usize {
+    let files = std::fs::read_dir(directory).expect("a directory");
+    let paths = files.map(|file| file.expect("a file").path());
+    paths
+        .filter(|path| path.extension().is_some_and(|one| one == extension))
+        .count()
 }
 
 fn only_log(directory: &Path) -> PathBuf {
@@ -247,7 +260,7 @@ fn a_crash_while_sealing_loses_nothing() {
         .append(&entry(Kind::Allocated, START + 500, 200, 200))
         .expect("room");
     drop(store);
-    assert!(log.with_extension("seg").exists());
+    assert_eq!(count(&scratch.0, "seg"), 1);
     std::fs::write(&log, &octets).expect("room");
     let store = Store::open(&scratch.0, settings()).expect("its directory");
     assert!(!log.exists());
@@ -259,44 +272,94 @@ fn a_crash_while_sealing_loses_nothing() {
 }
 
 #[test]
-fn names_have_one_number_each_across_restarts_and_torn_writes() {
-    let scratch = Scratch::new("names");
-    std::fs::create_dir_all(&scratch.0).expect("a directory");
-    let mut names = Names::open(&scratch.0).expect("a file");
-    let long = [b'x'; 300];
-    let ann = names.number(b"ann").expect("room");
-    let bob = names.number(b"bob@example.net").expect("room");
-    let other = names.number(&long).expect("room");
-    assert_eq!(names.number(b"ann").expect("room"), ann);
-    assert_eq!(names.number(b"").expect("room"), 0);
-    names.sync().expect("a disk");
-    drop(names);
-    // A name is cut off in its middle.
-    let path = scratch.0.join("names");
-    let whole = std::fs::read(&path).expect("a file");
-    let torn = [&whole[..], &[9, b't', b'o']].concat();
-    std::fs::write(&path, torn).expect("a file");
-    let mut names = Names::open(&scratch.0).expect("a file");
-    assert_eq!(std::fs::read(&path).expect("a file"), whole);
-    assert_eq!(names.number(b"bob@example.net").expect("room"), bob);
-    let torn = names.number(b"tom").expect("room");
-    let reader = Reader::new(&scratch.0);
-    for (number, name) in [
-        (ann, &b"ann"[..]),
-        (bob, b"bob@example.net"),
-        (torn, b"tom"),
-    ] {
-        assert_eq!(
-            reader.name(number).expect("readable").as_deref(),
-            Some(name)
-        );
+fn a_crash_while_a_log_starts_loses_nothing() {
+    let scratch = Scratch::new("starting");
+    let mut store = Store::open(&scratch.0, settings()).expect("a directory");
+    let all: Vec<Entry> = (0..100)
+        .map(|n| entry(Kind::Allocated, START + n, n, n))
+        .collect();
+    store.append_all(&all).expect("room");
+    let next = entry(Kind::Allocated, START + 500, 200, 200);
+    store.append(&next).expect("room");
+    drop(store);
+    let log = only_log(&scratch.0);
+    let octets = std::fs::read(&log).expect("a log");
+    assert_eq!(octets.len(), 101 * 32);
+    // Cut off before, between and after the blocks that are carried on.
+    for kept in [0, 1, 99, 100] {
+        std::fs::write(&log, &octets[..kept * 32]).expect("room");
+        let mut store = Store::open(&scratch.0, settings()).expect("its directory");
+        assert_eq!(store.len(), (100, 100), "{kept}");
+        for at_ms in [START + 400, START + 900] {
+            let found = store.who(all[99].external, all[99].first, at_ms);
+            assert_eq!(found.expect("readable"), Some(all[99]), "{kept}");
+        }
+        store.append(&next).expect("room");
+        assert_eq!(store.len(), (201, 101));
     }
-    assert_eq!(
-        reader.name(other).expect("readable").as_deref(),
-        Some(&long[..255])
-    );
-    assert_eq!(reader.name(0).expect("readable"), None);
-    reader.name(1 << 40).expect_err("beyond the file");
-    std::fs::write(&path, b"something else").expect("a file");
-    Names::open(&scratch.0).expect_err("another file");
+}
+
+#[test]
+fn a_clock_that_is_set_back_starts_a_new_log_after_an_hour() {
+    let hour = 3_600_000;
+    for (back, logs) in [(hour - 1, 1), (hour + 1, 2)] {
+        let scratch = Scratch::new(&format!("back-{back}"));
+        let mut store = Store::open(&scratch.0, settings()).expect("a directory");
+        let mut all = Vec::new();
+        for (n, at_ms) in [START + 2 * hour, START + 2 * hour - back, START + 3 * hour]
+            .into_iter()
+            .enumerate()
+        {
+            let one = entry(Kind::Allocated, at_ms, n as u64, n as u64);
+            store.append(&one).expect("room");
+            all.push(one);
+        }
+        let files = || count(&scratch.0, "log") + count(&scratch.0, "seg");
+        assert!((logs..=logs + 1).contains(&files()), "{back}");
+        let reader = Reader::new(&scratch.0);
+        for one in &all {
+            let found = reader.who(one.external, one.first, START + 4 * hour);
+            assert_eq!(
+                found.expect("readable").map(|entry| entry.tag),
+                Some(one.tag)
+            );
+        }
+        // What the log has is found at its own time.
+        let early = reader.who(all[1].external, all[1].first, all[1].at_ms);
+        assert_eq!(early.expect("readable"), Some(all[1]));
+        drop(store);
+        assert_eq!(files(), logs, "{back}");
+    }
+}
+
+#[test]
+fn a_store_of_older_names_of_files_is_read() {
+    let scratch = Scratch::new("older");
+    let all: Vec<Entry> = (0..200)
+        .map(|n| entry(Kind::Allocated, START + n, n, n))
+        .collect();
+    let mut store = Store::open(&scratch.0, settings()).expect("a directory");
+    store.append_all(&all).expect("room");
+    drop(store);
+    // The names of segments had no time.
+    for file in std::fs::read_dir(&scratch.0).expect("a directory") {
+        let path = file.expect("a file").path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let Some((name, _)) = name.and_then(|name| name.rsplit_once('-'))
+            && path.extension().is_some_and(|one| one == "seg")
+        {
+            let older = path.with_file_name(format!("{name}.seg"));
+            std::fs::rename(&path, older).expect("ours");
+        }
+    }
+    let store = Store::open(&scratch.0, settings()).expect("its directory");
+    let reader = Reader::new(&scratch.0);
+    for one in &all {
+        for found in [
+            store.who(one.external, one.first, one.at_ms),
+            reader.who(one.external, one.first, one.at_ms),
+        ] {
+            assert_eq!(found.expect("readable"), Some(*one));
+        }
+    }
 }

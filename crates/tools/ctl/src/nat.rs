@@ -203,11 +203,9 @@ fn asked(socket: &Socket, external: SocketAddrV4, at_ms: u64) -> Result<Vec<NatW
 /// The answer of a store about a time.
 fn then(store: &Path, external: SocketAddrV4, at_ms: u64) -> Result<NatWho> {
     let reader = Reader::new(store);
-    let entry = reader.who(*external.ip(), external.port(), at_ms)?;
-    let name = match &entry {
-        Some(entry) => reader.name(entry.tag)?,
-        None => None,
-    };
+    let found = reader.who_named(*external.ip(), external.port(), at_ms)?;
+    let (entry, name) = found.unzip();
+    let name = name.flatten();
     // The record of a block that is carried on from an earlier segment has the time of its segment.
     let since = entry.filter(|entry| entry.kind == Kind::Allocated);
     Ok(NatWho {

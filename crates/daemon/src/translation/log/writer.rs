@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use nat::log::{Clock, Exporter};
 use nat::{Block, Event};
-use natlog::{Entry, Kind, Names, Store, StoreError};
+use natlog::{Entry, Kind, Store, StoreError};
 use reactor::clock;
 
 use super::send::Collector;
@@ -48,7 +48,6 @@ pub(super) struct Writer {
 /// The store, and what waits for it.
 struct Disk {
     store: Store,
-    names: Names,
     days: u32,
     unstored: Vec<(Entry, Box<[u8]>)>,
     is_failing: bool,
@@ -329,7 +328,6 @@ impl Disk {
         }
         store.sync()?;
         Ok(Self {
-            names: Names::open(path)?,
             store,
             days,
             unstored: Vec::new(),
@@ -378,14 +376,7 @@ impl Disk {
     fn write(&mut self) -> (usize, Result<(), StoreError>) {
         let mut done = 0;
         for chunk in self.unstored.chunks(CHUNK) {
-            let mut entries = Vec::with_capacity(chunk.len());
-            for (entry, name) in chunk {
-                match self.names.number(name) {
-                    Ok(tag) => entries.push(Entry { tag, ..*entry }),
-                    Err(error) => return (done, Err(error)),
-                }
-            }
-            if let Err(error) = self.store.append_all(&entries) {
+            if let Err(error) = self.store.append_named(chunk) {
                 return (done, Err(error));
             }
             done += chunk.len();
@@ -398,9 +389,7 @@ impl Disk {
         if !self.is_dirty {
             return;
         }
-        // The names first, so that no record refers to a name that is not there.
-        let synced = self.names.sync().and_then(|()| self.store.sync());
-        match synced {
+        match self.store.sync() {
             Ok(()) => self.is_dirty = false,
             Err(error) if !self.is_failing => {
                 tracing::error!(%error, "nat log: the store cannot be written");
@@ -410,7 +399,7 @@ impl Disk {
         }
     }
 
-    /// Deletes old segments, once a day.
+    /// Deletes old segments and names, once a day.
     fn retain(&mut self) {
         let now = now_ms();
         let today = now / 86_400_000 + 1;
@@ -421,10 +410,7 @@ impl Disk {
         self.store.set_days(self.days);
         match self.store.retain(now) {
             Ok(0) => {}
-            Ok(files) => tracing::info!(
-                files,
-                "nat log: segments beyond [nat.log] days were deleted"
-            ),
+            Ok(files) => tracing::info!(files, "nat log: files beyond [nat.log] days were deleted"),
             Err(error) => tracing::error!(%error, "nat log: an old segment cannot be deleted"),
         }
     }
@@ -432,9 +418,7 @@ impl Disk {
     /// Records that all blocks are nobody's, because the translation ends.
     fn end(&mut self) {
         let lost = self.store.lose_all(now_ms());
-        let synced = lost
-            .and_then(|_| self.names.sync())
-            .and_then(|()| self.store.sync());
+        let synced = lost.and_then(|_| self.store.sync());
         if let Err(error) = synced {
             tracing::error!(%error, "nat log: the end of blocks is not recorded; the next start does it");
         }
