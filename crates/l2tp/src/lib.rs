@@ -38,8 +38,8 @@ pub use config::{
 pub use discard::{CounterName, Discard};
 pub use end::{Codes, Notice, SessionEnd, TunnelEnd};
 pub use endpoint::{
-    Counts, DataHeader, DataIds, DataWay, Endpoint, Identity, OpenError, OpenTunnel, PeerView,
-    Received, Totals,
+    Counts, DataHeader, DataIds, DataWay, Endpoint, FIRMWARE_REVISION, Identity, OpenError,
+    OpenTunnel, PeerView, Received, Totals,
 };
 pub use event::{CallErrors, Event};
 pub use session::{

@@ -21,7 +21,7 @@ const FRAMING_SYNC: u32 = 1;
 const CIRCUIT_ACTIVE_NEW: u16 = 3;
 const CIRCUIT_ACTIVE: u16 = 1;
 /// The Firmware Revision in our SCCRQ and SCCRP.
-const FIRMWARE_REVISION: u16 = 1;
+pub const FIRMWARE_REVISION: u16 = 1;
 
 impl Endpoint {
     /// Writes a message's body and queues it. `session` is the Session ID of the

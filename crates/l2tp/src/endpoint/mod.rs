@@ -59,6 +59,7 @@ mod timers;
 mod transmit;
 mod views;
 
+pub use compose::FIRMWARE_REVISION;
 pub use data::{DataHeader, DataIds, DataWay, Received};
 pub use open::{Identity, OpenError, OpenTunnel};
 pub use views::{Counts, PeerView, Totals};

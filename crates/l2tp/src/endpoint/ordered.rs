@@ -1,5 +1,5 @@
-//! L2TPv2 tunnels by place, and their sessions by id: the order in which SNMP asks for rows (RFC 3371). A step finds
-//! the next row without a walk over others, and nothing is done for rows that nobody asks for.
+//! Tunnels by place, and the sessions of L2TPv2 by id: the order in which SNMP asks for rows (RFC 3371, RFC 4087). A step
+//! finds the next row without a walk over others, and nothing is done for rows that nobody asks for.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,29 @@ use crate::tunnel::{TunnelKey, TunnelView};
 /// Sessions of a tunnel from which on their ids are kept as a set. A step visits all sessions of a tunnel with fewer.
 const MANY: u32 = 512;
 
-/// The places of L2TPv2 tunnels, and the ids of sessions in tunnels that have many.
+/// The places of tunnels, and the ids of sessions in tunnels that have many.
 #[derive(Default)]
 pub(super) struct Ordered {
+    /// Tunnels of any version.
+    every: OrderedSet,
+    /// L2TPv2 tunnels.
     tunnels: OrderedSet,
-    /// Tunnels that have sessions.
+    /// L2TPv2 tunnels that have sessions.
     callers: OrderedSet,
     /// The session ids of tunnels with [`MANY`] sessions, until they have fewer than half as many.
     ids: BTreeMap<u32, OrderedSet>,
 }
 
 impl Ordered {
-    pub(super) fn add_tunnel(&mut self, index: u32) {
-        self.tunnels.insert(index);
+    pub(super) fn add_tunnel(&mut self, index: u32, version: Version) {
+        self.every.insert(index);
+        if version == Version::V2 {
+            self.tunnels.insert(index);
+        }
     }
 
     pub(super) fn remove_tunnel(&mut self, index: u32) {
+        self.every.remove(index);
         self.tunnels.remove(index);
     }
 
@@ -75,6 +82,13 @@ impl Endpoint {
     #[must_use]
     pub fn tunnel_from(&self, from: u32) -> Option<(u32, TunnelView<'_>)> {
         let place = self.ordered.tunnels.next_from(from)?;
+        Some((place, self.tunnels.at(place)?.view()))
+    }
+
+    /// The first tunnel of any version at place `from` or after it, with its place; closing and held ones too. O(log n).
+    #[must_use]
+    pub fn any_tunnel_from(&self, from: u32) -> Option<(u32, TunnelView<'_>)> {
+        let place = self.ordered.every.next_from(from)?;
         Some((place, self.tunnels.at(place)?.view()))
     }
 

@@ -69,9 +69,7 @@ impl Endpoint {
             return None;
         };
         self.tunnel_at_mut(key.index).local_id = id;
-        if version == Version::V2 {
-            self.ordered.add_tunnel(key.index);
-        }
+        self.ordered.add_tunnel(key.index, version);
         self.link_peer(key.index);
         self.tally.live += 1;
         self.counters.tunnels_opened += 1;
@@ -270,11 +268,13 @@ impl Endpoint {
     /// Removes a tunnel from its peer's list, and the peer with its last tunnel.
     pub(super) fn unlink_peer(&mut self, index: u32) {
         let tunnel = self.tunnel_at_mut(index);
-        let (peer, config_id) = (tunnel.peer, tunnel.config_id);
+        let peer = tunnel.peer;
         if peer == NIL {
             return;
         }
         tunnel.peer = NIL;
+        // The next tunnel with this peer may have the id.
+        let config_id = core::mem::take(&mut tunnel.config_id);
         let (prev, next) = (tunnel.peer_prev, tunnel.peer_next);
         (tunnel.peer_prev, tunnel.peer_next) = (NIL, NIL);
         if prev == NIL {

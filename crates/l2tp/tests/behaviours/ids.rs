@@ -33,6 +33,7 @@ fn config_ids_are_the_first_free_ones_of_each_peer() {
         assert_eq!(ids, [1, 2, 1, 3, 2]);
         // A closed tunnel releases its id, even while it is held.
         lac.close_tunnel(tunnels[1], now);
+        assert_eq!(lac.tunnel(tunnels[1]).and_then(|held| held.config_id), None);
         let peer = core::net::SocketAddr::from(([10, 0, 0, 1], 1701));
         for expected in [2, 4, 5] {
             let tunnel = lac.open_tunnel(open_to(peer, Version::V3), now).unwrap();

@@ -1,9 +1,9 @@
 //! Rows in the order of SNMP's tables (RFC 3371): L2TPv2 tunnels by place, and sessions by tunnel and id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::Instant;
-use l2tp::{Call, Config, Endpoint, SessionKey, TunnelKey};
+use l2tp::{Call, Config, ConfigIds, Endpoint, SessionKey, TunnelKey};
 use wire::l2tp::Version;
 
 use crate::common::{lac_config, open_to};
@@ -27,13 +27,37 @@ fn check(
     });
     // Closed tunnels are listed while they are held.
     let live: Vec<u32> = places
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|place| {
             lac.tunnel_from(*place)
                 .is_some_and(|(_, view)| !view.closing)
         })
         .collect();
     assert_eq!(live, tunnels.keys().copied().collect::<Vec<_>>());
+    // Tunnels of either version: those of version 2 are some of them. No two tunnels with a peer have the same config id.
+    let mut every = walk(0, |from| {
+        let (place, view) = lac.any_tunnel_from(from)?;
+        assert_eq!(view.key.index(), place);
+        Some((place, place + 1))
+    });
+    assert!(every.is_sorted());
+    let config_ids: Vec<_> = every
+        .iter()
+        .filter_map(|place| {
+            let (_, view) = lac.any_tunnel_from(*place)?;
+            Some((view.route.peer.ip(), view.config_id?))
+        })
+        .collect();
+    assert_eq!(
+        config_ids.iter().collect::<BTreeSet<_>>().len(),
+        config_ids.len()
+    );
+    every.retain(|place| {
+        lac.tunnel_from(*place)
+            .is_some_and(|(found, _)| found == *place)
+    });
+    assert_eq!(every, places);
     let found = walk((0, 0), |from| {
         let ((place, id), view) = lac.session_from(from)?;
         assert_eq!((view.tunnel.index(), view.id), (place, id));
@@ -46,6 +70,7 @@ fn check(
 fn rows_are_in_order_whatever_comes_and_goes() {
     sim::seeds(100, |seed| {
         let mut config: Config = lac_config();
+        config.config_ids = ConfigIds::FirstFree;
         config.limits.sessions = 10_000;
         config.limits.sessions_per_tunnel = 5_000;
         let mut lac = Endpoint::new(config, [seed as u8; 32]);

@@ -26,6 +26,31 @@ impl Index {
     }
 }
 
+/// Moves sub-identifiers up to the first ones in order that are all within their ranges, whose ends are included. `false`
+/// if there are none.
+pub(super) fn lift(ids: &mut [u32], range: impl Fn(usize) -> (u32, u32)) -> bool {
+    let smallest_from = |ids: &mut [u32], start: usize| {
+        for (at, id) in ids.iter_mut().enumerate().skip(start) {
+            *id = range(at).0;
+        }
+    };
+    for at in 0..ids.len() {
+        let (low, high) = range(at);
+        if ids[at] < low {
+            smallest_from(ids, at);
+            return true;
+        }
+        if ids[at] > high {
+            let carried = (0..at).rev().find(|&before| ids[before] < range(before).1);
+            let Some(before) = carried else { return false };
+            ids[before] += 1;
+            smallest_from(ids, before + 1);
+            return true;
+        }
+    }
+    true
+}
+
 /// The smallest index that a row may have, of as many sub-identifiers as the rows of its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bound(Index);
@@ -63,6 +88,10 @@ impl Bound {
             }
         }
         None
+    }
+
+    pub(super) fn ids(&self) -> &[u32] {
+        self.0.ids()
     }
 
     /// The index of an object that has one value, which is 0.
@@ -150,6 +179,26 @@ mod tests {
         );
         assert_eq!(address(&[255, 255, 255, 255], false), None);
         assert_eq!(address(&[256], false), None);
+    }
+
+    #[test]
+    fn numbers_are_lifted_into_their_ranges() {
+        // Two numbers up to 9, a length that is always 4, and a number from 1 on.
+        let range = |at: usize| [(0, 9), (0, 9), (4, 4), (1, u32::MAX)][at];
+        for (ids, expected) in [
+            ([0, 0, 0, 0], Some([0, 0, 4, 1])),
+            ([3, 8, 4, 7], Some([3, 8, 4, 7])),
+            ([3, 8, 5, 0], Some([3, 9, 4, 1])),
+            ([3, 9, 5, 0], Some([4, 0, 4, 1])),
+            ([3, 10, 0, 0], Some([4, 0, 4, 1])),
+            ([9, 9, 4, 0], Some([9, 9, 4, 1])),
+            ([9, 9, 5, 0], None),
+            ([10, 0, 0, 0], None),
+        ] {
+            let mut lifted = ids;
+            let is_possible = lift(&mut lifted, range);
+            assert_eq!(is_possible.then_some(lifted), expected, "{ids:?}");
+        }
     }
 
     #[test]

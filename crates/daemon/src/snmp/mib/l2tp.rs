@@ -1,7 +1,9 @@
-//! L2TP-MIB: RFC 3371. Rows are L2TPv2's: the MIB knows no other version.
+//! L2TP-MIB: RFC 3371. Rows are L2TPv2's: the MIB manages the protocol of RFC 2661, and its identifiers have 16 bits.
+//! The domain counts tunnels and sessions of both versions.
 //!
 //! A row's ifIndex is made of the place of its tunnel, which no other tunnel has while it exists. The config id of
-//! `[l2tp] config_ids` is unique for one peer only, and ifIndex has to be unique in the agent (RFC 2863).
+//! `[l2tp] config_ids` is unique for one peer only, and ifIndex has to be unique in the agent (RFC 2863): TUNNEL-MIB
+//! leads from it to the ifIndex.
 
 use agentx::pdu::Value;
 use base::Duration;
@@ -48,6 +50,8 @@ pub(super) fn scalar(endpoint: &Endpoint, is_stats: bool, column: u32) -> Option
         // l2tpProtocolVersions: version 1, revision 0 (RFC 2661, section 4.4.3)
         (true, 1) => text(&[1, 0]),
         (true, 2) => text(endpoint.config().vendor_name.as_bytes()),
+        // l2tpFirmwareRev: as in our SCCRQ and SCCRP
+        (true, 3) => Value::Integer(i32::from(l2tp::FIRMWARE_REVISION)),
         _ => return None,
     })
 }
@@ -234,7 +238,12 @@ pub(super) fn session_stats(core: &Core, session: &SessionView<'_>, column: u32)
     })
 }
 
-/// Digital or synchronous in bit 0, analog or asynchronous in bit 1 (RFC 2661, sections 4.4.4 and 4.4.3).
+/// Digital or synchronous in bit 0, analog or asynchronous in bit 1 (RFC 2661, sections 4.4.4 and 4.4.3). The MIB has no
+/// number for a call that may be either: it is not determined, as one without a bit.
 fn types(bits: u32) -> Value {
-    Value::Integer((bits & 3) as i32 + 1)
+    Value::Integer(match bits & 3 {
+        1 => 2,
+        2 => 3,
+        _ => 1,
+    })
 }

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `index` | the first row that a name may mean |
 //! | `l2tp` | L2TP-MIB (RFC 3371) |
+//! | `tunnel` | TUNNEL-MIB (RFC 4087) |
 //! | `ppp` | parts of PPP-LCP-MIB (RFC 1471) and PPP-IP-NCP-MIB (RFC 1473) |
 //! | `bgp` | BGP4-MIB (RFC 4273) |
 //!
 //! A table finds the first row that is not before an index in O(log n) and stores nothing between questions, except for
-//! BGP's peers, whose addresses are sorted while a manager asks.
+//! BGP's peers, and tunnels by addresses and config id: these are sorted while a manager asks.
 
 mod bgp;
 mod index;
@@ -16,6 +17,7 @@ mod l2tp;
 mod ppp;
 #[cfg(test)]
 mod tests;
+mod tunnel;
 
 use agentx::pdu::{Value, Variable};
 use agentx::{Answer, Oid, Question};
@@ -28,6 +30,7 @@ const BGP: &[u32] = &[1, 3, 6, 1, 2, 1, 15];
 const PPP_LINKS: &[u32] = &[1, 3, 6, 1, 2, 1, 10, 23, 1, 1];
 const PPP_IP: &[u32] = &[1, 3, 6, 1, 2, 1, 10, 23, 3];
 const L2TP: &[u32] = &[1, 3, 6, 1, 2, 1, 10, 95];
+const TUNNEL: &[u32] = &[1, 3, 6, 1, 2, 1, 10, 131];
 
 /// ifIndex of the tunnel at place 0. The kernel numbers its interfaces from 1.
 const TUNNELS: u32 = 100_000_000;
@@ -37,7 +40,7 @@ const LINKS: u32 = 200_000_000;
 /// The subtrees to register.
 pub(super) fn subtrees(has_bgp: bool) -> impl Iterator<Item = &'static [u32]> {
     let bgp = has_bgp.then_some(BGP);
-    [PPP_LINKS, PPP_IP, L2TP].into_iter().chain(bgp)
+    [PPP_LINKS, PPP_IP, L2TP, TUNNEL].into_iter().chain(bgp)
 }
 
 /// What a table lists.
@@ -51,6 +54,9 @@ enum Rows {
     TunnelStats,
     SessionStats,
     UdpStats,
+    TunnelIf,
+    TunnelIds,
+    TunnelInetIds,
     LinkStatus,
     IpStatus,
     BgpScalars,
@@ -94,7 +100,7 @@ const TABLES: &[Table] = &[
     table(
         Rows::L2tpStats,
         &[1, 3, 6, 1, 2, 1, 10, 95, 1, 1, 2],
-        &[1, 2, 4],
+        &[1, 2, 3, 4],
     ),
     table(
         Rows::DomainConfig,
@@ -128,6 +134,21 @@ const TABLES: &[Table] = &[
         &[1, 3, 6, 1, 2, 1, 10, 95, 3, 1, 2, 1],
         &[2, 3],
     ),
+    table(
+        Rows::TunnelIf,
+        &[1, 3, 6, 1, 2, 1, 10, 131, 1, 1, 1, 1],
+        &[1, 2, 3, 5, 6, 8, 9, 10, 11],
+    ),
+    table(
+        Rows::TunnelIds,
+        &[1, 3, 6, 1, 2, 1, 10, 131, 1, 1, 2, 1],
+        &[5, 6],
+    ),
+    table(
+        Rows::TunnelInetIds,
+        &[1, 3, 6, 1, 2, 1, 10, 131, 1, 1, 3, 1],
+        &[6, 7, 8],
+    ),
     table(Rows::BgpScalars, BGP, &[1, 2]),
     table(
         Rows::BgpPeers,
@@ -143,6 +164,7 @@ const TABLES: &[Table] = &[
 pub(super) struct Mib {
     has_bgp: bool,
     peers: bgp::Peers,
+    tunnels: tunnel::Ids,
 }
 
 impl Mib {
@@ -150,12 +172,14 @@ impl Mib {
         Self {
             has_bgp,
             peers: bgp::Peers::default(),
+            tunnels: tunnel::Ids::default(),
         }
     }
 
     /// Frees what was kept for questions.
     pub(super) fn forget(&mut self) {
         self.peers = bgp::Peers::default();
+        self.tunnels.forget();
     }
 
     /// Answers a question; `None` if the slice is over before.
@@ -171,6 +195,9 @@ impl Mib {
             if !self.peers.refresh(speaker, slice, core.now) {
                 return None;
             }
+        }
+        if asks_for_ids(name.ids()) && !self.tunnels.refresh(core, slice) {
+            return None;
         }
         Some(match question {
             Question::Get(name) => self.get(name.ids(), core),
@@ -191,7 +218,7 @@ impl Mib {
                 continue;
             }
             answer = Answer::NoInstance;
-            let bound = Bound::at(table.rows.arity(core), index);
+            let bound = Bound::at(table.rows.arity(core, index), index);
             let found = bound.and_then(|bound| self.row(table.rows, bound, *column, core));
             if let Some((found, value)) = found
                 && found.ids() == index
@@ -214,10 +241,9 @@ impl Mib {
                 continue;
             }
             for number in &table.columns[column..] {
-                let arity = table.rows.arity(core);
                 let bound = match suffix.take() {
-                    Some(index) => Bound::after(arity, index, includes),
-                    None => Some(Bound::first(arity)),
+                    Some(index) => Bound::after(table.rows.arity(core, index), index, includes),
+                    None => Some(Bound::first(table.rows.arity(core, &[]))),
                 };
                 let found = bound.and_then(|bound| self.row(table.rows, bound, *number, core));
                 let Some((index, value)) = found else {
@@ -273,6 +299,16 @@ impl Mib {
                 };
                 Some((Index::of(&[TUNNELS + place]), value?))
             }
+            Rows::TunnelIf => {
+                let (place, view) = l2tp().any_tunnel_from(bound.place(TUNNELS)?)?;
+                let value = tunnel::interface(core, &view, column)?;
+                Some((Index::of(&[TUNNELS + place]), value))
+            }
+            Rows::TunnelIds | Rows::TunnelInetIds => {
+                let is_inet = rows == Rows::TunnelInetIds;
+                let (index, place) = self.tunnels.next_from(bound, is_inet)?;
+                Some((index, tunnel::id(place, is_inet, column)?))
+            }
             Rows::SessionStats => {
                 let from = bound.place_and_id(TUNNELS)?;
                 let ((place, id), view) = l2tp().session_from(from)?;
@@ -306,10 +342,19 @@ fn asks_for_peers(name: &[u32]) -> bool {
     name < last && name > L2TP
 }
 
+/// Whether the answer may be a row with the config id of a tunnel. A name before TUNNEL-MIB may have one as its next
+/// name only if there is no tunnel, and then there is no such row either.
+fn asks_for_ids(name: &[u32]) -> bool {
+    let last = &[1, 3, 6, 1, 2, 1, 10, 131, 1, 1, 4][..];
+    name >= TUNNEL && name < last
+}
+
 impl Rows {
-    /// Sub-identifiers of an index.
-    fn arity(self, core: &Core) -> usize {
+    /// Sub-identifiers of an index that starts like `index`.
+    fn arity(self, core: &Core, index: &[u32]) -> usize {
         match self {
+            Self::TunnelIds => tunnel::ARITY,
+            Self::TunnelInetIds => tunnel::inet_arity(index),
             Self::L2tpConfig | Self::L2tpStats | Self::BgpScalars => 1,
             Self::DomainConfig | Self::DomainStats => {
                 1 + l2tp::domain(core.edge.endpoint().l2tp()).len()
@@ -317,6 +362,7 @@ impl Rows {
             Self::TunnelConfig
             | Self::TunnelStats
             | Self::UdpStats
+            | Self::TunnelIf
             | Self::LinkStatus
             | Self::IpStatus => 1,
             Self::SessionStats => 2,
