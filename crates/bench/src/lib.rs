@@ -40,6 +40,7 @@ mod pppoe;
 mod qos;
 mod segments;
 mod subscribers;
+mod switched;
 mod timers;
 mod trace;
 mod tunnels;
@@ -97,6 +98,11 @@ enum Verb {
     /// A bare loop that `forward` measures
     #[command(hide = true)]
     ForwardBare(forward::bare::ForwardBareArgs),
+    /// Cost of packets of sessions that are handed over to an LNS, next to bare loops; needs root
+    Switched(switched::SwitchedArgs),
+    /// A bare loop that `switched` measures
+    #[command(hide = true)]
+    SwitchedBare(switched::bare::SwitchedBareArgs),
     /// Cost of a packet by number of filter rules, next to the filter of 2004 that opens a file per packet
     Filter(filter::FilterArgs),
     /// The segment lists of 2005 and ours, in the four cases of the 2005 harness and in recovery
@@ -167,6 +173,8 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         Verb::BgpEmulate(args) => bgp::emulated::child::run(args),
         Verb::Forward(args) => forward::run(args),
         Verb::ForwardBare(args) => forward::bare::run(args),
+        Verb::Switched(args) => switched::run(args),
+        Verb::SwitchedBare(args) => switched::bare::run(args),
         Verb::Filter(args) => filter::run(args),
         Verb::Segments(args) => segments::run(args),
         Verb::Qos(args) => qos::run(args),

@@ -15,8 +15,8 @@
 pub(super) mod bare;
 mod bulk;
 mod l2tpns;
-mod packets;
-mod place;
+pub(crate) mod packets;
+pub(crate) mod place;
 mod tables;
 mod ways;
 

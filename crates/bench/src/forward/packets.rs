@@ -7,7 +7,7 @@ use reactor::{SendBatch, UdpSocket, clock};
 use wire::checksum;
 
 /// Bytes of a packet, from its IP header on.
-pub(super) const LENGTH: usize = 100;
+pub(crate) const LENGTH: usize = 100;
 
 /// Bytes of its IPv4 and UDP headers.
 pub(super) const HEADERS: usize = 28;
@@ -16,7 +16,7 @@ pub(super) const HEADERS: usize = 28;
 const BURST: u64 = 64;
 
 /// An IPv4 UDP datagram of [`LENGTH`] bytes, with its checksums.
-pub(super) fn udp(source: Ipv4Addr, destination: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
+pub(crate) fn udp(source: Ipv4Addr, destination: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, LENGTH as u8, 0, 0, 0x40, 0, 64, 17, 0, 0];
     packet.extend(source.octets());
     packet.extend(destination.octets());

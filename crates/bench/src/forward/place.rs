@@ -41,14 +41,14 @@ pub(super) struct Place {
 
 /// Counters of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Count {
+pub(crate) struct Count {
     octets: u64,
     /// Packets that the kernel passes as one (GSO) count as one.
     packets: u64,
 }
 
 impl Count {
-    pub(super) fn since(self, before: Self) -> Self {
+    pub(crate) fn since(self, before: Self) -> Self {
         Self {
             octets: self.octets - before.octets,
             packets: self.packets - before.packets,
@@ -61,8 +61,13 @@ impl Count {
         self.octets.saturating_sub(self.packets * front) / (length - front)
     }
 
+    /// Number of Ethernet frames of `length` bytes, if the kernel joins none.
+    pub(crate) fn frames(self, length: u64) -> u64 {
+        self.octets / length
+    }
+
     /// Number of datagrams with `content` bytes of payload.
-    pub(super) fn datagrams(self, content: u64) -> u64 {
+    pub(crate) fn datagrams(self, content: u64) -> u64 {
         self.octets.saturating_sub(self.packets * BEFORE_CONTENT) / content
     }
 }
@@ -102,8 +107,7 @@ impl Place {
     /// # Errors
     /// There is no such interface.
     pub(super) fn received(namespace: &Namespace, name: &str) -> Result<Count> {
-        let text = namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"))??;
-        received_in(&text, name).with_context(|| format!("no interface {name}"))
+        received(namespace, name)
     }
 
     /// Starts our LNS for that many subscribers.
@@ -138,6 +142,15 @@ fn text(socket: &str, offloads: bool) -> String {
          [users]\nfile = \"users.toml\"\n[tun]\nname = \"{TUN}\"\noffloads = {offloads}\n",
         Value::from(socket),
     )
+}
+
+/// What an interface of a namespace has received.
+///
+/// # Errors
+/// There is no such interface.
+pub(crate) fn received(namespace: &Namespace, name: &str) -> Result<Count> {
+    let text = namespace.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"))??;
+    received_in(&text, name).with_context(|| format!("no interface {name}"))
 }
 
 /// Bytes and packets received (proc_net_dev(5)).

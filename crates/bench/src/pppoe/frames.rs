@@ -8,29 +8,29 @@ const HOST: [u8; 4] = [0x02, 0x00, 0x5e, 0x10];
 const STRANGER: [u8; 2] = [0x06, 0x5e];
 
 /// The MAC address of a host.
-pub(super) fn host(number: u16) -> Mac {
+pub(crate) fn host(number: u16) -> Mac {
     let ([a, b, c, d], [e, f]) = (HOST, number.to_be_bytes());
     Mac([a, b, c, d, e, f])
 }
 
 /// One of the MAC addresses of a flood.
-pub(super) fn stranger(number: u32) -> Mac {
+pub(crate) fn stranger(number: u32) -> Mac {
     let ([a, b], [c, d, e, f]) = (STRANGER, number.to_be_bytes());
     Mac([a, b, c, d, e, f])
 }
 
 /// A received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Opened<'a> {
+pub(crate) struct Opened<'a> {
     /// The host that it is for; `None` for another station.
-    pub(super) host: Option<u16>,
-    pub(super) from: Mac,
+    pub(crate) host: Option<u16>,
+    pub(crate) from: Mac,
     /// The octets behind the EtherType.
-    pub(super) packet: &'a [u8],
+    pub(crate) packet: &'a [u8],
 }
 
 /// Reads a frame; `None` if it is cut.
-pub(super) fn open(frame: &[u8]) -> Option<Opened<'_>> {
+pub(crate) fn open(frame: &[u8]) -> Option<Opened<'_>> {
     let (head, packet) = frame.split_first_chunk::<14>()?;
     let [a, b, c, d, e, f, from @ ..] = *head;
     let from = *from.first_chunk()?;
@@ -42,7 +42,7 @@ pub(super) fn open(frame: &[u8]) -> Option<Opened<'_>> {
 }
 
 /// Appends a frame with a PPPoE packet.
-pub(super) fn append(out: &mut Vec<u8>, from: Mac, to: Mac, packet: &[u8]) {
+pub(crate) fn append(out: &mut Vec<u8>, from: Mac, to: Mac, packet: &[u8]) {
     let code = Code(packet.get(1).copied().unwrap_or(0));
     out.extend_from_slice(&to.0);
     out.extend_from_slice(&from.0);

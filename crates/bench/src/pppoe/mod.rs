@@ -16,7 +16,7 @@
 
 pub(super) mod bare;
 mod dhcp;
-mod frames;
+pub(crate) mod frames;
 mod hosts;
 mod place;
 mod tables;
