@@ -21,6 +21,7 @@ mod tests;
 
 use core::hash::BuildHasher;
 use core::net::IpAddr;
+use std::collections::VecDeque;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -46,9 +47,43 @@ pub struct PrefixesOutside {
     pub full: u64,
 }
 
+/// The most replaced prefix pools whose remembered prefixes are still being moved.
+pub const PREFIX_POOLS_LEAVING_MAX: usize = 4 * PREFIX_POOLS_MAX;
+
+/// Prefix pools that are ready to replace those of an edge. Any thread can make them.
+#[derive(Debug)]
+pub struct NewPrefixPools {
+    /// `None` for a pool that is expected to be there already.
+    pools: Vec<(PrefixSpec, Option<Pool>)>,
+}
+
+impl NewPrefixPools {
+    /// Prepares the specified pools, except those that are there already.
+    ///
+    /// # Errors
+    /// All faults in the specifications.
+    pub fn new(
+        specs: Vec<PrefixSpec>,
+        is_there: impl Fn(&PrefixSpec) -> bool,
+    ) -> Result<Self, Vec<PrefixFault>> {
+        spec::check(&specs)?;
+        let made = specs.into_iter().map(|spec| {
+            let pool = (!is_there(&spec)).then(|| Pool::new(spec.clone()));
+            (spec, pool)
+        });
+        Ok(Self {
+            pools: made.collect(),
+        })
+    }
+}
+
 /// All prefix pools of an edge, and the prefixes held outside them.
 pub struct PrefixPools {
     pools: Vec<Pool>,
+    /// Replaced pools whose remembered prefixes are still being moved, oldest first.
+    leaving: VecDeque<Pool>,
+    /// Replaced pools whose prefixes were moved.
+    gone: Vec<Pool>,
     outside: HashMap<Prefix, Holder, FixedState>,
     counts: PrefixesOutside,
     hasher: FixedState,
@@ -61,6 +96,8 @@ impl PrefixPools {
         let hasher = FixedState::with_seed(seed);
         Self {
             pools: Vec::new(),
+            leaving: VecDeque::new(),
+            gone: Vec::new(),
             outside: HashMap::with_hasher(hasher.clone()),
             counts: PrefixesOutside::default(),
             hasher,
@@ -74,11 +111,15 @@ impl PrefixPools {
     /// [`Fault::UnknownPool`] and [`Fault::Full`], both counted.
     pub fn take(&mut self, request: &Request<'_>, wish: Option<Prefix>) -> Result<Prefix, Fault> {
         let tag = self.tag(request);
-        let Some(pool) = named(&mut self.pools, request.pool) else {
+        let Some(number) = self.number(request.pool) else {
             self.counts.unknown_pool += 1;
             return Err(Fault::UnknownPool);
         };
-        let tag = tag.filter(|_| request.sticky || pool.is_sticky());
+        let tag = tag.filter(|_| request.sticky || self.pools[number].is_sticky());
+        if let Some(tag) = tag {
+            self.bring(number, tag);
+        }
+        let pool = &mut self.pools[number];
         pool.take(request.holder, tag, wish).ok_or(Fault::Full)
     }
 
@@ -86,12 +127,17 @@ impl PrefixPools {
     #[must_use]
     pub fn look(&self, request: &Request<'_>, wish: Option<Prefix>) -> Option<Prefix> {
         let tag = self.tag(request);
-        let mut pools = self.pools.iter();
-        let pool = match request.pool {
-            Some(name) => pools.find(|pool| pool.name() == name),
-            None => pools.next(),
-        }?;
-        pool.look(tag.filter(|_| request.sticky || pool.is_sticky()), wish)
+        let pool = &self.pools[self.number(request.pool)?];
+        let tag = tag.filter(|_| request.sticky || pool.is_sticky());
+        // As `bring` and then `Pool::take` do.
+        let before = self.leaving.iter().rev();
+        let before = before.filter(|one| one.name() == pool.name());
+        let mut brought = before.filter_map(|one| Some((one.of_user(tag?)?, tag?)));
+        let brought = brought.find(|(prefix, tag)| pool.can_keep(*prefix, *tag));
+        match brought {
+            Some((prefix, _)) => Some(prefix),
+            None => pool.look(tag, wish),
+        }
     }
 
     /// Claims a specific prefix, in a pool or outside all pools. A prefix that a pool excludes may be claimed.
@@ -146,26 +192,58 @@ impl PrefixPools {
         }
     }
 
+    /// Whether a prefix is one of the named pool's, whoever holds it.
+    #[must_use]
+    pub fn has(&self, pool: &str, prefix: Prefix) -> bool {
+        let mut pools = self.pools.iter();
+        pools.any(|one| one.name() == pool && one.has(prefix))
+    }
+
     /// Replaces the pools. Held prefixes stay held; those whose range was removed stay held outside all pools. An
     /// unchanged pool keeps its state. A changed pool keeps the users of its prefixes.
     ///
     /// # Errors
     /// All faults in the specifications; nothing changes.
     pub fn reload(&mut self, specs: Vec<PrefixSpec>) -> Result<(), Vec<PrefixFault>> {
-        spec::check(&specs)?;
+        let pools = &self.pools;
+        let is_there = |spec: &PrefixSpec| pools.iter().any(|pool| pool.spec() == spec);
+        let new = NewPrefixPools::new(specs, is_there)?;
+        self.replace(new);
+        while self.work(usize::MAX) {}
+        self.gone.clear();
+        Ok(())
+    }
+
+    /// Replaces the pools by those that were prepared elsewhere, as [`PrefixPools::reload`] does. Takes time for held
+    /// prefixes of changed pools only: [`PrefixPools::work`] moves those that are remembered for users.
+    ///
+    /// Until then, a changed pool may lease a remembered prefix to another user, and each user gets its own if that is
+    /// free. If more than [`PREFIX_POOLS_LEAVING_MAX`] replaced pools wait for that, the oldest one's users are forgotten.
+    pub fn replace(&mut self, new: NewPrefixPools) {
         let mut old: Vec<Option<Pool>> = self.pools.drain(..).map(Some).collect();
-        for spec in specs {
-            let same = old
-                .iter_mut()
-                .find(|pool| pool.as_ref().is_some_and(|pool| *pool.spec() == spec));
-            let pool = match same.and_then(Option::take) {
-                Some(same) => same,
-                None => Pool::new(spec),
-            };
-            self.pools.push(pool);
+        for (spec, made) in new.pools {
+            let is_it = |pool: &Option<Pool>| pool.as_ref().is_some_and(|one| *one.spec() == spec);
+            let same = old.iter_mut().find(|pool| is_it(pool));
+            self.pools.push(match (same.and_then(Option::take), made) {
+                (Some(same), _) => same,
+                (None, Some(made)) => made,
+                // It was expected to be there.
+                (None, None) => Pool::new(spec),
+            });
         }
-        for old in old.into_iter().flatten() {
-            self.move_from(&old);
+        for pool in old.into_iter().flatten() {
+            if let Some(new) = self.pools.iter_mut().find(|new| new.name() == pool.name()) {
+                new.keep_counts(&pool);
+            }
+            for (prefix, holder, tag) in pool.held() {
+                if !self.keep(&pool, prefix, Some(holder), tag) {
+                    self.outside.insert(prefix, holder);
+                }
+            }
+            self.leaving.push_back(pool);
+            if self.leaving.len() > PREFIX_POOLS_LEAVING_MAX {
+                self.gone.extend(self.leaving.pop_front());
+            }
         }
         let outside: Vec<_> = self.outside.iter().map(|(one, by)| (*one, *by)).collect();
         for (prefix, holder) in outside {
@@ -175,26 +253,75 @@ impl PrefixPools {
                 let _ = pool.claim(prefix, holder);
             }
         }
-        Ok(())
     }
 
-    /// Moves the prefixes of a removed or changed pool to where they belong now.
-    fn move_from(&mut self, old: &Pool) {
-        if let Some(new) = self.pools.iter_mut().find(|new| new.name() == old.name()) {
-            new.keep_counts(old);
+    /// Moves up to `count` remembered prefixes of replaced pools to where they belong now. Returns whether more are left.
+    pub fn work(&mut self, count: usize) -> bool {
+        for _ in 0..count {
+            let Some(mut old) = self.leaving.pop_front() else {
+                return false;
+            };
+            let Some((prefix, tag)) = old.pop_remembered() else {
+                self.gone.push(old);
+                continue;
+            };
+            self.keep(&old, prefix, None, Some(tag));
+            self.leaving.push_front(old);
         }
-        for (prefix, holder, tag) in old.touched() {
-            match self.pools.iter_mut().find(|pool| pool.has(prefix)) {
-                Some(pool) => {
-                    let tag = tag.filter(|_| pool.name() == old.name());
-                    pool.keep(prefix, holder, tag);
-                }
-                None => {
-                    if let Some(holder) = holder {
-                        self.outside.insert(prefix, holder);
-                    }
-                }
+        self.has_work()
+    }
+
+    /// Whether remembered prefixes of replaced pools are left to be moved.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// Replaced pools whose prefixes were moved, if there are any. Freeing their memory takes a while.
+    pub fn take_gone(&mut self) -> Option<Box<dyn Send>> {
+        if self.gone.is_empty() {
+            return None;
+        }
+        Some(Box::new(core::mem::take(&mut self.gone)))
+    }
+
+    /// Moves a prefix of a replaced pool to the pool that has it now; `false` if none has.
+    fn keep(
+        &mut self,
+        old: &Pool,
+        prefix: Prefix,
+        holder: Option<Holder>,
+        tag: Option<u64>,
+    ) -> bool {
+        let Some(pool) = self.pools.iter_mut().find(|pool| pool.has(prefix)) else {
+            return false;
+        };
+        let tag = tag.filter(|_| pool.name() == old.name());
+        pool.keep(prefix, holder, tag);
+        true
+    }
+
+    /// Moves the prefixes that replaced pools remember for a user to the pool of the same name.
+    fn bring(&mut self, number: usize, tag: u64) {
+        let pool = &mut self.pools[number];
+        // The newest one first.
+        for before in self.leaving.iter_mut().rev() {
+            if before.name() != pool.name() {
+                continue;
             }
+            let prefix = before.pop_of_user(tag);
+            if let Some(prefix) = prefix.filter(|prefix| pool.can_keep(*prefix, tag)) {
+                pool.keep(prefix, None, Some(tag));
+            }
+        }
+    }
+
+    /// The place of the pool with this name, or of the first one.
+    fn number(&self, name: Option<&str>) -> Option<usize> {
+        let mut pools = self.pools.iter();
+        match name {
+            Some(name) => pools.position(|pool| pool.name() == name),
+            None => (!self.pools.is_empty()).then_some(0),
         }
     }
 
@@ -214,15 +341,6 @@ impl PrefixPools {
 
     fn tag(&self, request: &Request<'_>) -> Option<u64> {
         (!request.user.is_empty()).then(|| self.hasher.hash_one(request.user).max(1))
-    }
-}
-
-/// The pool with this name, or the first one.
-fn named<'p>(pools: &'p mut [Pool], name: Option<&str>) -> Option<&'p mut Pool> {
-    let mut pools = pools.iter_mut();
-    match name {
-        Some(name) => pools.find(|pool| pool.name() == name),
-        None => pools.next(),
     }
 }
 

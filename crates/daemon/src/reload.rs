@@ -126,17 +126,29 @@ pub(super) fn handle_timeout(core: &mut Core) -> Option<Answer> {
     None
 }
 
-/// Moves free addresses of changed pools, until the slice is over. Returns whether more are left.
+/// Whether changed pools have free addresses or remembered prefixes to move.
+pub(super) fn has_work(core: &Core) -> bool {
+    core.edge.pools().has_work() || core.edge.prefixes().has_work()
+}
+
+/// Moves free addresses and remembered prefixes of changed pools, until the slice is over. Returns whether more are left.
 pub(super) fn work(core: &mut Core, slice: Slice) -> bool {
     let pools = core.edge.pools_mut();
     let mut more = pools.has_work();
     while more && !slice.is_over() {
         more = pools.work(ADDRESSES);
     }
-    if let Some(gone) = pools.take_gone() {
+    let gone = pools.take_gone();
+    let prefixes = core.edge.prefixes_mut();
+    let mut more_prefixes = prefixes.has_work();
+    while more_prefixes && !slice.is_over() {
+        more_prefixes = prefixes.work(ADDRESSES);
+    }
+    let gone_prefixes = prefixes.take_gone();
+    for gone in gone.into_iter().chain(gone_prefixes) {
         core.running.loader.free(gone);
     }
-    more
+    more || more_prefixes
 }
 
 fn in_force(core: &Core) -> InForce {
@@ -401,13 +413,14 @@ fn filters_and_pools(core: &mut Core, prepared: &mut Prepared) -> Failures {
         }
         Err(why) => failed.push(("filter.file", why)),
     }
+    match std::mem::replace(&mut prepared.prefix_pools, Ok(None)) {
+        Ok(Some(pools)) => core.edge.prefixes_mut().replace(pools),
+        Ok(None) => {}
+        Err(why) => failed.push(("prefix_pool", why)),
+    }
     match std::mem::replace(&mut prepared.pools, Ok(None)) {
         Ok(Some(pools)) => {
             core.edge.pools_mut().replace(pools);
-            let specs = prepared.settings.subscribers.prefix_pools.clone();
-            if let Err(faults) = core.edge.prefixes_mut().reload(specs) {
-                failed.push(("prefix_pool", faults[0].to_string()));
-            }
             // The routes of removed pools stay, since their addresses may still be held.
             let networks = pool_networks(&prepared.settings.subscribers);
             let networks = networks.iter().map(|one| (one.address(), one.len()));

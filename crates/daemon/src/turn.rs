@@ -107,7 +107,7 @@ impl Daemon {
         self.core.reactor.enter(self.handlers.reload, 0);
         let undone = reload::handle_timeout(&mut self.core);
         self.reloaded(undone);
-        if self.core.edge.pools().has_work() {
+        if reload::has_work(&self.core) {
             let slice = self.core.reactor.slice(self.span);
             self.is_behind |= reload::work(&mut self.core, slice);
             self.core.reactor.lap(self.handlers.reload);

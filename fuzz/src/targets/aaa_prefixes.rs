@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aaa::Prefix;
 use aaa::pools::{Holder, Request};
-use aaa::prefixes::{PrefixPools, PrefixSpec};
+use aaa::prefixes::{NewPrefixPools, PrefixPools, PrefixSpec};
 
 /// Ranges, lengths and exclusions that the requests switch between.
 const SHAPES: [(&str, u8, u8, &str, u8); 3] = [
@@ -75,7 +75,12 @@ pub fn target(data: &[u8]) {
                     held.remove(&one);
                 }
             }
-            _ => pools.reload(specs(which)).expect("faultless"),
+            _ if who & 1 == 0 => pools.reload(specs(which)).expect("faultless"),
+            _ => {
+                let new = NewPrefixPools::new(specs(which), |_| who & 2 == 0);
+                pools.replace(new.expect("faultless"));
+                pools.work(usize::from(who >> 2));
+            }
         }
         let used: u32 = pools.views().map(|pool| pool.used).sum();
         assert_eq!(used as usize + pools.outside().held, held.len());

@@ -233,7 +233,10 @@ impl Pool {
                 Some(at) if self.entries[at as usize].state == State::Free => {
                     return Some(Choice::Entry(at));
                 }
-                None if unit == self.fresh && fresh.is_some() => return fresh,
+                // Never leased since the start: its user may have it from before.
+                None if unit >= self.fresh && has_room && self.excluded_until(unit).is_none() => {
+                    return Some(Choice::Fresh(unit));
+                }
                 Some(_) | None => {}
             }
         }
@@ -299,21 +302,46 @@ impl Pool {
         }
     }
 
-    /// The held and the remembered prefixes, with holders and tags, the one released longest ago first.
-    pub(super) fn touched(&self) -> impl Iterator<Item = (Prefix, Option<Holder>, Option<u64>)> {
-        let held = self.entries.iter().filter_map(|entry| match entry.state {
-            State::Held(holder) => Some((entry, Some(holder))),
+    /// The held prefixes, with holders and tags.
+    pub(super) fn held(&self) -> impl Iterator<Item = (Prefix, Holder, Option<u64>)> {
+        self.entries.iter().filter_map(|entry| match entry.state {
+            State::Held(holder) => {
+                let tag = (entry.tag != 0).then_some(entry.tag);
+                Some((self.prefix(entry.unit), holder, tag))
+            }
             State::Empty | State::Free | State::Remembered => None,
-        });
-        let mut next = self.remembered.first;
-        let remembered = core::iter::from_fn(move || {
-            let entry = self.entries.get(next as usize)?;
-            next = entry.behind;
-            Some((entry, None))
-        });
-        held.chain(remembered).map(|(entry, holder)| {
-            let tag = (entry.tag != 0).then_some(entry.tag);
-            (self.prefix(entry.unit), holder, tag)
+        })
+    }
+
+    /// Forgets the remembered prefix that was released longest ago, and returns it with its user's tag.
+    pub(super) fn pop_remembered(&mut self) -> Option<(Prefix, u64)> {
+        let at = self.remembered.first()?;
+        let Entry { unit, tag, .. } = self.entries[at as usize];
+        self.forget(at);
+        Some((self.prefix(unit), tag))
+    }
+
+    /// The free prefix that is remembered for a user.
+    pub(super) fn of_user(&self, tag: u64) -> Option<Prefix> {
+        let entry = &self.entries[*self.users.get(&tag)? as usize];
+        (entry.state == State::Remembered).then(|| self.prefix(entry.unit))
+    }
+
+    /// Forgets the free prefix that is remembered for a user, and returns it.
+    pub(super) fn pop_of_user(&mut self, tag: u64) -> Option<Prefix> {
+        let prefix = self.of_user(tag)?;
+        let at = *self.users.get(&tag)?;
+        self.forget(at);
+        Some(prefix)
+    }
+
+    /// Whether [`Pool::keep`] can remember a prefix for a user.
+    pub(super) fn can_keep(&self, prefix: Prefix, tag: u64) -> bool {
+        let is_known = self.users.contains_key(&tag);
+        let unit = self.unit(prefix).filter(|_| !is_known);
+        unit.is_some_and(|unit| {
+            let has_room = self.entries.len() - self.empty.len() < TOUCHED_MAX;
+            has_room && !self.units.contains_key(&unit) && self.excluded_until(unit).is_none()
         })
     }
 
@@ -324,7 +352,9 @@ impl Pool {
             .expect("the caller asked whether it has it");
         let is_excluded = self.excluded_until(unit).is_some();
         let has_room = self.entries.len() - self.empty.len() < TOUCHED_MAX;
-        let tag = tag.filter(|_| !is_excluded);
+        // Of two prefixes of a user, the one that the new pool has is the later one.
+        let is_later = |tag: &u64| holder.is_none() && self.users.contains_key(tag);
+        let tag = tag.filter(|tag| !is_excluded && !is_later(tag));
         if self.units.contains_key(&unit) || !has_room || (holder.is_none() && tag.is_none()) {
             return;
         }

@@ -95,6 +95,25 @@ fn a_wish_is_granted_if_its_prefix_is_next_or_free_and_of_no_other_user() {
     assert_eq!(pools.take(&request(5, b"e"), foreign), Ok(second));
 }
 
+/// After a restart the pool knows no user, but the user's router knows its prefix.
+#[test]
+fn a_wish_for_a_prefix_that_was_never_leased_is_granted_and_excluded_ones_are_not() {
+    let mut pools = pools(spec(&["2001:db8::/60"], 64, &["2001:db8:0:c::/64"], false));
+    let [wish, excluded] = ["2001:db8:0:9::/64", "2001:db8:0:c::/64"].map(prefix);
+    assert_eq!(pools.look(&request(1, b"a"), Some(wish)), Some(wish));
+    assert_eq!(pools.take(&request(1, b"a"), Some(wish)), Ok(wish));
+    let first = prefix("2001:db8::/64");
+    assert_eq!(pools.take(&request(2, b"b"), Some(wish)), Ok(first), "held");
+    let other = pools.take(&request(3, b"c"), Some(excluded)).unwrap();
+    assert_eq!(other, prefix("2001:db8:0:1::/64"));
+    assert!(pools.release(wish, Holder(1)));
+    let rest: Vec<Prefix> = (4..20)
+        .map_while(|holder| pools.take(&request(holder, b""), None).ok())
+        .collect();
+    assert_eq!(rest.len(), 13, "each of the others, once");
+    assert!(rest.contains(&wish) && !rest.contains(&excluded));
+}
+
 #[test]
 fn a_claimed_prefix_is_leased_to_nobody_else() {
     let mut pools = pools(spec(&["2001:db8::/62"], 64, &["2001:db8::/64"], false));
@@ -270,4 +289,52 @@ proptest! {
         }
         prop_assert_eq!(all, 15, "16 prefixes, one excluded");
     }
+}
+
+#[test]
+fn prefix_pools_that_were_prepared_elsewhere_take_over_users_in_slices() {
+    let before = spec(&["2001:db8::/60"], 64, &[], true);
+    let after = spec(&["2001:db8::/59"], 64, &[], true);
+    let made = || {
+        let mut pools = pools(before.clone());
+        let held = pools.take(&request(1, b"holds"), None).unwrap();
+        let users = [b"one", b"two", b"six"].map(|user| {
+            let prefix = pools.take(&request(2, user), None).unwrap();
+            assert!(pools.release(prefix, Holder(2)));
+            prefix
+        });
+        (pools, held, users)
+    };
+    let new = || NewPrefixPools::new(vec![after.clone()], |_| false).unwrap();
+    let (mut sliced, held, users) = made();
+    sliced.replace(new());
+    assert_eq!(
+        sliced.holder(held),
+        Some(Holder(1)),
+        "held ones move at once"
+    );
+    let mut slices = 0;
+    while sliced.work(1) {
+        slices += 1;
+    }
+    assert_eq!(slices, 3);
+    assert!(sliced.take_gone().is_some() && sliced.take_gone().is_none());
+    let view = sliced.views().next().unwrap();
+    assert_eq!(
+        (view.size, view.used, view.remembered, view.taken),
+        (32, 1, 3, 4)
+    );
+    // In the middle of it, a user is offered and gets its own, and what is leased meanwhile stays leased.
+    let (mut early, _, _) = made();
+    early.replace(new());
+    assert_eq!(early.look(&request(5, b"two"), None), Some(users[1]));
+    assert_eq!(early.take(&request(5, b"two"), None), Ok(users[1]));
+    let other = early.take(&request(6, b"new"), None).unwrap();
+    while early.work(2) {}
+    let holders = [users[1], other].map(|one| early.holder(one));
+    assert_eq!(holders, [Some(Holder(5)), Some(Holder(6))]);
+    // A maker that believed a pool to be there: it is made now.
+    let (mut late, held, _) = made();
+    late.replace(NewPrefixPools::new(vec![after.clone()], |_| true).unwrap());
+    assert_eq!(late.holder(held), Some(Holder(1)));
 }

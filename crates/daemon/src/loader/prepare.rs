@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use aaa::pools::NewPools;
+use aaa::prefixes::NewPrefixPools;
 use bgp::SpeakerConfig;
 use edge::FilterChange;
 use filter::FilterSet;
@@ -60,6 +61,8 @@ pub(crate) struct Prepared {
     pub(crate) filters: Result<FilterChange, String>,
     /// `None` without pools; or why they cannot be applied.
     pub(crate) pools: Result<Option<NewPools>, String>,
+    /// The same for prefix pools.
+    pub(crate) prefix_pools: Result<Option<NewPrefixPools>, String>,
     /// Shares what is equal with the configuration in force.
     pub(crate) speaker: Option<SpeakerConfig>,
 }
@@ -95,6 +98,7 @@ pub(super) fn prepare(order: Order) -> Result<Box<Prepared>, String> {
     Ok(Box::new(Prepared {
         filters: filters(&settings, &in_force),
         pools: pools(&settings, &in_force),
+        prefix_pools: prefix_pools(&settings, &in_force),
         speaker: settings.bgp.as_ref().map(|bgp| bgp.speaker.clone()),
         advice: settings.advice.lines(),
         settings,
@@ -147,8 +151,20 @@ fn pools(new: &Settings, in_force: &InForce) -> Result<Option<NewPools>, String>
     let old = &in_force.settings.subscribers.pools;
     let specs = new.subscribers.pools.clone();
     let made = NewPools::new(specs, in_force.own.clone(), |spec| old.contains(spec));
-    made.map(Some).map_err(|faults| {
-        let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        faults.join("; ")
-    })
+    made.map(Some).map_err(|faults| joined(&faults))
+}
+
+fn prefix_pools(new: &Settings, in_force: &InForce) -> Result<Option<NewPrefixPools>, String> {
+    if !in_force.terminates {
+        return Ok(None);
+    }
+    let old = &in_force.settings.subscribers.prefix_pools;
+    let specs = new.subscribers.prefix_pools.clone();
+    let made = NewPrefixPools::new(specs, |spec| old.contains(spec));
+    made.map(Some).map_err(|faults| joined(&faults))
+}
+
+fn joined(faults: &[impl ToString]) -> String {
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    faults.join("; ")
 }

@@ -81,3 +81,28 @@ fn a_thread_that_ended_is_reported_and_started_again() {
     loader.prepare(order).unwrap();
     assert!(wait(&mut loader).unwrap().changed.is_empty());
 }
+
+#[test]
+fn pools_of_addresses_and_of_prefixes_are_made_on_the_thread() {
+    let text = "[control]\nsocket = \"/run/x.sock\"\n[lns]\nlisten = [\"127.0.0.1:1701\"]\n\
+                [ppp]\naddress = \"10.255.0.1\"\nauthenticate = \"nobody\"\n\
+                [[pool]]\nname = \"a\"\nranges = [\"10.0.0.0/29\"]\n\
+                [[prefix_pool]]\nname = \"homes\"\nranges = [\"2001:db8::/40\"]\nlength = 56\n";
+    let before = InForce {
+        terminates: true,
+        ..in_force(text)
+    };
+    let wanted = in_force(&text.replace("/40", "/41")).settings;
+    let mut loader = Loader::new().unwrap();
+    let order = Order {
+        wanted: Wanted::Before(wanted),
+        in_force: before,
+    };
+    loader.prepare(order).unwrap();
+    let mut prepared = wait(&mut loader).unwrap();
+    assert!(matches!(prepared.pools, Ok(Some(_))));
+    let new = std::mem::replace(&mut prepared.prefix_pools, Ok(None));
+    let mut pools = aaa::PrefixPools::new(1);
+    pools.replace(new.unwrap().expect("pools, because the edge terminates"));
+    assert_eq!(pools.views().next().unwrap().size, 1 << 15);
+}
