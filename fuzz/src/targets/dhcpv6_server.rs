@@ -46,6 +46,10 @@ impl Stock for Shelf {
     fn is_on_link(&self, address: IpAddr) -> bool {
         self.held.iter().flatten().any(|one| one.contains(address))
     }
+
+    fn is_leasable(&self, address: IpAddr) -> bool {
+        own(Wanted::Address) == Prefix::new(address, 128)
+    }
 }
 
 /// Takes messages, each an octet of length and that many octets. A server identifier of `S` alone becomes ours.

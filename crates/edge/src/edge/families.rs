@@ -134,6 +134,24 @@ impl<A: Access> Edge<A> {
         self.prefixes.look(&request, wish)
     }
 
+    /// Whether a prefix is one that the subscriber could hold: its fixed one, or one of its pool, whoever holds it now.
+    pub(super) fn could_hold(&self, index: u32, part: Part, prefix: Prefix) -> bool {
+        match self.source(index, part) {
+            (Some(fixed), _) => fixed == prefix,
+            (None, Some(pool)) => self.prefixes.has(pool, prefix),
+            (None, None) => false,
+        }
+    }
+
+    /// Counts and reports a part that could not be offered, if the subscriber has a source for it.
+    pub(super) fn none_to_offer(&mut self, index: u32, part: Part) {
+        let (fixed, pool) = self.source(index, part);
+        let pool = pool.map(Into::into);
+        if fixed.is_some() || pool.is_some() {
+            self.unavailable(index, part, pool);
+        }
+    }
+
     /// What a subscriber holds.
     pub(super) fn held(&self, index: u32, part: Part) -> Option<Prefix> {
         self.at(index).v6.as_deref()?.held[part as usize]
@@ -220,7 +238,7 @@ impl<A: Access> Edge<A> {
     pub(super) fn advertise(&mut self, index: u32, to: Option<Ipv6Addr>, now: Instant) {
         // Another subscriber may have released a fixed prefix since.
         self.hold(index, Part::Link, None);
-        let serves = self.serves_ipv6(index);
+        let serves = self.config.v6.advertise && self.serves_ipv6(index);
         let random = self.random.u64();
         let settings = std::sync::Arc::clone(&self.config.v6);
         let managed = settings.dhcp && {
@@ -293,6 +311,26 @@ impl<A: Access> Edge<A> {
             Some(at) if at > now => family.advertise_at = family.advertise_at.min(at),
             Some(_) | None => self.advertise(index, None, now),
         }
+        self.settle_timer(index);
+    }
+
+    /// Sends the next advertisements sooner, because their content has changed (RFC 4861, section 6.2.4). Who has got
+    /// advertisements and shall get none any more gets one with a router lifetime of 0 (section 6.2.5).
+    pub(super) fn advertise_again(&mut self, index: u32, now: Instant) {
+        let serves = self.config.v6.advertise && self.serves_ipv6(index);
+        let soonest = between(
+            self.config.v6.interval.min(FIRST_INTERVAL),
+            self.random.u64(),
+        );
+        let subscriber = self.at_mut(index);
+        let is_client = subscriber.is_client;
+        let family = subscriber.v6.as_deref_mut();
+        let Some(family) = family.filter(|one| !is_client && (serves || one.advertised.is_some()))
+        else {
+            return;
+        };
+        family.first_left = FIRST;
+        family.advertise_at = now + soonest;
         self.settle_timer(index);
     }
 

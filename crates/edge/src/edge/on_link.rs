@@ -276,7 +276,13 @@ struct Shelf<'e, A: Access> {
 
 impl<A: Access> Stock for Shelf<'_, A> {
     fn look(&mut self, wanted: Wanted, wish: Option<Prefix>) -> Option<Prefix> {
-        self.edge.offer(self.index, Part::of(wanted), wish)
+        let part = Part::of(wanted);
+        let offer = self.edge.offer(self.index, part, wish);
+        if offer.is_none() {
+            // The client sends no Request after that, so this is where a pool that is used up shows.
+            self.edge.none_to_offer(self.index, part);
+        }
+        offer
     }
 
     fn take(&mut self, wanted: Wanted, wish: Option<Prefix>) -> Option<Prefix> {
@@ -298,5 +304,10 @@ impl<A: Access> Stock for Shelf<'_, A> {
             .into_iter()
             .filter_map(|part| self.edge.held(self.index, part));
         held.any(|prefix| prefix.contains(address))
+    }
+
+    fn is_leasable(&self, address: IpAddr) -> bool {
+        let wish = Prefix::new(address, 128);
+        wish.is_some_and(|wish| self.edge.could_hold(self.index, Part::Address, wish))
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Retiming {
     next: u32,
     /// Whether each subscriber's networks are reported.
     tells: bool,
+    /// Whether Router Advertisements have another content now.
+    advertises: bool,
 }
 
 impl<A: Access> Edge<A> {
@@ -42,6 +44,10 @@ impl<A: Access> Edge<A> {
         }
         let old = &self.config;
         let tells = config.tells_networks && !old.tells_networks;
+        let advertises = config.v6 != old.v6;
+        let before = self.retiming.as_ref();
+        let tells = tells || before.is_some_and(|retiming| retiming.tells);
+        let advertises = advertises || before.is_some_and(|retiming| retiming.advertises);
         self.config = Config {
             terminate: old.terminate,
             address: old.address,
@@ -61,20 +67,22 @@ impl<A: Access> Edge<A> {
         self.retiming = Some(Retiming {
             since: now,
             next: 0,
-            tells: tells
-                || self
-                    .retiming
-                    .as_ref()
-                    .is_some_and(|retiming| retiming.tells),
+            tells,
+            advertises,
         });
     }
 
     /// Applies a new configuration to the next subscribers, if there is one.
     pub(crate) fn retime(&mut self, now: Instant) {
-        let Some(Retiming { since, next, tells }) = self.retiming.take() else {
+        let Some(Retiming {
+            since,
+            mut next,
+            tells,
+            advertises,
+        }) = self.retiming.take()
+        else {
             return;
         };
-        let mut next = next;
         for _ in 0..SLICE {
             let Some((index, _)) = self.subscribers.next_from(next) else {
                 return;
@@ -83,9 +91,17 @@ impl<A: Access> Edge<A> {
             if tells {
                 self.report_networks(index);
             }
+            if advertises {
+                self.advertise_again(index, now);
+            }
             self.retime_subscriber(index, now);
         }
-        self.retiming = Some(Retiming { since, next, tells });
+        self.retiming = Some(Retiming {
+            since,
+            next,
+            tells,
+            advertises,
+        });
     }
 
     fn retime_subscriber(&mut self, index: u32, now: Instant) {

@@ -68,6 +68,8 @@ pub trait Stock {
     fn give_back(&mut self, wanted: Wanted);
     /// Whether an address is right for the link.
     fn is_on_link(&self, address: IpAddr) -> bool;
+    /// Whether an address is one that the link could lease, whoever holds it.
+    fn is_leasable(&self, address: IpAddr) -> bool;
 }
 
 /// The leases of one link, by [`Wanted`].
@@ -212,12 +214,19 @@ impl Server<'_> {
             used: [false; 2],
             answer: Answer::default(),
         };
-        let associations = options.filter_map(|one| {
+        let all = options.filter_map(|one| {
             let wanted = Wanted::of(one.code)?;
             Some((wanted, Association::read(one.value)?))
         });
-        for (wanted, association) in associations.take(ASSOCIATIONS_MAX) {
-            link.serve(wanted, association, event, &mut writer);
+        let all = all.take(ASSOCIATIONS_MAX);
+        for (wanted, association) in all.clone() {
+            let has = |iaid| {
+                all.clone()
+                    .any(|(kind, one)| (kind, one.iaid) == (wanted, iaid))
+            };
+            let binding = link.leases.0[wanted as usize];
+            let state = State::of(binding.as_ref(), (link.client, association.iaid), has);
+            link.serve(wanted, association, (state, event), &mut writer);
         }
         let answer = link.answer;
         match event {
@@ -348,48 +357,48 @@ impl<S: Stock> Link<'_, S> {
         &mut self,
         wanted: Wanted,
         association: Association<'_>,
-        event: Event,
+        (state, event): (State, Event),
         out: &mut Writer<'_>,
     ) {
-        let binding = self.leases.0[wanted as usize];
-        let state = State::of(binding.as_ref(), self.client, association.iaid);
+        let iaid = association.iaid;
         // A link has one lease of a kind, and the first association that may have it gets it.
         let is_second = self.used[wanted as usize];
         match step(state, event) {
-            Action::Offer | Action::Assign if is_second => {
-                self.refuse(wanted, association.iaid, out);
+            Action::Offer | Action::Assign if is_second => self.refuse(wanted, iaid, out),
+            Action::Refuse => self.refuse(wanted, iaid, out),
+            Action::Assign if event == Event::Request && self.is_foreign(wanted, association) => {
+                out.association(wanted.code(), [iaid, 0, 0], |out| {
+                    out.status(Status::NotOnLink, "no address of this link");
+                });
             }
             Action::Offer => {
                 let wish = wish(wanted, association);
                 match self.stock.look(wanted, wish) {
                     Some(lease) => self.grant(wanted, association, lease, out),
-                    None => self.refuse(wanted, association.iaid, out),
+                    None => self.refuse(wanted, iaid, out),
                 }
             }
-            Action::Assign => {
-                let wish = wish(wanted, association);
-                match self.stock.take(wanted, wish) {
-                    Some(lease) => {
-                        self.answer.made += u8::from(state != State::Its);
-                        self.bind(wanted, association.iaid);
-                        self.grant(wanted, association, lease, out);
-                    }
-                    None => self.refuse(wanted, association.iaid, out),
-                }
+            Action::Assign => self.assign(wanted, association, state, out),
+            Action::Restore if self.can_restore(wanted, association) => {
+                self.assign(wanted, association, state, out);
             }
             Action::Extend => match self.stock.held(wanted) {
                 Some(lease) => {
                     self.answer.extended += 1;
-                    self.bind(wanted, association.iaid);
+                    self.bind(wanted, iaid);
                     self.grant(wanted, association, lease, out);
                 }
-                None => self.no_binding(wanted, association.iaid, out),
+                None => self.no_binding(wanted, iaid, out),
             },
-            Action::NoBinding => self.no_binding(wanted, association.iaid, out),
-            Action::Withdraw => {
-                let ids = [association.iaid, 0, 0];
+            Action::Withdraw | Action::Restore if others(association, None).next().is_some() => {
+                let ids = [iaid, 0, 0];
                 out.association(wanted.code(), ids, |out| withdraw(association, None, out));
             }
+            Action::NoBinding | Action::Withdraw | Action::Restore => {
+                self.no_binding(wanted, iaid, out);
+            }
+            // "The server ignores leases not assigned to the IAs" (section 18.3.7).
+            Action::Free if !self.names_lease(wanted, association) => {}
             Action::Free => {
                 self.answer.freed += 1;
                 self.answer.declined |= event == Event::Decline;
@@ -397,6 +406,49 @@ impl<S: Stock> Link<'_, S> {
                 self.stock.give_back(wanted);
             }
         }
+    }
+
+    /// Binds a lease to an association: the one that the client wishes, or another.
+    fn assign(
+        &mut self,
+        wanted: Wanted,
+        association: Association<'_>,
+        state: State,
+        out: &mut Writer<'_>,
+    ) {
+        match self.stock.take(wanted, wish(wanted, association)) {
+            Some(lease) => {
+                self.answer.made += u8::from(state != State::Its);
+                self.bind(wanted, association.iaid);
+                self.grant(wanted, association, lease, out);
+            }
+            None => self.refuse(wanted, association.iaid, out),
+        }
+    }
+
+    /// Whether the link can have the very lease that a client rebinds. Another server may answer a Rebind too, so it makes a
+    /// binding only where Rapid Commit would (section 18.3.5).
+    fn can_restore(&mut self, wanted: Wanted, association: Association<'_>) -> bool {
+        let wish = wish(wanted, association);
+        self.settings.rapid_commit && wish.is_some() && self.stock.look(wanted, wish) == wish
+    }
+
+    /// Whether an association names an address that this link can never have (section 18.3.2).
+    fn is_foreign(&self, wanted: Wanted, association: Association<'_>) -> bool {
+        let mut leases = association.leases().filter(|one| one.length.is_none());
+        wanted == Wanted::Address
+            && leases.any(|one| {
+                let address = one.address.into();
+                let is_right = self.stock.is_on_link(address) || self.stock.is_leasable(address);
+                !is_right && !one.address.is_unspecified()
+            })
+    }
+
+    /// Whether an association names the lease that the link has.
+    fn names_lease(&self, wanted: Wanted, association: Association<'_>) -> bool {
+        let held = self.stock.held(wanted);
+        let mut named = association.leases();
+        named.any(|one| Prefix::new(one.address.into(), one.length.unwrap_or(128)) == held)
     }
 
     fn bind(&mut self, wanted: Wanted, iaid: u32) {
@@ -462,15 +514,19 @@ fn wish(wanted: Wanted, association: Association<'_>) -> Option<Prefix> {
     Prefix::new(lease.address.into(), lease.length.unwrap_or(128))
 }
 
+/// The leases that a client names, but for the granted one.
+fn others(association: Association<'_>, granted: Option<Lease>) -> impl Iterator<Item = Lease> {
+    let key = |lease: &Lease| (lease.address, lease.length);
+    association
+        .leases()
+        .filter(move |lease| granted.as_ref().map(key) != Some(key(lease)))
+        // A hint has no address, or only a length (section 18.2.1).
+        .filter(|lease| !lease.address.is_unspecified())
+}
+
 /// Writes the leases that a client names, but for the granted one, with lifetimes of 0.
 fn withdraw(association: Association<'_>, granted: Option<Lease>, out: &mut Writer<'_>) {
-    let key = |lease: &Lease| (lease.address, lease.length);
-    let others = association
-        .leases()
-        .filter(|lease| granted.as_ref().map(key) != Some(key(lease)))
-        // A hint has no address, or only a length (section 18.2.1).
-        .filter(|lease| !lease.address.is_unspecified());
-    for lease in others.take(WITHDRAWN_MAX) {
+    for lease in others(association, granted).take(WITHDRAWN_MAX) {
         let over = Lease {
             preferred_s: 0,
             valid_s: 0,

@@ -510,3 +510,96 @@ fn without_an_ipv4_address_a_subscriber_with_prefixes_has_ipv6_alone() {
     assert_eq!(stage.lns.v6_counts().of(V6Count::WithoutIpv4), 1);
     assert!(!host.send(&mut stage, &solicitation(&host)).is_empty());
 }
+
+/// A Solicit that gets nothing is the last message of its client, so it is counted and reported as a Request would be.
+#[test]
+fn a_solicit_that_no_prefix_is_left_for_is_counted_and_told_once() {
+    let mut stage = stage();
+    let hosts: Vec<Host> = ["a", "b", "c", "d"]
+        .map(|name| dial(&mut stage, name))
+        .into();
+    for host in &hosts {
+        assert!(host.ask(&mut stage, Kind::Request, None).is_some());
+    }
+    let last = dial(&mut stage, "e");
+    stage.told_no_prefix();
+    let before = stage.lns.v6_counts().of(V6Count::Unavailable);
+    for _ in 0..3 {
+        assert_eq!(last.ask(&mut stage, Kind::Solicit, None), None);
+    }
+    let counted = stage.lns.v6_counts().of(V6Count::Unavailable) - before;
+    assert_eq!(counted, 3);
+    assert_eq!(stage.told_no_prefix(), [Some("homes".into())]);
+}
+
+/// RFC 8415, section 18.2.12: a router whose link was down rebinds its prefix, and goes on with it.
+#[test]
+fn a_router_that_reconnects_keeps_its_prefix_by_a_rebind() {
+    let mut stage = stage();
+    let host = dial(&mut stage, "alice");
+    let prefix = host.ask(&mut stage, Kind::Request, None);
+    let now = stage.now;
+    let reason = edge::End::Refused("by test".into());
+    stage.lns.drop_subscriber(host.key, reason, now);
+    stage.settle();
+    let again = dial(&mut stage, "alice");
+    assert_eq!(again.ask(&mut stage, Kind::Rebind, prefix), prefix);
+    let inner = prefix.unwrap().address();
+    assert_eq!(stage.lns.at_address(inner), Some(again.key));
+    // A prefix that somebody else has is withdrawn.
+    let bob = dial(&mut stage, "bob");
+    let withdrawn = bob.ask(&mut stage, Kind::Rebind, prefix);
+    assert_eq!(withdrawn, prefix, "with lifetimes of 0");
+    assert_eq!(stage.lns.at_address(inner), Some(again.key));
+    assert_eq!(
+        stage.lns.subscriber(bob.key).unwrap().leases.delegated,
+        None
+    );
+}
+
+/// RFC 4861, sections 6.2.4 and 6.2.5.
+#[test]
+fn a_changed_configuration_is_advertised_soon_and_the_end_of_advertisements_too() {
+    let mut stage = stage();
+    let host = dial(&mut stage, "alice");
+    stage.pass(Duration::from_secs(120));
+    taken(&mut stage);
+    let lifetimes = |stage: &mut Stage| -> Vec<(u16, bool)> {
+        let mut all = Vec::new();
+        for _ in 0..30 {
+            stage.now += Duration::from_secs(1);
+            stage.lns.handle_timeout(stage.now);
+            for packet in taken(stage) {
+                let header = Header::read(&packet).unwrap();
+                if let Ok(Message::RouterAdvertisement(router, options)) =
+                    Message::read(&header, &packet)
+                {
+                    let new: Ipv6Addr = "2001:db8::54".parse().unwrap();
+                    let has = |one| matches!(one, ndp::Option::Servers(_, all) if all.contains(&new.octets()));
+                    all.push((router.lifetime_s, { options }.any(has)));
+                }
+            }
+        }
+        all
+    };
+    let change = |stage: &mut Stage, advertise| {
+        let settings = Settings {
+            advertise,
+            dns: vec!["2001:db8::54".parse().unwrap()],
+            ..Settings::clone(&stage.lns.config().v6)
+        };
+        let config = Config {
+            v6: Arc::new(settings),
+            ..stage.lns.config().clone()
+        };
+        stage.lns.set_config(config, stage.now);
+    };
+    change(&mut stage, true);
+    let sent = lifetimes(&mut stage);
+    assert!((1..=3).contains(&sent.len()), "{sent:?}");
+    assert!(sent.iter().all(|one| *one == (1_800, true)), "{sent:?}");
+    change(&mut stage, false);
+    let sent = lifetimes(&mut stage);
+    assert_eq!(sent.iter().map(|one| one.0).collect::<Vec<_>>(), [0]);
+    assert!(host.send(&mut stage, &solicitation(&host)).is_empty());
+}

@@ -392,18 +392,23 @@ impl PrefixClient {
         })
     }
 
-    /// The association of ours: its T1 and T2, and the prefix that we have, or else its first one.
+    /// The association of ours: its T1 and T2, and the prefix that we have, or else its first one. Valid ones come first.
     fn lease(&self, options: Options<'_>) -> Option<(u32, u32, Lease)> {
         let own = self.association(options)?;
         // "discards the IA_PD option" (section 21.21).
         if own.t1_s > own.t2_s && own.t2_s > 0 {
             return None;
         }
-        let usable = |lease: &Lease| lease.length.is_some() && lease.preferred_s <= lease.valid_s;
+        let usable = |lease: &Lease| lease.preferred_s <= lease.valid_s && prefix(lease).is_some();
         let held = self.held.as_ref().map(|held| held.delegated.prefix);
-        let is_held = |lease: &Lease| prefix(lease).is_some_and(|one| Some(one) == held);
-        let lease = own.leases().filter(usable).find(is_held);
-        let lease = lease.or_else(|| own.leases().find(usable))?;
+        let is_held = |lease: &Lease| prefix(lease) == held;
+        let is_valid = |lease: &Lease| lease.valid_s > 0;
+        let leases = || own.leases().filter(usable);
+        // A server may withdraw the prefix that we have, and lease another one beside it.
+        let lease = leases().find(|lease| is_held(lease) && is_valid(lease));
+        let lease = lease.or_else(|| leases().find(is_valid));
+        let lease = lease.or_else(|| leases().find(is_held));
+        let lease = lease.or_else(|| leases().next())?;
         Some((own.t1_s, own.t2_s, lease))
     }
 

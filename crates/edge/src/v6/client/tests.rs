@@ -463,6 +463,42 @@ fn no_binding_asks_again_a_withdrawal_solicits_and_a_refusal_waits() {
     assert_eq!(bench.client.state(), "soliciting");
 }
 
+/// Section 18.2.10.1: a Reply may withdraw the prefix and have another one.
+#[test]
+fn a_renewal_that_replaces_the_prefix_takes_the_new_one() {
+    let (mut bench, _) = Bench::bound();
+    bench.event();
+    let renew = bench.one();
+    let transaction = Message::read(&renew).unwrap().transaction;
+    let new: Ipv6Addr = "2001:db8:7:200::".parse().unwrap();
+    let mut reply = Vec::new();
+    let mut message = Writer::new(Kind::Reply, transaction, &mut reply);
+    message.option(code::SERVER_ID, &[b"server"]);
+    message.option(code::CLIENT_ID, &[DUID]);
+    message.association(code::IA_PD, [7, 1_000, 1_600], |inner| {
+        // A prefix that no network can have is no reason to overlook the others.
+        for lease in [
+            Answer::lasting(0, 0).unwrap(),
+            Lease {
+                address: "fe80::".parse().unwrap(),
+                ..Answer::lasting(3_000, 2_000).unwrap()
+            },
+            Lease {
+                address: new,
+                ..Answer::lasting(3_000, 2_000).unwrap()
+            },
+        ] {
+            lease.write(inner);
+        }
+    });
+    bench.client.receive(&reply, bench.now).unwrap();
+    assert_eq!(bench.client.state(), "bound");
+    let prefix = bench.client.delegated().unwrap().prefix;
+    assert_eq!(prefix.to_string(), "2001:db8:7:200::/56");
+    assert!(matches!(bench.event(), Some(PrefixEvent::Lost(_))));
+    assert!(matches!(bench.event(), Some(PrefixEvent::Leased(_))));
+}
+
 #[test]
 fn a_release_is_repeated_four_times_and_any_reply_ends_it() {
     for answers in [true, false] {
@@ -560,6 +596,10 @@ impl Stock for Shelf {
     }
 
     fn is_on_link(&self, _: IpAddr) -> bool {
+        false
+    }
+
+    fn is_leasable(&self, _: IpAddr) -> bool {
         false
     }
 }

@@ -45,6 +45,10 @@ impl Stock for Shelf {
         self.address
             .is_some_and(|own| prefix(own).contains(address))
     }
+
+    fn is_leasable(&self, address: IpAddr) -> bool {
+        prefix("2001:db8::/112").contains(address)
+    }
 }
 
 struct Bench {
@@ -212,22 +216,23 @@ fn rapid_commit_leases_with_two_messages() {
 fn leases_are_extended_released_and_unknown_ones_refused() {
     let mut bench = Bench::new();
     let due = lease("2001:db8:100::", 56, 86_400);
+    let old = lease("2001:db8:900::", 56, 100);
     for (kind, status) in [(Kind::Renew, 3), (Kind::Release, 3)] {
-        let reply = bench.send(&bench.ask(kind, Some(due))).unwrap();
+        let reply = bench.send(&bench.ask(kind, Some(old))).unwrap();
         assert_eq!(read(&reply).1, [(vec![], Some(status))], "{kind:?}");
     }
-    let over = lease("2001:db8:100::", 56, 0);
-    let reply = bench.send(&bench.ask(Kind::Rebind, Some(due))).unwrap();
-    assert_eq!(read(&reply).1, [(vec![over], None)]);
+    let gone = lease("2001:db8:900::", 56, 0);
+    let reply = bench.send(&bench.ask(Kind::Rebind, Some(old))).unwrap();
+    assert_eq!(read(&reply).1, [(vec![gone], None)]);
+    let reply = bench.send(&bench.ask(Kind::Rebind, None)).unwrap();
+    assert_eq!(read(&reply).1, [(vec![], Some(3))], "nothing to withdraw");
     bench.send(&bench.ask(Kind::Request, None)).unwrap();
     for kind in [Kind::Renew, Kind::Rebind] {
         let reply = bench.send(&bench.ask(kind, Some(due))).unwrap();
         assert_eq!(read(&reply).1, [(vec![due], None)], "{kind:?}");
     }
     // A prefix that the client had elsewhere is withdrawn beside that of its lease.
-    let old = lease("2001:db8:900::", 56, 100);
     let reply = bench.send(&bench.ask(Kind::Renew, Some(old))).unwrap();
-    let gone = lease("2001:db8:900::", 56, 0);
     assert_eq!(read(&reply).1, [(vec![due, gone], None)]);
     // Another association of the same client has no lease.
     let other = bench.ask_of(Kind::Renew, code::IA_PD, 2, Some(due));
@@ -439,4 +444,95 @@ fn a_request_of_a_replaced_router_takes_the_lease_over() {
     assert_eq!(read(&reply).1, [(vec![due], None)]);
     let reply = bench.send(&bench.ask(Kind::Renew, Some(due))).unwrap();
     assert_eq!(read(&reply).1, [(vec![], Some(3))], "the first router's");
+}
+
+/// Sections 18.2.12 and 18.3.5: after a link was down, its router rebinds the prefix that it has, and keeps that if the
+/// link can have it again.
+#[test]
+fn a_prefix_of_an_earlier_session_is_leased_again_by_a_rebind() {
+    let due = lease("2001:db8:100::", 56, 86_400);
+    let mut bench = Bench::new();
+    let reply = bench.send(&bench.ask(Kind::Rebind, Some(due))).unwrap();
+    assert_eq!(read(&reply).1, [(vec![due], None)]);
+    assert!(bench.leases.has(Wanted::Prefix));
+    let held = bench.shelf.held(Wanted::Prefix);
+    assert_eq!(held, Some(prefix("2001:db8:100::/56")));
+    // Another server may answer a Rebind too, so this needs Rapid Commit.
+    let mut bench = Bench::new();
+    bench.settings.rapid_commit = false;
+    let reply = bench.send(&bench.ask(Kind::Rebind, Some(due))).unwrap();
+    let over = lease("2001:db8:100::", 56, 0);
+    assert_eq!(read(&reply).1, [(vec![over], None)]);
+    assert!(!bench.leases.has(Wanted::Prefix));
+}
+
+/// Sections 18.3.7 and 18.3.8: "The server ignores leases not assigned to the IAs".
+#[test]
+fn a_release_of_another_prefix_or_of_none_frees_nothing() {
+    let mut bench = Bench::new();
+    bench.send(&bench.ask(Kind::Request, None)).unwrap();
+    let other = lease("2001:db8:900::", 56, 100);
+    let longer = lease("2001:db8:100::", 60, 100);
+    for named in [Some(other), Some(longer), None] {
+        let reply = bench.send(&bench.ask(Kind::Release, named)).unwrap();
+        let options = Message::read(&reply).unwrap().options;
+        assert_eq!((read(&reply).1, status(options)), (vec![], Some(0)));
+        assert!(bench.leases.has(Wanted::Prefix), "{named:?}");
+    }
+}
+
+/// A client with two associations of prefixes: the lease stays with one of them, in whatever order and message they are.
+#[test]
+fn two_associations_of_a_client_do_not_take_the_lease_from_each_other() {
+    let mut bench = Bench::new();
+    let server = bench.duid();
+    let due = lease("2001:db8:100::", 56, 86_400);
+    let both = |kind, iaids: [u32; 2]| {
+        let server = (kind != Kind::Rebind && kind != Kind::Solicit).then_some(&*server);
+        message(kind, Some(CLIENT), server, |out| {
+            for iaid in iaids {
+                out.association(code::IA_PD, [iaid, 0, 0], |_| {});
+            }
+        })
+    };
+    let with = (vec![due], None);
+    let without = (vec![], Some(6));
+    let reply = bench.send(&both(Kind::Request, [1, 2])).unwrap();
+    assert_eq!(read(&reply).1, [with.clone(), without.clone()]);
+    for kind in [Kind::Renew, Kind::Rebind, Kind::Request, Kind::Solicit] {
+        let reply = bench.send(&both(kind, [2, 1])).unwrap();
+        assert_eq!(
+            read(&reply).1,
+            [without.clone(), with.clone()],
+            "{kind:?}: NoPrefixAvail, not NoBinding, which would make the client request it"
+        );
+    }
+    // Alone, another association of the client takes it over: its router may have numbered them anew.
+    let reply = bench
+        .send(&bench.ask_of(Kind::Request, code::IA_PD, 2, None))
+        .unwrap();
+    assert_eq!(read(&reply).1, [with]);
+}
+
+/// Section 18.3.2: "MUST return the IA to the client with a Status Code option with the value NotOnLink".
+#[test]
+fn a_request_of_an_address_of_another_link_is_not_on_link() {
+    let mut bench = Bench::new();
+    bench.shelf.address = Some("2001:db8::9/128");
+    let named = |address: &str| Lease {
+        length: None,
+        ..lease(address, 128, 86_400)
+    };
+    let ask =
+        |bench: &Bench, address| bench.ask_of(Kind::Request, code::IA_NA, 1, Some(named(address)));
+    let reply = bench.send(&ask(&bench, "2001:db8:77::1")).unwrap();
+    assert_eq!(read(&reply).1, [(vec![], Some(4))]);
+    assert!(!bench.leases.has(Wanted::Address));
+    // One of the link's pool that another subscriber has by now: the client gets another one.
+    let reply = bench.send(&ask(&bench, "2001:db8::8")).unwrap();
+    let due = Lease {
+        length: None,
+        ..lease("2001:db8::9", 128, 86_400)
+    };
+    assert_eq!(read(&reply).1[0].0[0], due);
 }
