@@ -295,9 +295,21 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "ndp_host",
+        run: targets::ndp_host::target,
+        len_max: 600,
+        is_slow: false,
+    },
+    Target {
         name: "ndp_message",
         run: targets::ndp_message::target,
         len_max: 300,
+        is_slow: false,
+    },
+    Target {
+        name: "dhcpv6_client",
+        run: targets::dhcpv6_client::target,
+        len_max: 1200,
         is_slow: false,
     },
     Target {
