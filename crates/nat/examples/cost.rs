@@ -50,16 +50,17 @@ fn best(items: usize, mut pass: impl FnMut()) -> f64 {
 }
 
 fn pass_out(nat: &mut Nat, flows: &[Flow], now: Instant) {
+    let mut packets: [[u8; 40]; BATCH] = [[0; 40]; BATCH];
     for batch in flows.chunks(BATCH) {
-        let mut packets: [[u8; 40]; BATCH] = [[0; 40]; BATCH];
         for (packet, flow) in packets.iter_mut().zip(batch) {
             *packet = flow.1;
         }
-        let headers: [Option<Header>; BATCH] =
-            core::array::from_fn(|at| batch.get(at).and_then(|_| Header::read(&packets[at]).ok()));
-        nat.touch(headers.iter().flatten().map(|one| (Direction::Out, one)));
-        for ((packet, header), flow) in packets.iter_mut().zip(&headers).zip(batch) {
-            if let Some(header) = header {
+        nat.touch(
+            Direction::Out,
+            packets[..batch.len()].iter().map(|one| &one[..]),
+        );
+        for (packet, flow) in packets.iter_mut().zip(batch) {
+            if let Ok(header) = &Header::read(packet) {
                 let _ = black_box(nat.outbound(flow.0, header, packet, Sum::Complete, now));
             }
         }
@@ -67,16 +68,17 @@ fn pass_out(nat: &mut Nat, flows: &[Flow], now: Instant) {
 }
 
 fn pass_in(nat: &mut Nat, flows: &[[u8; 40]], now: Instant) {
+    let mut packets: [[u8; 40]; BATCH] = [[0; 40]; BATCH];
     for batch in flows.chunks(BATCH) {
-        let mut packets: [[u8; 40]; BATCH] = [[0; 40]; BATCH];
         for (packet, flow) in packets.iter_mut().zip(batch) {
             *packet = *flow;
         }
-        let headers: [Option<Header>; BATCH] =
-            core::array::from_fn(|at| batch.get(at).and_then(|_| Header::read(&packets[at]).ok()));
-        nat.touch(headers.iter().flatten().map(|one| (Direction::In, one)));
-        for (packet, header) in packets.iter_mut().zip(&headers) {
-            if let Some(header) = header {
+        nat.touch(
+            Direction::In,
+            packets[..batch.len()].iter().map(|one| &one[..]),
+        );
+        for packet in packets[..batch.len()].iter_mut() {
+            if let Ok(header) = &Header::read(packet) {
                 let _ = black_box(nat.inbound(header, packet, Sum::Complete, now));
             }
         }
@@ -140,7 +142,14 @@ fn measure(count: u32) {
 
 fn main() {
     println!(" mappings  ns/new   ns/out    ns/in   bare");
-    for count in [62_500, 250_000, 1_000_000] {
+    let sizes: Vec<u32> = std::env::args()
+        .skip(1)
+        .flat_map(|one| one.parse())
+        .collect();
+    for &count in match sizes.is_empty() {
+        true => &[62_500, 250_000, 1_000_000],
+        false => &sizes[..],
+    } {
         measure(count);
     }
 }

@@ -6,16 +6,42 @@
 use crate::config::Config;
 use crate::range::Range;
 
+/// A divisor with its reciprocal, because a division costs more than all else of finding a port's block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Divisor {
+    by: u32,
+    reciprocal: u64,
+}
+
+impl Divisor {
+    const SHIFT: u32 = 40;
+
+    pub(crate) fn new(by: u32) -> Self {
+        Self {
+            by,
+            reciprocal: (1 << Self::SHIFT) / u64::from(by.max(1)) + 1,
+        }
+    }
+
+    /// Quotient and remainder. `number` is at most 2^40 / `by`, and less than 2^14 * `by` or 2^24.
+    #[inline]
+    pub(crate) fn divide(self, number: u32) -> (u32, u32) {
+        let quotient = ((u64::from(number) * self.reciprocal) >> Self::SHIFT) as u32;
+        (quotient, number - quotient * self.by)
+    }
+}
+
 /// The division of an address's ports, the same for each address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     first: u32,
     fixed: u32,
-    fixed_ports: u32,
+    fixed_ports: Divisor,
     split: u32,
-    block_ports: u32,
+    block_ports: Divisor,
     /// Blocks of an address, of all three kinds.
     pub(crate) per_address: u32,
+    blocks: Divisor,
 }
 
 impl Layout {
@@ -38,14 +64,22 @@ impl Layout {
             Some(deterministic) if deterministic.dynamic == 0 => 0,
             _ => (65_536 - split) / block_ports,
         };
+        let per_address = 1 + fixed + dynamic;
         Self {
             first,
             fixed,
-            fixed_ports,
+            fixed_ports: Divisor::new(fixed_ports),
             split,
-            block_ports,
-            per_address: 1 + fixed + dynamic,
+            block_ports: Divisor::new(block_ports),
+            per_address,
+            blocks: Divisor::new(per_address),
         }
+    }
+
+    /// The address of a block of any address, and the block's number there.
+    #[inline]
+    pub(crate) fn split(&self, block: u32) -> (u32, u32) {
+        self.blocks.divide(block)
     }
 
     /// The block of a port within its address, and the port's place in the block.
@@ -60,8 +94,8 @@ impl Layout {
         } else {
             (1 + self.fixed, self.block_ports, port - self.split)
         };
-        let block = kind + offset / size;
-        (block < self.per_address).then_some((block, offset % size))
+        let (block, place) = size.divide(offset);
+        (kind + block < self.per_address).then_some((kind + block, place))
     }
 
     /// The first port of a block, and how many it has.
@@ -70,8 +104,8 @@ impl Layout {
             return (0, self.first);
         }
         let (start, size, at) = match block <= self.fixed {
-            true => (self.first, self.fixed_ports, block - 1),
-            false => (self.split, self.block_ports, block - 1 - self.fixed),
+            true => (self.first, self.fixed_ports.by, block - 1),
+            false => (self.split, self.block_ports.by, block - 1 - self.fixed),
         };
         ((start + at * size) as u16, size)
     }
@@ -84,5 +118,29 @@ impl Layout {
     /// How many inside addresses share an external one by RFC 7422.
     pub(crate) fn ratio(&self) -> u32 {
         self.fixed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_reciprocal_divides_ports_by_any_block(by in 1_u32..=65_536, number in 0_u32..65_536) {
+            prop_assert_eq!(Divisor::new(by).divide(number), (number / by, number % by));
+        }
+
+        #[test]
+        fn a_reciprocal_finds_the_address_of_any_block(
+            by in 1_u32..=4_097,
+            address in 0_u32..16_384,
+            block: u32,
+        ) {
+            let block = block % by;
+            let number = address * by + block;
+            prop_assert_eq!(Divisor::new(by).divide(number), (address, block));
+        }
     }
 }

@@ -14,6 +14,7 @@
 //! | `deterministic` | ports that follow from the inside address |
 //! | `layout` | how an address's ports are divided |
 //! | `pool` | external addresses and blocks |
+//! | `pages` | the mappings of a block's ports |
 //! | `mapping` | a mapping's record |
 //! | `sessions` | further connections of a mapping |
 //! | `subscribers` | subscribers and their limits |
@@ -41,6 +42,7 @@ mod layout;
 pub mod log;
 mod mapping;
 mod nat;
+mod pages;
 mod pool;
 mod range;
 mod rewrite;
@@ -59,6 +61,7 @@ pub use discard::{Counters, Discard};
 pub use event::{Block, Event, Forward};
 pub use nat::forwards::{ForwardError, ForwardRequest};
 pub use nat::{Direction, Nat, Verdict};
+pub use pages::Reserve;
 pub use pool::Protocol;
 pub use range::{Range, RangeError};
 pub use rewrite::Sum;

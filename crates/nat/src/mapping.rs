@@ -1,6 +1,7 @@
 //! A mapping: an inside endpoint and its external one. 32 bytes, so that no mapping spans two cache lines.
 
 use crate::pool::{NONE, Protocol};
+use crate::rewrite::Sums;
 use crate::tcp::State;
 
 const STATIC: u8 = 4;
@@ -23,7 +24,8 @@ pub(crate) struct Mapping {
     pub(crate) flags: u8,
     /// Tick of the last packet that refreshed it.
     pub(crate) last: u32,
-    pub(crate) block: u32,
+    /// What the translation adds to checksums.
+    pub(crate) sums: Sums,
     /// The first further session; the next free mapping, if this one is free.
     pub(crate) sessions: u32,
 }
@@ -40,7 +42,7 @@ impl Mapping {
             state: State::Closed,
             flags: protocol as u8 | USED,
             last: 0,
-            block: NONE,
+            sums: Sums::new(inside, external),
             sessions: NONE,
         }
     }
@@ -67,6 +69,13 @@ impl Mapping {
     pub(crate) fn is_of(&self, inside: u32, port: u16, protocol: Protocol) -> bool {
         self.inside == inside
             && self.inside_port == port
+            && self.flags & (USED | 3) == USED | protocol as u8
+    }
+
+    #[inline]
+    pub(crate) fn is_at(&self, external: u32, port: u16, protocol: Protocol) -> bool {
+        self.external == external
+            && self.external_port == port
             && self.flags & (USED | 3) == USED | protocol as u8
     }
 

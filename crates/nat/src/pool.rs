@@ -1,13 +1,15 @@
 //! External addresses, their port blocks, and which mapping each port has.
 //!
-//! A port has one mapping (RFC 4787 REQ-3, RFC 5382 REQ-7). A block's ports are a bitmap and an array of mappings per protocol, allocated with the block's first mapping of that
-//! protocol. The mapping of an external port is therefore found by index, without a hash. Free blocks are a list per
-//! address; a block that was in use waits until its time is over (RFC 6888 REQ-8). Allocating and freeing are O(1).
+//! A port has one mapping (RFC 4787 REQ-3, RFC 5382 REQ-7). A block's ports are a page per protocol, allocated with the
+//! block's first mapping of that protocol (see [`crate::pages`]). The mapping of an external port is therefore found by
+//! index, without a hash. Free blocks are a list per address; a block that was in use waits until its time is over (RFC
+//! 6888 REQ-8). Allocating and freeing are O(1).
 
 use std::collections::VecDeque;
 
 use crate::config::Config;
 use crate::layout::Layout;
+use crate::pages::{Page, Pages};
 use crate::range::Range;
 
 /// No index.
@@ -49,13 +51,6 @@ impl Address {
     }
 }
 
-#[derive(Debug)]
-struct Page {
-    used: u32,
-    /// One bit per port, then one mapping per port.
-    words: Box<[u32]>,
-}
-
 /// A block's state.
 #[derive(Debug)]
 pub(crate) struct BlockState {
@@ -65,8 +60,10 @@ pub(crate) struct BlockState {
     pub(crate) next: u32,
     /// Mappings of all protocols.
     pub(crate) used: u32,
-    pages: [Option<Page>; 3],
+    pages: [Page; 3],
 }
+
+const _: () = assert!(size_of::<BlockState>() == 32, "two in a cache line");
 
 /// The pool.
 #[derive(Debug)]
@@ -75,6 +72,7 @@ pub(crate) struct Pool {
     pub(crate) layout: Layout,
     addresses: Vec<Address>,
     blocks: Vec<BlockState>,
+    pub(crate) pages: Pages,
     /// Addresses with a free block.
     open: Vec<u32>,
     /// Blocks that wait, with the tick at which they are free.
@@ -96,6 +94,7 @@ impl Pool {
             ranges,
             layout,
             blocks: Vec::new(),
+            pages: Pages::default(),
             addresses,
             open: Vec::new(),
             cooling: VecDeque::new(),
@@ -112,7 +111,7 @@ impl Pool {
             owner: NONE,
             next: NONE,
             used: 0,
-            pages: [None, None, None],
+            pages: [Page::default(); 3],
         }));
         for block in (start..count).rev() {
             if self.is_dynamic(block) {
@@ -175,14 +174,9 @@ impl Pool {
     }
 
     /// Whether blocks of this address may be allocated.
+    #[inline]
     pub(crate) fn is_open(&self, address: u32) -> bool {
         self.addresses[address as usize].is_open
-    }
-
-    /// Whether a block is of an address that is not one of the settings' any more.
-    #[inline]
-    pub(crate) fn is_closed(&self, block: u32) -> bool {
-        !self.addresses[self.address_of(block) as usize].is_open
     }
 
     /// Adds an address to those with free blocks, if it has one.
@@ -215,6 +209,7 @@ impl Pool {
             .find_map(|(range, base)| range.position(address).map(|at| base + at))
     }
 
+    #[inline]
     pub(crate) fn external(&self, index: u32) -> u32 {
         self.addresses[index as usize].external
     }
@@ -231,17 +226,19 @@ impl Pool {
         &mut self.blocks[block as usize]
     }
 
+    #[inline]
     pub(crate) fn address_of(&self, block: u32) -> u32 {
-        block / self.layout.per_address
+        self.layout.split(block).0
     }
 
     pub(crate) fn is_dynamic(&self, block: u32) -> bool {
-        self.layout.is_dynamic(block % self.layout.per_address)
+        self.layout.is_dynamic(self.layout.split(block).1)
     }
 
     /// The first port of a block, and how many it has.
+    #[inline]
     pub(crate) fn ports_of(&self, block: u32) -> (u16, u32) {
-        self.layout.ports_of(block % self.layout.per_address)
+        self.layout.ports_of(self.layout.split(block).1)
     }
 
     /// The block of an external port, and the port's place in it.
@@ -251,101 +248,64 @@ impl Pool {
         Some((address * self.layout.per_address + block, place))
     }
 
+    /// Where the mapping of an external port is stored, if a port of its block is in use; for [`Pages::mapping`].
+    #[inline]
+    pub(crate) fn slot(&self, address: u32, port: u16, protocol: Protocol) -> Option<u32> {
+        let (block, place) = self.locate(address, port)?;
+        self.blocks.get(block as usize)?.pages[protocol as usize].slot(place)
+    }
+
     /// The mapping of an external port.
     #[inline]
     pub(crate) fn mapping(&self, address: u32, port: u16, protocol: Protocol) -> Option<u32> {
-        let (block, place) = self.layout.block_of(port)?;
-        let (_, count) = self.layout.ports_of(block);
-        let block = address * self.layout.per_address + block;
-        let page = self.blocks[block as usize].pages[protocol as usize].as_ref()?;
-        let bits = page.words[place as usize / 32];
-        if bits & 1 << (place % 32) == 0 {
-            return None;
-        }
-        Some(page.words[(count.div_ceil(32) + place) as usize])
+        self.pages.mapping(self.slot(address, port, protocol)?)
     }
 
     /// A free port of a block, from a random place on; it is not taken yet.
-    pub(crate) fn find_port(&self, block: u32, protocol: Protocol, random: u32) -> Option<u32> {
-        let (_, count) = self.ports_of(block);
+    #[inline]
+    pub(crate) fn find_port(
+        &self,
+        block: u32,
+        count: u32,
+        protocol: Protocol,
+        random: u32,
+    ) -> Option<u32> {
         let start = ((u64::from(random) * u64::from(count)) >> 32) as u32;
-        let Some(page) = &self.blocks[block as usize].pages[protocol as usize] else {
-            return Some(start);
-        };
-        if page.used == count {
-            return None;
-        }
-        let words = count.div_ceil(32);
-        for step in 0..=words {
-            let word = (start / 32 + step) % words;
-            let mut free = !page.words[word as usize];
-            if word == words - 1 && count % 32 != 0 {
-                free &= !(u32::MAX << (count % 32));
-            }
-            if step == 0 {
-                free &= u32::MAX << (start % 32);
-            }
-            if free != 0 {
-                return Some(word * 32 + free.trailing_zeros());
-            }
-        }
-        None
+        let page = &self.blocks[block as usize].pages[protocol as usize];
+        self.pages.free_place(page, count, start)
     }
 
-    /// Gives the port at a place of a block to a mapping. Returns whether it was free.
+    /// Gives the port at a place of a block to a mapping. The port is free.
+    #[inline]
     pub(crate) fn take_port(
         &mut self,
         block: u32,
+        count: u32,
         protocol: Protocol,
         place: u32,
         mapping: u32,
-    ) -> bool {
-        let (_, count) = self.ports_of(block);
-        let bitmap = count.div_ceil(32);
+    ) {
         let state = &mut self.blocks[block as usize];
-        let page = state.pages[protocol as usize].get_or_insert_with(|| Page {
-            used: 0,
-            words: vec![0; (bitmap + count) as usize].into_boxed_slice(),
-        });
-        let bit = 1 << (place % 32);
-        let word = &mut page.words[place as usize / 32];
-        if *word & bit != 0 {
-            return false;
-        }
-        *word |= bit;
-        page.words[(bitmap + place) as usize] = mapping;
-        page.used += 1;
+        let page = &mut state.pages[protocol as usize];
+        self.pages.take(page, count, place, mapping);
         state.used += 1;
-        true
     }
 
     /// Takes the port back from its mapping.
     pub(crate) fn free_port(&mut self, block: u32, protocol: Protocol, place: u32) {
+        let (_, count) = self.ports_of(block);
         let state = &mut self.blocks[block as usize];
-        let slot = &mut state.pages[protocol as usize];
-        let Some(page) = slot else { return };
-        let bit = 1 << (place % 32);
-        let word = &mut page.words[place as usize / 32];
-        if *word & bit != 0 {
-            *word &= !bit;
-            page.used -= 1;
+        let page = &mut state.pages[protocol as usize];
+        if self.pages.release(page, count, place) {
             state.used -= 1;
-            if page.used == 0 {
-                *slot = None;
-            }
         }
     }
 
     /// A mapping of a block, while it has any.
     pub(crate) fn any_mapping(&self, block: u32) -> Option<u32> {
         let (_, count) = self.ports_of(block);
-        let bitmap = count.div_ceil(32) as usize;
-        let pages = self.blocks[block as usize].pages.iter().flatten();
-        pages.into_iter().find_map(|page| {
-            let word = page.words[..bitmap].iter().position(|&word| word != 0)?;
-            let place = word * 32 + page.words[word].trailing_zeros() as usize;
-            Some(page.words[bitmap + place])
-        })
+        let pages = &self.blocks[block as usize].pages;
+        pages.iter().find_map(|page| self.pages.any(page, count))
     }
 
     /// Takes a free block of this address, or of any: the one of two random addresses with more free blocks.

@@ -4,6 +4,8 @@
 //! bits agree. Linear probing keeps a search within one or two cache lines; removal moves later entries back, so that
 //! there are no tombstones. All memory is reserved at the start, and the kernel supplies pages as they are written.
 
+use crate::pages::Reserve;
+
 /// The table. An entry is `hash << 32 | index + 1`; 0 is a free slot.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -34,10 +36,16 @@ impl Table {
         }
     }
 
-    /// The slot where a search for this hash starts; for loading its cache line early.
+    /// The slot where a search for this hash starts.
     #[inline]
-    pub(crate) fn touch(&self, hash: u32) -> u64 {
+    pub(crate) fn first(&self, hash: u32) -> u64 {
         self.slots[self.home(hash)]
+    }
+
+    /// The index in a slot, if the hash is this one.
+    #[inline]
+    pub(crate) fn index(slot: u64, hash: u32) -> Option<u32> {
+        (slot as u32 != 0 && (slot >> 32) as u32 == hash).then(|| slot as u32 - 1)
     }
 
     /// The index of the entry with this hash for which `is` holds.
@@ -98,6 +106,10 @@ impl Table {
         }
         self.slots[hole] = 0;
         self.len -= 1;
+    }
+
+    pub(crate) fn on_reserve(&self, reserve: Reserve) {
+        reserve(self.slots.as_ptr().cast(), self.bytes());
     }
 
     /// Bytes of address space.

@@ -5,6 +5,8 @@
 //! without packets therefore costs one timer, and a busy one a timer per time-out. Arming and disarming are O(1); a tick
 //! without timers costs a bit test.
 
+use crate::pages::Reserve;
+
 /// Ticks ahead that a timer can be armed for; later ones fire early, and the owner arms them again.
 const SLOTS: u32 = 8192;
 const NONE: u32 = u32::MAX;
@@ -112,6 +114,13 @@ impl Wheel {
                 None
             }
         }
+    }
+
+    pub(crate) fn on_reserve(&self, reserve: Reserve) {
+        reserve(
+            self.links.as_ptr().cast(),
+            self.links.capacity() * Self::BYTES,
+        );
     }
 
     /// Bytes reserved per index.

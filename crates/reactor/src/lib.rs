@@ -31,6 +31,7 @@ mod events;
 pub mod faults;
 pub mod limits;
 pub mod manager;
+pub mod memory;
 pub mod namespace;
 pub mod netlink;
 mod poller;

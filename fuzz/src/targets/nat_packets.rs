@@ -55,7 +55,7 @@ pub fn target(data: &[u8]) {
         };
         packet.truncate(header.total_length as usize);
         let before = packet.clone();
-        nat.touch([(direction, &header)]);
+        nat.touch(direction, [&packet[..]]);
         let result = match direction {
             Direction::Out => nat.outbound(id, &header, &mut packet, Sum::Complete, now),
             Direction::In => nat.inbound(&header, &mut packet, Sum::Complete, now),

@@ -44,7 +44,8 @@ pub(super) fn start(
     if let Some(record) = nat::record(&config) {
         tracing::info!("nat: deterministic ports (RFC 7422): {record}");
     }
-    let nat = Nat::new(config).context("nat")?;
+    let mut nat = Nat::new(config).context("nat")?;
+    nat.on_reserve(reactor::memory::large_pages);
     if edge.set_nat(nat, settings.inside.clone()).is_err() {
         anyhow::bail!("nat: needs [event] shards = 1");
     }

@@ -381,9 +381,9 @@ impl<A: Access> Edge<A> {
         self.path.take_by(batch, now, endpoint, outside, inside);
     }
 
-    /// Loads the queues of the subscribers that sent these datagrams into the cache, for up to 64 at once. Call it with
-    /// received datagrams before [`Edge::receive`].
-    pub fn touch<'a>(&self, datagrams: impl Iterator<Item = (A::Route, &'a [u8])>) {
+    /// Loads the queues and the address mappings of the subscribers that sent these datagrams into the cache, for up to 64 at
+    /// once. Call it with received datagrams before [`Edge::receive`].
+    pub fn touch<'a>(&mut self, datagrams: impl Iterator<Item = (A::Route, &'a [u8])> + Clone) {
         self.path.touch(datagrams);
     }
 

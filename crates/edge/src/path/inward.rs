@@ -54,7 +54,11 @@ impl<E: Encapsulation> Path<E> {
 
     /// The subscriber, IP version and packet of a datagram; `None` if it is for the edge.
     #[inline]
-    fn find_packet<'a>(&self, route: &E::Route, bytes: &'a [u8]) -> Option<(u32, u8, &'a [u8])> {
+    pub(super) fn find_packet<'a>(
+        &self,
+        route: &E::Route,
+        bytes: &'a [u8],
+    ) -> Option<(u32, u8, &'a [u8])> {
         let ((place, entry), frame) = E::locate(route, bytes, |id| {
             let (place, entry) = self.find(id, route)?;
             Some(((place, entry), &entry.way))

@@ -19,6 +19,9 @@ use super::Path;
 use crate::access::Encapsulation;
 use crate::counters::Discard;
 
+/// With fewer mappings, they are in the cache.
+const TOUCH_MIN: u32 = 8_000;
+
 /// A NAT and the subscribers that it translates.
 #[derive(Debug)]
 pub(crate) struct Translator {
@@ -42,6 +45,11 @@ impl Translator {
             leaving: Vec::new(),
             buffer: Vec::new(),
         }
+    }
+
+    /// Whether it is worth while to load mappings of a batch of packets.
+    pub(super) fn is_large(&self) -> bool {
+        self.nat.mappings() >= TOUCH_MIN
     }
 
     #[inline]
@@ -198,6 +206,20 @@ impl Translator {
 }
 
 impl<E: Encapsulation> Path<E> {
+    /// Loads the mappings of packets in datagrams from subscribers.
+    pub(super) fn touch_nat<'a>(&mut self, datagrams: impl Iterator<Item = (E::Route, &'a [u8])>) {
+        // Outside of `self`, whose sessions are looked up meanwhile.
+        let Some(mut translator) = self.nat.take() else {
+            return;
+        };
+        let packets = datagrams.filter_map(|(route, bytes)| {
+            let (_, version, packet) = self.find_packet(&route, bytes)?;
+            (version == 4).then_some(packet)
+        });
+        translator.nat.touch(Direction::Out, packets);
+        self.nat = Some(translator);
+    }
+
     /// The subscriber at a place has gone: its ports will be free.
     pub(super) fn part_nat(&mut self, place: u32) {
         if let Some(translator) = &mut self.nat {

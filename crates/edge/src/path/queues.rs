@@ -425,9 +425,13 @@ impl<E: Encapsulation> Path<E> {
         self.drain_by(now, None::<&mut Nobody>, outside, inside)
     }
 
-    /// Loads the queues of the subscribers that sent these datagrams into the cache, up to 64 at once. Call it
-    /// with received datagrams before [`Path::receive`]. With few shaped subscribers it does nothing.
-    pub fn touch<'a>(&self, datagrams: impl Iterator<Item = (E::Route, &'a [u8])>) {
+    /// Loads the queues and the address mappings of the subscribers that sent these datagrams into the cache, up to 64 at
+    /// once. Call it with received datagrams before [`Path::receive`]. With few shaped subscribers it loads no queues, with
+    /// few mappings no mapping.
+    pub fn touch<'a>(&mut self, datagrams: impl Iterator<Item = (E::Route, &'a [u8])> + Clone) {
+        if self.nat.as_ref().is_some_and(|nat| nat.is_large()) {
+            self.touch_nat(datagrams.clone());
+        }
         let Some(queues) = self.queues.as_ref() else {
             return;
         };

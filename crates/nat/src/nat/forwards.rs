@@ -201,7 +201,8 @@ impl Nat {
             subscriber.mappings += 1;
         }
         let mapping = Mapping::new(wish.protocol, inside, (external.to_bits(), port));
-        let at = self.insert(mapping, block, place, tick(now));
+        let (_, count) = self.pool.ports_of(block);
+        let at = self.insert(mapping, (block, count, place), tick(now));
         if is_low {
             let anchor = self.forwards.anchors.entry(inside.0);
             anchor.or_insert((address, 0)).1 += 1;
@@ -215,7 +216,8 @@ impl Nat {
         self.mappings[at as usize].set_static();
         self.arm(at);
         let mapping = self.mappings[at as usize];
-        let owner = self.pool.block(mapping.block).owner;
+        let (block, _) = self.home(&mapping);
+        let owner = self.pool.block(block).owner;
         let tag = self.subscribers.at_mut(owner).map_or(0, |one| one.tag);
         let forward = Forward {
             protocol: mapping.protocol(),

@@ -61,7 +61,7 @@ impl Nat {
         (inside, inside_port): (u32, u16),
         now: Instant,
     ) -> Result<u32, Discard> {
-        let limits = self.config.limits;
+        let limits = &self.config.limits;
         if self.pool.index_of(inside).is_some() {
             return Err(Discard::Source);
         }
@@ -79,36 +79,57 @@ impl Nat {
         let random = (self.random() >> 32) as u32;
         let mut found = None;
         while block != NONE && found.is_none() {
-            found = match self.pool.is_closed(block) {
-                true => None,
-                false => self.pool.find_port(block, protocol, random),
-            };
+            let (address, number) = self.pool.layout.split(block);
+            let (first, count) = self.pool.layout.ports_of(number);
+            found = match self.pool.is_open(address) {
+                true => self.pool.find_port(block, count, protocol, random),
+                false => None,
+            }
+            .map(|place| (address, first, count, place));
             if found.is_none() {
                 block = self.pool.block(block).next;
             }
         }
-        let place = match found {
-            Some(place) => place,
+        let (address, first, count, place) = match found {
+            Some(found) => found,
             None => {
                 block = self.allocate(id, now)?;
-                let place = self.pool.find_port(block, protocol, random);
-                place.ok_or(Discard::SubscriberBlocks)?
+                let (address, number) = self.pool.layout.split(block);
+                let (first, count) = self.pool.layout.ports_of(number);
+                let place = self.pool.find_port(block, count, protocol, random);
+                (
+                    address,
+                    first,
+                    count,
+                    place.ok_or(Discard::SubscriberBlocks)?,
+                )
             }
         };
         if let Some(subscriber) = self.subscribers.get_mut(id) {
             subscriber.mappings += 1;
         }
-        let (first, _) = self.pool.ports_of(block);
-        let external = self.pool.external(self.pool.address_of(block));
+        let external = self.pool.external(address);
         let port = (u32::from(first) + place) as u16;
         let mapping = Mapping::new(protocol, (inside, inside_port), (external, port));
-        Ok(self.insert(mapping, block, place, tick(now)))
+        Ok(self.insert(mapping, (block, count, place), tick(now)))
     }
 
-    /// Puts a mapping into all tables. The port is free, and there is room.
-    pub(super) fn insert(&mut self, mapping: Mapping, block: u32, place: u32, tick: u32) -> u32 {
+    /// The block of a mapping, and its port's place there.
+    pub(super) fn home(&self, mapping: &Mapping) -> (u32, u32) {
+        let address = self.pool.index_of(mapping.external);
+        let address = address.expect("external addresses stay known");
+        let located = self.pool.locate(address, mapping.external_port);
+        located.expect("a mapping's port is in a block")
+    }
+
+    /// Puts a mapping into all tables: block, ports of the block, and place there. The port is free, and there is room.
+    pub(super) fn insert(
+        &mut self,
+        mapping: Mapping,
+        (block, count, place): (u32, u32, u32),
+        tick: u32,
+    ) -> u32 {
         let mapping = Mapping {
-            block,
             last: tick,
             ..mapping
         };
@@ -125,10 +146,12 @@ impl Nat {
         let protocol = mapping.protocol();
         let hash = self.hash(mapping.inside, mapping.inside_port, protocol);
         self.by_inside.insert(hash, at);
-        self.pool.take_port(block, protocol, place, at);
+        self.pool.take_port(block, count, protocol, place, at);
         self.counters.mappings += 1;
         self.counters.mappings_made += 1;
-        self.arm(at);
+        if let Some(due) = self.due(&mapping) {
+            self.timers.arm(at, due);
+        }
         at
     }
 
@@ -154,10 +177,9 @@ impl Nat {
         self.mappings[at as usize] = Mapping::free(self.free);
         self.free = at;
         self.counters.mappings -= 1;
-        let (first, _) = self.pool.ports_of(mapping.block);
-        let place = u32::from(mapping.external_port - first);
-        self.pool.free_port(mapping.block, protocol, place);
-        let owner = self.pool.block(mapping.block).owner;
+        let (block, place) = self.home(&mapping);
+        self.pool.free_port(block, protocol, place);
+        let owner = self.pool.block(block).owner;
         if let Some(subscriber) = self.subscribers.at_mut(owner) {
             subscriber.mappings -= 1;
             subscriber.is_told = false;
@@ -165,7 +187,7 @@ impl Nat {
         if mapping.is_static() {
             self.forgotten(protocol, mapping.external, mapping.external_port, now);
         }
-        self.release(mapping.block, now);
+        self.release(block, now);
     }
 
     /// Looks at a mapping whose timer fired, or that may have timed out. Returns whether it is still there.

@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `translate` | packets in both directions, and hairpinning |
+//! | `quick` | the short way of most packets |
 //! | `flow` | what a packet's header says to a NAT |
 //! | `mappings` | mappings: made, refreshed, timed out |
 //! | `blocks` | port blocks: allocated, freed |
@@ -21,6 +22,7 @@ pub(crate) mod flow;
 pub(crate) mod forwards;
 mod mappings;
 pub(crate) mod pieces;
+mod quick;
 mod settings;
 #[cfg(test)]
 mod testing;
@@ -37,6 +39,7 @@ use crate::config::{Config, ConfigError};
 use crate::discard::Counters;
 use crate::event::{Block, Event};
 use crate::mapping::Mapping;
+use crate::pages::Reserve;
 use crate::pool::{NONE, Pool, Protocol};
 use crate::sessions::Sessions;
 use crate::subscribers::{Subscriber, SubscriberId, SubscriberView, Subscribers};
@@ -120,6 +123,9 @@ pub struct Nat {
     held_ports: u32,
     is_pool_told: bool,
     random: u64,
+    /// Whether [`quick`] may translate packets.
+    is_plain: bool,
+    ahead: early::Ahead,
     identifications: Box<[u16; 256]>,
     events: VecDeque<Event>,
     counters: Counters,
@@ -149,11 +155,24 @@ impl Nat {
             held_ports: 0,
             is_pool_told: false,
             random: three | 1,
+            is_plain: quick::is_plain(&config),
+            ahead: early::Ahead::new(),
             identifications: Box::new([three as u16; 256]),
             events: VecDeque::new(),
             counters: Counters::default(),
             config,
         })
+    }
+
+    /// Has this function called for each large range of memory that the NAT has reserved or will reserve, by its start and
+    /// length in bytes, before the NAT first uses it. Packets of many mappings are faster on large pages of memory, which only
+    /// the caller can ask the system for.
+    pub fn on_reserve(&mut self, reserve: Reserve) {
+        let mappings = self.mappings.capacity() * size_of::<Mapping>();
+        reserve(self.mappings.as_ptr().cast(), mappings);
+        self.by_inside.on_reserve(reserve);
+        self.timers.on_reserve(reserve);
+        self.pool.pages.on_reserve(reserve);
     }
 
     /// The settings.
@@ -270,6 +289,13 @@ impl Nat {
             subscribers: self.subscribers.len(),
             ..self.counters
         }
+    }
+
+    /// How many mappings there are.
+    #[inline]
+    #[must_use]
+    pub fn mappings(&self) -> u32 {
+        self.counters.mappings
     }
 
     /// Blocks on demand: free, waiting after use, and all.

@@ -36,6 +36,7 @@ impl Nat {
             self.pool.set_externals(&config.externals);
         }
         self.ticks = Ticks::of(&config);
+        self.is_plain = super::quick::is_plain(&config);
         let seed = self.config.seed;
         self.config = Config { seed, ..config };
         Ok(())

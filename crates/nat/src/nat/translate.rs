@@ -28,6 +28,28 @@ impl Nat {
         sum: Sum,
         now: Instant,
     ) -> Result<Verdict, Discard> {
+        match self.quick_out(subscriber, header, packet, sum, now) {
+            Some(Ok(())) => {
+                self.counters.outbound += 1;
+                return Ok(Verdict::Translated);
+            }
+            Some(Err(why)) => {
+                self.counters.discards[why as usize] += 1;
+                return Err(why);
+            }
+            None => {}
+        }
+        self.outbound_any(subscriber, header, packet, sum, now)
+    }
+
+    fn outbound_any(
+        &mut self,
+        subscriber: SubscriberId,
+        header: &Header,
+        packet: &mut [u8],
+        sum: Sum,
+        now: Instant,
+    ) -> Result<Verdict, Discard> {
         let result = match Content::of(header, packet) {
             _ if self.is_exempt(header) => Ok(Verdict::Untouched),
             Ok(Content::Flow { flow, is_reply }) => match is_reply {
@@ -55,6 +77,20 @@ impl Nat {
     /// The packet is to be dropped; it is unchanged, and counted.
     #[inline]
     pub fn inbound(
+        &mut self,
+        header: &Header,
+        packet: &mut [u8],
+        sum: Sum,
+        now: Instant,
+    ) -> Result<Verdict, Discard> {
+        if self.quick_in(header, packet, sum, tick(now)) {
+            self.counters.inbound += 1;
+            return Ok(Verdict::Translated);
+        }
+        self.inbound_any(header, packet, sum, now)
+    }
+
+    fn inbound_any(
         &mut self,
         header: &Header,
         packet: &mut [u8],
@@ -186,12 +222,19 @@ impl Nat {
         if header.dont_fragment && header.fragment == Fragment::Whole {
             return;
         }
+        let next = self.identification(external, header.destination as u32, sum);
+        rewrite::identification(packet, next);
+    }
+
+    /// The next identification of datagrams between two hosts.
+    #[inline]
+    pub(super) fn identification(&mut self, external: u32, remote: u32, sum: Sum) -> u16 {
         // Of address, remote address and protocol, as the RFC wants it unique, 256 counters.
-        let mixed = (external ^ header.destination as u32).wrapping_mul(0x9e37_79b1) >> 24;
+        let mixed = (external ^ remote).wrapping_mul(0x9e37_79b1) >> 24;
         let next = &mut self.identifications[mixed as usize];
         // A super-packet numbers up to 64 kB of segments from its own number on.
         *next = next.wrapping_add(if sum == Sum::Partial { 64 } else { 1 });
-        rewrite::identification(packet, *next);
+        *next
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod ether;
 pub(crate) mod inherited;
 pub(crate) mod interface;
 mod mapping;
+pub(crate) mod memory;
 pub(crate) mod mmsg;
 pub(crate) mod namespace;
 pub(crate) mod packet;
