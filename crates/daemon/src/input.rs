@@ -162,14 +162,16 @@ impl Input {
     fn handle_received(&mut self, number: u32, core: &mut Core, handlers: &Handlers) {
         let mut datagrams = 0;
         let sockets = &core.sockets;
-        let ahead = self.received.iter().map(|datagram| {
-            let route = Route {
-                peer: datagram.peer,
-                local: datagram.local,
-                socket: sockets.number_for(number, datagram.peer),
-            };
-            (First(route), datagram.bytes)
-        });
+        let ahead = || {
+            self.received.iter().map(|datagram| {
+                let route = Route {
+                    peer: datagram.peer,
+                    local: datagram.local,
+                    socket: sockets.number_for(number, datagram.peer),
+                };
+                (First(route), datagram.bytes)
+            })
+        };
         core.edge.touch(ahead);
         for datagram in self.received.iter() {
             let route = Route {

@@ -67,6 +67,8 @@ pub struct Limits {
     pub fragmented_max: u32,
     /// Fragments that wait for their datagram's first one.
     pub waiting_fragments_max: u32,
+    /// Control connections of FTP that are followed.
+    pub ftp_controls_max: u32,
     /// Events that wait for the caller. No port block is allocated beyond it, so no allocation is missing in the log.
     pub events_max: u32,
 }
@@ -84,6 +86,7 @@ impl Default for Limits {
             held_ports_max: 200_000,
             fragmented_max: 4096,
             waiting_fragments_max: 256,
+            ftp_controls_max: 4096,
             events_max: 65_536,
         }
     }
@@ -132,6 +135,8 @@ pub struct Config {
     pub hairpinning: bool,
     /// Destinations that are not translated.
     pub exempt: Vec<Exempt>,
+    /// Whether the addresses in commands of active FTP are translated (RFC 5382 REQ-6).
+    pub ftp: bool,
     /// Limits.
     pub limits: Limits,
     /// Random numbers of the caller: they key hash tables and choose ports (RFC 7857 section 9).
@@ -153,6 +158,7 @@ impl Config {
             soft_pairing: false,
             hairpinning: true,
             exempt: Vec::new(),
+            ftp: false,
             limits: Limits::default(),
             seed,
         }

@@ -135,6 +135,15 @@ pub struct Counters {
     pub fragments_lost: u64,
     /// Remote addresses that were not recorded, because the table of sessions was full.
     pub peers_unrecorded: u64,
+    /// Commands of FTP whose address was translated.
+    pub ftp_rewritten: u64,
+    /// Commands of FTP that were left as they were: not understood, split over segments, out of order, of another address, or
+    /// without a mapping.
+    pub ftp_left: u64,
+    /// Control connections of FTP that are not followed, because as many as may be are.
+    pub ftp_untracked: u64,
+    /// Control connections of FTP that are followed now.
+    pub ftp_controls: u32,
     /// Mappings now.
     pub mappings: u32,
     /// Connections and remote addresses beyond the first of each mapping, now.

@@ -19,6 +19,7 @@
 //! | `sessions` | further connections of a mapping |
 //! | `subscribers` | subscribers and their limits |
 //! | `tcp` | states of a TCP connection |
+//! | `ftp` | commands of FTP that name an address |
 //! | `rewrite` | changes in packets, with checksums |
 //! | `table` | the hash table |
 //! | `wheel` | timers |
@@ -38,6 +39,7 @@ mod config;
 mod deterministic;
 mod discard;
 mod event;
+mod ftp;
 mod layout;
 pub mod log;
 mod mapping;

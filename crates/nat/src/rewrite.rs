@@ -145,7 +145,7 @@ pub(crate) fn word(octets: &[u8], at: usize) -> Option<u16> {
 }
 
 #[inline]
-fn put(octets: &mut [u8], at: usize, new: u16) {
+pub(crate) fn put(octets: &mut [u8], at: usize, new: u16) {
     if let Some(two) = octets.get_mut(at..at + 2) {
         two.copy_from_slice(&new.to_be_bytes());
     }

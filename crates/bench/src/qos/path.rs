@@ -319,7 +319,7 @@ impl Side {
             self.now += Duration::from_nanos(GAP_NS);
             match way {
                 Way::Up => {
-                    let datagrams = batch.iter().map(|bytes| (route(LAC), &bytes[..]));
+                    let datagrams = || batch.iter().map(|bytes| (route(LAC), &bytes[..]));
                     self.lns.touch(datagrams);
                     for bytes in batch {
                         self.lns

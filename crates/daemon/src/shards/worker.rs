@@ -414,7 +414,7 @@ impl Worker {
                     (First(route), datagram.bytes)
                 })
             };
-            parts.path.touch(datagrams());
+            parts.path.touch(datagrams);
             for (route, bytes) in datagrams() {
                 let inside = &mut parts.inside;
                 let taken = parts.path.receive(&route, bytes, now, inside);

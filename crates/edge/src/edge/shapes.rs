@@ -383,7 +383,10 @@ impl<A: Access> Edge<A> {
 
     /// Loads the queues and the address mappings of the subscribers that sent these datagrams into the cache, for up to 64 at
     /// once. Call it with received datagrams before [`Edge::receive`].
-    pub fn touch<'a>(&mut self, datagrams: impl Iterator<Item = (A::Route, &'a [u8])> + Clone) {
+    pub fn touch<'a, I: Iterator<Item = (A::Route, &'a [u8])>>(
+        &mut self,
+        datagrams: impl Fn() -> I,
+    ) {
         self.path.touch(datagrams);
     }
 

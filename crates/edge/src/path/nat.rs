@@ -121,9 +121,16 @@ impl Translator {
         let mut buffer = core::mem::take(&mut self.buffer);
         buffer.clear();
         buffer.extend_from_slice(packet);
+        let mut header = *header;
+        if self.nat.is_ftp(&header)
+            && self.nat.outbound_ftp(member, &header, &mut buffer, now)
+            && let Ok(changed) = Header::read(&buffer)
+        {
+            header = changed;
+        }
         match self
             .nat
-            .outbound(member, header, &mut buffer, Sum::Complete, now)
+            .outbound(member, &header, &mut buffer, Sum::Complete, now)
         {
             Ok(Verdict::Translated | Verdict::Hairpin | Verdict::Untouched) => Ok(Some(buffer)),
             Ok(Verdict::Held) => {

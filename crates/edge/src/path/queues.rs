@@ -428,9 +428,12 @@ impl<E: Encapsulation> Path<E> {
     /// Loads the queues and the address mappings of the subscribers that sent these datagrams into the cache, up to 64 at
     /// once. Call it with received datagrams before [`Path::receive`]. With few shaped subscribers it loads no queues, with
     /// few mappings no mapping.
-    pub fn touch<'a>(&mut self, datagrams: impl Iterator<Item = (E::Route, &'a [u8])> + Clone) {
+    pub fn touch<'a, I: Iterator<Item = (E::Route, &'a [u8])>>(
+        &mut self,
+        datagrams: impl Fn() -> I,
+    ) {
         if self.nat.as_ref().is_some_and(|nat| nat.is_large()) {
-            self.touch_nat(datagrams.clone());
+            self.touch_nat(datagrams());
         }
         let Some(queues) = self.queues.as_ref() else {
             return;
@@ -439,7 +442,7 @@ impl<E: Encapsulation> Path<E> {
             return;
         }
         let mut ids = [None; TOUCH_MAX];
-        for (id, (route, bytes)) in ids.iter_mut().zip(datagrams) {
+        for (id, (route, bytes)) in ids.iter_mut().zip(datagrams()) {
             let found = E::locate(&route, bytes, |id| {
                 let (_, entry) = self.find(id, &route)?;
                 Some((entry.lane(), &entry.way))

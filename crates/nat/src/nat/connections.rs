@@ -58,7 +58,7 @@ impl Nat {
     /// Takes the connection of a segment to its next state. A segment of no connection passes and refreshes nothing (RFC
     /// 6146 section 3.5.2.2, state CLOSED; RFC 7857 section 7).
     #[inline]
-    fn tcp(
+    pub(super) fn tcp(
         &mut self,
         at: u32,
         remote: (u32, u16),

@@ -10,6 +10,7 @@
 //! | `connections` | TCP connections and remote addresses |
 //! | `errors` | ICMP errors |
 //! | `pieces` | fragments |
+//! | `ftp` | addresses in commands of active FTP |
 //! | `forwards` | port forwarding |
 //! | `settings` | changes of settings while the NAT works |
 //! | `early` | loads of records before they are needed |
@@ -20,6 +21,7 @@ mod early;
 mod errors;
 pub(crate) mod flow;
 pub(crate) mod forwards;
+mod ftp;
 mod mappings;
 pub(crate) mod pieces;
 mod quick;
@@ -120,6 +122,7 @@ pub struct Nat {
     subscribers: Subscribers,
     pieces: pieces::Pieces,
     forwards: forwards::Forwards,
+    controls: ftp::Controls,
     held_ports: u32,
     is_pool_told: bool,
     random: u64,
@@ -152,6 +155,7 @@ impl Nat {
             subscribers: Subscribers::new(limits.subscribers_max),
             pieces: pieces::Pieces::new(&limits),
             forwards: forwards::Forwards::default(),
+            controls: ftp::Controls::default(),
             held_ports: 0,
             is_pool_told: false,
             random: three | 1,
@@ -252,6 +256,7 @@ impl Nat {
         self.pool.warm(tick);
         self.lapse(now);
         self.counters.fragments_lost += self.pieces.expire(tick);
+        self.expire_ftp(tick);
     }
 
     /// When to call [`Nat::handle_timeout`], and for which timer.
@@ -287,6 +292,7 @@ impl Nat {
         Counters {
             sessions: self.sessions.len(),
             subscribers: self.subscribers.len(),
+            ftp_controls: self.controls.len(),
             ..self.counters
         }
     }

@@ -154,7 +154,8 @@ impl Nat {
                     && mapping.last + self.ticks.established > tick
                     && (mapping.remote, mapping.remote_port)
                         == (header.source as u32, header.source_port)
-                    && Event::of(header.tcp_flags, false) == Event::Data;
+                    && Event::of(header.tcp_flags, false) == Event::Data
+                    && !self.controls.has(header.source_port);
                 if !passes {
                     return false;
                 }

@@ -115,7 +115,7 @@ impl Nat {
 
     /// Whether this destination is not translated (RFC 6888 REQ-6).
     #[inline]
-    fn is_exempt(&self, header: &Header) -> bool {
+    pub(super) fn is_exempt(&self, header: &Header) -> bool {
         !self.config.exempt.is_empty() && header.version == 4 && {
             let (address, port) = (header.destination as u32, header.destination_port);
             let ports_known = header.upper == wire::ip::Upper::Ports;
@@ -202,6 +202,9 @@ impl Nat {
         let mapping = self.mappings[at as usize];
         let inside = (mapping.inside, mapping.inside_port);
         set_endpoint(packet, flow.protocol, Side::Destination, inside, sum);
+        if flow.protocol == Protocol::Tcp && self.controls.has(flow.source_port) {
+            self.inbound_ftp(header, packet, sum, now);
+        }
         if header.fragment == Fragment::First {
             let translation = super::pieces::Translation {
                 source: None,
