@@ -29,7 +29,8 @@ impl Street {
         let hosts = self.hosts.clone();
         let host = self.pick(&hosts).expect("there are some");
         match self.rng.below(100) {
-            0..30 => self.dial(host),
+            0..24 => self.dial(host),
+            24..30 => self.dial_all(),
             30..36 => self.dial_eap(),
             36..42 => self.dial_tunnel(),
             42..54 => self.talk(),
@@ -80,6 +81,25 @@ impl Street {
         }
     }
 
+    /// Everybody calls.
+    pub(crate) fn dial_all(&mut self) {
+        for host in self.hosts.clone() {
+            self.dial(host);
+        }
+        for _ in 0..3 {
+            self.dial_tunnel();
+        }
+        self.dial_eap();
+    }
+
+    /// Mostly the VLAN of a station; sometimes another.
+    fn vlan_of(&mut self, station: u8) -> u32 {
+        match self.rng.chance(0.8) {
+            true => u32::from(station) % VLANS,
+            false => self.rng.below(VLANS.into()) as u32,
+        }
+    }
+
     /// A host calls whoever answers first, or the edge by its name.
     pub(crate) fn dial(&mut self, host: NodeHandle<Node>) {
         let node = &self.world[host];
@@ -88,7 +108,7 @@ impl Street {
         }
         let dial = self.side(self.world[host].station);
         let wanted = self.rng.chance(0.8).then(|| b"street"[..].into());
-        let number = self.rng.below(VLANS.into()) as u32;
+        let number = self.vlan_of(self.world[host].station);
         self.world.with(host, |node, now| {
             let call = pppoe::Dial {
                 ac_name: wanted,
@@ -136,15 +156,19 @@ impl Street {
         });
     }
 
-    /// Everybody sends a packet, some many.
+    /// Everybody sends a packet, and one host from so many ports that it needs another block, or may not have it.
     fn talk(&mut self) {
         let all = [&self.hosts[..], &[self.lac]].concat();
-        let count = [1, 1, 3, 60][self.rng.below(4) as usize];
+        let busy = self.pick(&all).expect("there are some");
         for host in all {
-            for _ in 0..count {
-                let port = 1_000 + self.rng.below(200) as u16;
-                self.world.with(host, |node, now| node.talk(port, now));
-            }
+            let count = match host.id() == busy.id() {
+                true => [1, 40, 80][self.rng.below(3) as usize],
+                false => 1,
+            };
+            let first = 1_000 + self.rng.below(200) as u16;
+            self.world.with(host, |node, now| {
+                (first..first + count).for_each(|port| node.talk(port, now));
+            });
         }
     }
 
@@ -187,6 +211,9 @@ impl Street {
         let station = self.world[host].station;
         let node = self::host(station, &mut self.rng);
         self.world.replace(host, node);
+        if self.rng.chance(0.5) {
+            self.dial(host);
+        }
     }
 
     /// An LNS forgets everything.

@@ -8,7 +8,7 @@ use edge::access::{Access, Served};
 use edge::{Edge, Phase, SubscriberKey, SubscriberView};
 
 use crate::books::same;
-use crate::node::Node;
+use crate::node::{Node, VLANS, vlan};
 
 pub(crate) fn subscribers(edge: &Edge<Served>) -> impl Iterator<Item = SubscriberView<'_, Served>> {
     let mut cursor = 0;
@@ -140,6 +140,19 @@ fn check_limits(node: &Node) {
         .sessions()
         .filter(|one| one.phase == pppoe::Phase::HalfOpen);
     assert_eq!(half_open.count(), hosts.half_open() as usize);
+    // A VLAN or an interface that is gone has no sessions.
+    for one in hosts
+        .sessions()
+        .filter(|one| one.role == pppoe::Role::Server)
+    {
+        let number = (0..VLANS).find(|&number| vlan(number) == one.route.vlans);
+        assert!(
+            node.has_vlan[number.expect("one of two") as usize],
+            "{:?}",
+            one.route
+        );
+        assert!(hosts.port(0).is_some(), "{:?}", one.route);
+    }
 }
 
 /// Nobody is left, and nothing that belonged to anybody.

@@ -24,7 +24,9 @@ pub(crate) struct EapHost {
     session: Option<SessionKey>,
     /// Whether LCP's request and IPCP's were acknowledged, and whether EAP succeeded.
     agreed: [bool; 3],
-    pub(crate) address: Ipv4Addr,
+    address: Ipv4Addr,
+    /// How often IPCP opened.
+    pub(crate) successes: u64,
     again_at: Option<Instant>,
     sent: VecDeque<(Route, Vec<u8>)>,
 }
@@ -43,6 +45,7 @@ impl EapHost {
             session: None,
             agreed: [false; 3],
             address: Ipv4Addr::UNSPECIFIED,
+            successes: 0,
             again_at: None,
             sent: VecDeque::new(),
         }
@@ -130,7 +133,10 @@ impl EapHost {
                 self.ask(now);
             }
             (protocol::LCP, code::CONFIGURE_ACK) => self.agreed[0] = true,
-            (protocol::IPCP, code::CONFIGURE_ACK) => self.agreed[1] = true,
+            (protocol::IPCP, code::CONFIGURE_ACK) => {
+                self.successes += u64::from(!self.agreed[1]);
+                self.agreed[1] = true;
+            }
             (protocol::IPCP, code::CONFIGURE_NAK) => {
                 if let Some([3, 6, a, b, c, d]) = data.first_chunk() {
                     self.address = [*a, *b, *c, *d].into();

@@ -1,5 +1,8 @@
 //! Runs over many seeds.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use base::Duration;
 use sim::Link;
 use wire::radius::attribute::status;
@@ -10,10 +13,14 @@ use crate::node::VLANS;
 use crate::radius::Mood;
 use crate::street::{Street, nat_config};
 
-const CHANCES: u32 = 50;
+const CHANCES: u32 = 24;
 
-fn run(seed: u64) {
+/// How often each kind of event happened in all runs.
+type Happened = RefCell<BTreeMap<String, u64>>;
+
+fn run(seed: u64, happened: &Happened) {
     let mut street = Street::new(seed);
+    street.dial_all();
     for _ in 0..CHANCES {
         street.chance();
         street.pause();
@@ -27,6 +34,7 @@ fn run(seed: u64) {
         assert_nobody(&mut street.world.get_mut(owner), &name);
     }
     assert_accounted(&street);
+    note(&street, &mut happened.borrow_mut());
     for node in street.owners() {
         street
             .world
@@ -62,7 +70,7 @@ fn heal(street: &mut Street) {
         let nat = node.edge.nat_mut().expect("it translates");
         nat.reconfigure(nat_config(2)).expect("the same tables");
     });
-    for _ in 0..8 {
+    for _ in 0..5 {
         street.world.run_for(Duration::from_secs(20));
         check_all(street);
     }
@@ -70,9 +78,7 @@ fn heal(street: &mut Street) {
 
 /// A host that calls again is served: nothing was used up for good.
 fn serve_again(street: &mut Street) {
-    for host in street.hosts.clone() {
-        street.dial(host);
-    }
+    street.dial_all();
     street.world.run_for(Duration::from_secs(20));
     check_all(street);
     for host in street.hosts.clone() {
@@ -92,8 +98,8 @@ fn everybody_goes(street: &mut Street) {
     for host in street.eap.clone() {
         street.world.with(host, |host, now| host.close(now));
     }
-    for _ in 0..10 {
-        street.world.run_for(Duration::from_secs(30));
+    for _ in 0..6 {
+        street.world.run_for(Duration::from_secs(40));
         check_all(street);
     }
     for host in &street.eap {
@@ -130,14 +136,105 @@ fn assert_accounted(street: &Street) {
     }
 }
 
+/// Counts what happened in a run.
+fn note(street: &Street, happened: &mut BTreeMap<String, u64>) {
+    let mut add = |name: String, count: u64| *happened.entry(name).or_default() += count;
+    let node = &street.world[street.edge];
+    for (reason, count) in &node.books.reasons {
+        add(format!("end: {reason}"), *count);
+    }
+    for (answer, count) in &node.desk.servers().requests {
+        add(format!("request: {answer}"), *count);
+    }
+    for (name, count) in node.edge.endpoint().pppoe().counters().rows() {
+        add(format!("pppoe: {name}"), count);
+    }
+    let nat = node.edge.nat().expect("it translates").counters();
+    for (why, count) in nat::Discard::ALL.iter().zip(nat.discards) {
+        add(format!("nat: {why:?}"), count);
+    }
+    add("nat: blocks".into(), nat.blocks_allocated);
+    add("nat: used up".into(), node.books.used_up);
+    let switched = node.edge.switch_counts();
+    add("handed over".into(), switched.taken);
+    add("failed over".into(), switched.failed_over);
+    add("own address".into(), switched.own_address);
+    add("records".into(), node.desk.servers().records);
+    add("too many subscribers".into(), node.edge.counts().too_many);
+    add("routes refused".into(), node.edge.counts().routes_refused);
+    let hosts = street.hosts.iter().chain([&street.lac]);
+    let answers = hosts.map(|host| street.world[*host].answers).sum();
+    add("answers".into(), answers);
+    let eap = street.eap.iter().map(|host| street.world[*host].successes);
+    add("eap".into(), eap.sum());
+    let rogue = &street.world[street.rogue];
+    add(
+        "sessions at the second server".into(),
+        rogue.edge.counts().up,
+    );
+}
+
+/// What the storms are for must happen in them.
+fn assert_happened(happened: &BTreeMap<String, u64>) {
+    let list: Vec<_> = happened
+        .iter()
+        .map(|(name, count)| format!("{name}: {count}\n"))
+        .collect();
+    let list = list.concat();
+    for name in [
+        "answers",
+        "eap",
+        "end: a RADIUS server ended",
+        "end: its time was over",
+        "end: no address: all",
+        "end: no data for too",
+        "end: the LNS:",
+        "failed over",
+        "handed over",
+        "nat: PoolUsedUp",
+        "nat: SubscriberBlocks",
+        "nat: used up",
+        "own address",
+        "pppoe: padrs_repeated",
+        "pppoe: refused_sessions",
+        "pppoe: replaced",
+        "pppoe: setup_timeouts",
+        "request: None",
+        "request: Some(InvalidValue)",
+        "request: Some(NotFound)",
+        "routes refused",
+        "sessions at the second server",
+        "too many subscribers",
+    ] {
+        let count = happened
+            .iter()
+            .filter(|(one, _)| one.starts_with(name))
+            .map(|(_, count)| count)
+            .sum::<u64>();
+        assert!(count > 0, "no run had {name:?}; they had\n{list}");
+    }
+}
+
+fn run_all(seeds: u64, first: u64) {
+    let (happened, runs) = (Happened::default(), RefCell::new(0));
+    sim::seeds(seeds, |seed| {
+        run(first + seed, &happened);
+        *runs.borrow_mut() += 1;
+    });
+    // One seed alone need not have all.
+    if *runs.borrow() >= seeds {
+        assert_happened(&happened.borrow());
+    }
+}
+
 #[test]
 fn nothing_is_held_twice_and_nothing_stays() {
-    sim::seeds(300, run);
+    run_all(300, 0);
 }
 
 /// As above, with more seeds: `cargo test -p headend-edge --test street -- --ignored thousand`.
 #[test]
 #[ignore = "takes minutes"]
-fn nothing_stays_in_a_thousand_streets() {
-    sim::seeds(3_000, |seed| run(1_000_000 + seed));
+fn nothing_stays_in_three_thousand_streets() {
+    run_all(3_000, 1_000_000);
 }

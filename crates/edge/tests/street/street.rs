@@ -30,8 +30,9 @@ pub(crate) const SERVER: u8 = 80;
 
 const HOSTS: u8 = 7;
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
-/// Ports of a block: an address has few.
-const BLOCK: u16 = 8_000;
+/// An address has four blocks of so many ports.
+const BLOCK: u16 = 32;
+const PORT_FIRST: u16 = 65_408;
 
 /// A run of one seed.
 pub(crate) struct Street {
@@ -103,17 +104,18 @@ pub(crate) fn externals(which: u64) -> Vec<nat::Range> {
     vec![text.parse().expect("a range")]
 }
 
-/// Few ports: seven blocks of an address, at most two of a subscriber.
+/// Few ports: at most two blocks of a subscriber.
 pub(crate) fn nat_config(which: u64) -> nat::Config {
     let limits = nat::Limits {
-        mappings_max: 64,
+        mappings_max: 512,
         sessions_max: 64,
         subscribers_max: 16,
         blocks_per_subscriber: 2,
-        mappings_per_subscriber: 40,
+        mappings_per_subscriber: 100,
         ..nat::Limits::default()
     };
     nat::Config {
+        port_first: PORT_FIRST,
         block_ports: BLOCK,
         hold: HOLD,
         limits,

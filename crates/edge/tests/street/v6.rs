@@ -17,7 +17,8 @@ fn prefix(text: &str) -> Prefix {
 
 /// What the edge serves.
 pub(crate) fn settings(rng: &mut Rng) -> Settings {
-    let some = |rng: &mut Rng, name: &str| rng.chance(0.8).then(|| name.into());
+    let share = if rng.chance(0.3) { 0.0 } else { 0.8 };
+    let some = |rng: &mut Rng, name: &str| rng.chance(share).then(|| name.into());
     Settings {
         pool: some(rng, "links"),
         delegated_pool: some(rng, "homes"),
