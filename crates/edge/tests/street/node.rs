@@ -75,7 +75,6 @@ pub(crate) struct Node {
     echoes: bool,
     inside: Packets,
     pub(crate) sent: VecDeque<(Route, Vec<u8>)>,
-    serial: u32,
 }
 
 #[derive(Default)]
@@ -117,7 +116,6 @@ impl Node {
             answers: 0,
             inside: Packets::default(),
             sent: VecDeque::new(),
-            serial: 0,
         }
     }
 
@@ -254,7 +252,6 @@ impl Node {
 
     /// The owner's work after every change. `false` if there was none.
     fn work(&mut self, now: Instant) -> bool {
-        self.serial += 1;
         self.look_inside(now);
         let before = self.sent.len();
         let worked = (self.desk).work(&mut self.edge, &mut self.books, &mut self.sent, now);
