@@ -15,6 +15,8 @@
 //! | file | what it has |
 //! |---|---|
 //! | `record` | a record's bytes |
+//! | `runs` | sorted copies of an open log's records |
+//! | `seal` | a full log becomes a segment on a thread |
 //! | `segment` | sorted segments |
 //! | `store` | the directory: appending, sealing, searching, retention |
 //! | `names` | texts for subscribers, by the numbers that records have |
@@ -28,6 +30,7 @@ struct Readme;
 mod names;
 mod reader;
 mod record;
+mod runs;
 mod seal;
 mod segment;
 mod store;

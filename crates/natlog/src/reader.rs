@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::net::Ipv4Addr;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::names::Names;
 use crate::record::{Entry, Kind, RECORD};
+use crate::runs;
 use crate::segment::Segment;
 use crate::store::{BACK_MS, StoreError, at, parse_first_ms, parse_name};
 
@@ -151,8 +153,8 @@ fn in_segment(path: &Path, external: Ipv4Addr, port: u16, at_ms: u64) -> io::Res
     Ok(found.map_or(Found::Nobody, Found::Entry))
 }
 
-/// Searches in a log: in the records of blocks that were allocated before by their order, and in its own ones from the
-/// end. Only records of the port are checked for damage.
+/// Searches in a log: from the end in the records behind its runs, then in its runs, and then in the records of blocks
+/// that were allocated before, by their order. Only records of the port are checked for damage.
 fn in_log(path: &Path, external: Ipv4Addr, port: u16, at_ms: u64) -> io::Result<Found> {
     let file = File::open(path)?;
     let records = file.metadata()?.len() / RECORD as u64;
@@ -161,55 +163,73 @@ fn in_log(path: &Path, external: Ipv4Addr, port: u16, at_ms: u64) -> io::Result<
         file.read_exact_at(&mut octets, at * RECORD as u64)?;
         io::Result::Ok(octets)
     };
-    if records == 0 || Entry::time_of(&read(0)?).saturating_sub(BACK_MS) > at_ms {
+    if records == 0 {
+        return Ok(Found::Starts);
+    }
+    let first_ms = Entry::time_of(&read(0)?);
+    if first_ms.saturating_sub(BACK_MS) > at_ms {
         return Ok(Found::Starts);
     }
     let carried = first_place(records, |at| Ok(!Entry::is_carried(&read(at)?)))?;
-    let mut left = records;
+    let runs = runs::Reader::open(path, records - carried);
+    let sorted = carried + runs.as_ref().map_or(0, runs::Reader::records);
+    if let Some(entry) = in_records(&file, sorted..records, (external, port), at_ms)? {
+        return Ok(Found::Entry(entry));
+    }
+    let in_runs = match runs.map(|runs| runs.find(external, port, at_ms)) {
+        Some(Ok(found)) => found,
+        // What a run has, the log has too.
+        Some(Err(_)) => in_records(&file, carried..sorted, (external, port), at_ms)?,
+        None => None,
+    };
+    if let Some(entry) = in_runs {
+        return Ok(Found::Entry(entry));
+    }
+    if first_ms > at_ms {
+        return Ok(Found::Starts);
+    }
+    let key = (external.to_bits(), port);
+    let mut place = first_place(carried, |at| Ok(Entry::block_of(&read(at)?) > key))?;
+    while place > 0 {
+        place -= 1;
+        let record = read(place)?;
+        if Entry::block_of(&record).0 != key.0 {
+            break;
+        }
+        if Entry::is_at(&record, external, port)
+            && let Some(entry) = Entry::decode(&record)
+        {
+            return Ok(Found::Entry(entry));
+        }
+    }
+    Ok(Found::Nobody)
+}
+
+/// The last of these records of a log that is of a port and not after a time.
+fn in_records(
+    file: &File,
+    places: Range<u64>,
+    (external, port): (Ipv4Addr, u16),
+    at_ms: u64,
+) -> io::Result<Option<Entry>> {
+    let mut left = places.end;
     let mut octets = vec![0; CHUNK * RECORD];
-    let mut starts_before = false;
-    while left > carried {
-        let count = (left - carried).min(CHUNK as u64);
+    while left > places.start {
+        let count = (left - places.start).min(CHUNK as u64);
         left -= count;
         let chunk = &mut octets[..count as usize * RECORD];
         file.read_exact_at(chunk, left * RECORD as u64)?;
         let (records, _) = chunk.as_chunks::<RECORD>();
         for record in records.iter().rev() {
-            let record_ms = Entry::time_of(record);
-            if record_ms > at_ms {
-                continue;
-            }
-            starts_before = true;
-            if !Entry::is_at(record, external, port) {
-                continue;
-            }
-            if let Some(entry) = Entry::decode(record) {
-                return Ok(Found::Entry(entry));
-            }
-        }
-    }
-    // The carried ones have the time of the log's start, and the order of a sorted segment.
-    if carried > 0 && Entry::time_of(&read(0)?) <= at_ms {
-        starts_before = true;
-        let key = (external.to_bits(), port);
-        let mut place = first_place(carried, |at| Ok(Entry::block_of(&read(at)?) > key))?;
-        while place > 0 {
-            place -= 1;
-            let record = read(place)?;
-            if Entry::block_of(&record).0 != key.0 {
-                break;
-            }
-            if Entry::is_at(&record, external, port)
-                && let Some(entry) = Entry::decode(&record)
+            if Entry::is_at(record, external, port)
+                && Entry::time_of(record) <= at_ms
+                && let Some(entry) = Entry::decode(record)
             {
-                return Ok(Found::Entry(entry));
+                return Ok(Some(entry));
             }
         }
     }
-    Ok(match starts_before {
-        true => Found::Nobody,
-        false => Found::Starts,
-    })
+    Ok(None)
 }
 
 /// The first of `end` places for which a condition is true, if it is so from some place on; otherwise `end`.

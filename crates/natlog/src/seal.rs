@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use crate::record::Entry;
+use crate::runs;
 use crate::segment::{Sealed, Segment};
 use crate::store::{StoreError, at};
 
@@ -87,6 +88,8 @@ pub(crate) fn last(entries: &[Entry], external: Ipv4Addr, port: u16, at_ms: u64)
 pub(crate) fn seal(entries: &[Entry], log: &Path, segment: &Path) -> Result<Sealed, StoreError> {
     let mut entries = entries.to_vec();
     let sealed = Segment::write(segment, &mut entries).map_err(at(segment))?;
+    // Without runs, a search that has the log open reads it.
+    let _ = fs::remove_file(runs::path(log));
     match fs::remove_file(log) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(log)(error)),
         _ => Ok(sealed),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::names::{Names, Renewal};
 use crate::record::{Entry, Kind, RECORD};
+use crate::runs;
 use crate::seal::{self, Full};
 use crate::segment::{Sealed, Segment};
 
@@ -65,6 +66,7 @@ struct Log {
     carried: usize,
     /// The earliest time of them; the clock may have been set back.
     first_ms: u64,
+    runs: runs::Writer,
 }
 
 impl Log {
@@ -157,8 +159,8 @@ impl Store {
                 Some((day, number, "log")) => {
                     logs.insert((day, number), path);
                 }
-                // A segment that was not complete; its log is still there.
-                Some((_, _, "new")) => fs::remove_file(&path).map_err(at(&path))?,
+                // A segment that was not complete; its log is still there. Runs are made anew.
+                Some((_, _, "new" | "runs")) => fs::remove_file(&path).map_err(at(&path))?,
                 Some(_) | None => {}
             }
         }
@@ -211,7 +213,9 @@ impl Store {
             number,
             entries,
             carried,
+            runs: runs::Writer::default(),
         });
+        self.add_runs();
         Ok(())
     }
 
@@ -292,9 +296,16 @@ impl Store {
             for entry in now {
                 note(&mut self.live, entry);
             }
+            self.add_runs();
             from += count;
         }
         Ok(())
+    }
+
+    fn add_runs(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.runs.add(&log.path, &log.entries[log.carried..]);
+        }
     }
 
     /// The day of the log for a time. The clock may have been set back: a day that is over stays over.
@@ -353,6 +364,7 @@ impl Store {
             entries: Vec::new(),
             carried: 0,
             first_ms: u64::MAX,
+            runs: runs::Writer::default(),
         });
         let carried = self.live.values().map(|&entry| Entry {
             kind: Kind::Carried,

@@ -363,3 +363,61 @@ fn a_store_of_older_names_of_files_is_read() {
         }
     }
 }
+
+#[test]
+fn a_log_is_searched_by_its_runs_and_without_them() {
+    let scratch = Scratch::new("runs");
+    let settings = Settings::default();
+    let mut random = Random(77);
+    let mut store = Store::open(&scratch.0, settings).expect("a directory");
+    let mut owners = vec![None; 3000];
+    let mut batch = Vec::new();
+    // Two runs and a half. Few blocks have most of the records.
+    for step in 0..160_000_u64 {
+        let of = [3000, 40][(random.below(4) > 0) as usize];
+        let block = random.below(of);
+        let at_ms = START + step;
+        batch.push(match owners[block as usize].take() {
+            Some(tag) => entry(Kind::Freed, at_ms, block, tag),
+            None => {
+                owners[block as usize] = Some(step);
+                entry(Kind::Allocated, at_ms, block, step)
+            }
+        });
+    }
+    store.append_all(&batch).expect("room");
+    let check = |store: &Store, what: &str| {
+        let mut random = Random(99);
+        let reader = Reader::new(&scratch.0);
+        for _ in 0..150 {
+            let near = entry(Kind::Allocated, 0, random.below(3001), 0);
+            let port = near.first + random.below(512) as u16;
+            let at_ms = START - 100 + random.below(165_000);
+            let found = reader.who(near.external, port, at_ms).expect("readable");
+            let known = store.who(near.external, port, at_ms).expect("readable");
+            assert_eq!(found, known, "{what}: {port} {at_ms}");
+        }
+    };
+    check(&store, "with runs");
+    assert_eq!(count(&scratch.0, "runs"), 1);
+    let runs = only_log(&scratch.0).with_extension("runs");
+    let octets = std::fs::read(&runs).expect("runs");
+    // Damaged records, and a run that is not whole.
+    let damaged: Vec<u8> = octets.iter().map(|octet| octet ^ 1).collect();
+    std::fs::write(&runs, damaged).expect("room");
+    check(&store, "damaged");
+    std::fs::write(&runs, &octets[..octets.len() - 1]).expect("room");
+    check(&store, "cut");
+    std::fs::remove_file(&runs).expect("ours");
+    check(&store, "without runs");
+    drop(store);
+    // A store that is opened again makes them anew.
+    let mut store = Store::open(&scratch.0, settings).expect("its directory");
+    assert_eq!(std::fs::read(&runs).expect("runs"), octets);
+    check(&store, "opened again");
+    // Sealed, they are gone.
+    let next = entry(Kind::Allocated, START + DAY, 2999, 5);
+    store.append(&next).expect("room");
+    drop(store);
+    assert_eq!(count(&scratch.0, "runs"), 0);
+}
