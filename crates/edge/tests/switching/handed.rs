@@ -13,7 +13,7 @@ use crate::world::{Answer, World, lns, ping, tunnel};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn on(tunnels: Vec<edge::NamedTunnel>) -> Option<Switching> {
+pub(crate) fn on(tunnels: Vec<edge::NamedTunnel>) -> Option<Switching> {
     Some(Switching {
         is_on: true,
         tunnels,
@@ -22,14 +22,17 @@ fn on(tunnels: Vec<edge::NamedTunnel>) -> Option<Switching> {
 }
 
 /// A host, a concentrator that hands `@isp` over, and its LNS.
-fn chain(seed: u64) -> World {
+pub(crate) fn chain(seed: u64) -> World {
+    chain_on(1, seed)
+}
+
+/// The same, with that many paths at the concentrator.
+pub(crate) fn chain_on(paths: u16, seed: u64) -> World {
     let mut world = World::new(seed);
     let host = world.add(None, Answer::Ask);
     let to = |n: u8| Ipv4Addr::new(192, 0, 2, n).into();
-    let lac = world.add(
-        on(vec![tunnel("isp", "isp", vec![lns(to(3), 1)])]),
-        Answer::Ask,
-    );
+    let switching = on(vec![tunnel("isp", "isp", vec![lns(to(3), 1)])]);
+    let lac = world.add_on(paths, switching, Answer::Ask);
     let far = world.add(None, Answer::Ask);
     assert_eq!((host, lac, far), (0, 1, 2));
     // Only the concentrator answers hosts.
@@ -212,7 +215,7 @@ fn a_tunnel_is_switched_to_another() {
     }
 }
 
-fn hang_up(world: &mut World, host: usize) {
+pub(crate) fn hang_up(world: &mut World, host: usize) {
     let (_, view) = world.nodes[host].edge.next_subscriber(0).unwrap();
     let (key, now) = (view.key, world.now);
     world.nodes[host]

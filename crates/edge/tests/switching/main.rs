@@ -4,4 +4,5 @@
 
 mod chaos;
 mod handed;
+mod paths;
 mod world;

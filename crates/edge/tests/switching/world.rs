@@ -2,7 +2,7 @@
 
 use core::cmp::Reverse;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use aaa::pools::{Pools, Range, Spec};
@@ -11,8 +11,8 @@ use base::{Duration, Instant, Redacted};
 use edge::access::Either::{First, Second};
 use edge::access::{Access, Both, Served};
 use edge::{
-    Account, Admission, Config, Dial, Edge, End, Event, Inside, NamedTunnel, Outside, Refusal,
-    SubscriberKey, Switching,
+    Account, Admission, Change, Config, Dial, Edge, End, Event, Inside, NamedTunnel, Outside, Path,
+    Refusal, SubscriberKey, Switching, Taken,
 };
 use ppp::{Authentication, Credentials, Proof};
 use sim::Rng;
@@ -22,6 +22,7 @@ pub(crate) type Route = <Served as Access>::Route;
 pub(crate) type Reason = <Served as Access>::Reason;
 pub(crate) type Place = <Served as Access>::Place;
 pub(crate) type Session = <Served as Access>::Session;
+type Encapsulation = <Served as Access>::Encapsulation;
 
 /// The subscriber's password.
 pub(crate) const SECRET: &[u8] = b"sesame";
@@ -58,6 +59,29 @@ pub(crate) struct Node {
     pub(crate) asked: Vec<(String, Vec<u8>, Vec<u8>)>,
     /// It neither receives nor sends.
     pub(crate) is_dead: bool,
+    /// Its paths on other cores. A frame arrives on any path.
+    cores: Vec<Core>,
+    /// Changes that it has sent them.
+    told: u64,
+    /// Frames that its paths on other cores took.
+    pub(crate) taken: u64,
+}
+
+/// A path on another core, and the changes that it has not applied yet.
+struct Core {
+    path: Path<Encapsulation>,
+    changes: VecDeque<Change<Encapsulation>>,
+    applied: u64,
+}
+
+impl Core {
+    fn apply(&mut self, most: usize) {
+        let most = most.min(self.changes.len());
+        for change in self.changes.drain(..most) {
+            self.path.apply(change);
+            self.applied += 1;
+        }
+    }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -123,6 +147,16 @@ impl World {
 
     /// Adds an edge. `switching` says what it hands over; without it, it is an LNS or a host.
     pub(crate) fn add(&mut self, switching: Option<Switching>, answer: Answer) -> usize {
+        self.add_on(1, switching, answer)
+    }
+
+    /// Adds an edge with that many paths.
+    pub(crate) fn add_on(
+        &mut self,
+        paths: u16,
+        switching: Option<Switching>,
+        answer: Answer,
+    ) -> usize {
         let n = self.nodes.len() as u8 + 1;
         let l2tp = l2tp::Config {
             host_name: format!("node{n}"),
@@ -136,6 +170,7 @@ impl World {
         let mut hosts = pppoe::Endpoint::new(pppoe::Config::default(), seed);
         hosts.add_port(0, pppoe::PortConfig::default());
         let config = Config {
+            paths,
             terminate: true,
             accounting: true,
             switching: Arc::new(switching.unwrap_or_default()),
@@ -146,8 +181,15 @@ impl World {
             ..Config::default()
         };
         self.rng.fill(&mut seed);
+        let edge = Edge::new(config, Both::new(tunnels, hosts), pool(n), seed);
+        let cores = (1..paths).map(|number| Core {
+            path: edge.replica(number.into()),
+            changes: VecDeque::new(),
+            applied: 0,
+        });
+        let cores = cores.collect();
         self.nodes.push(Node {
-            edge: Edge::new(config, Both::new(tunnels, hosts), pool(n), seed),
+            edge,
             address: Ipv4Addr::new(192, 0, 2, n).into(),
             mac: Mac([2, 0, 0, 0, 0, n]),
             answer,
@@ -157,6 +199,9 @@ impl World {
             accounts: Vec::new(),
             asked: Vec::new(),
             is_dead: false,
+            cores,
+            told: 0,
+            taken: 0,
         });
         usize::from(n) - 1
     }
@@ -170,7 +215,37 @@ impl World {
             ..pppoe::Dial::default()
         };
         let dialled = edge.endpoint_mut().pppoe_mut();
-        let session = dialled.dial(0, Vlans::NONE, call, now).unwrap();
+        let session = Second(dialled.dial(0, Vlans::NONE, call, now).unwrap());
+        self.start(host, session, name);
+        session
+    }
+
+    /// A client of a node dials by L2TP, and requires sequence numbers.
+    pub(crate) fn dial_numbered(&mut self, host: usize, to: usize, name: &str) -> Session {
+        let now = self.now;
+        let route = base::Route {
+            peer: SocketAddr::new(self.nodes[to].address, 1701),
+            local: Some(self.nodes[host].address),
+            socket: 0,
+        };
+        let endpoint = self.nodes[host].edge.endpoint_mut().l2tp_mut();
+        let open = l2tp::OpenTunnel {
+            route,
+            version: wire::l2tp::Version::V2,
+        };
+        let tunnel = endpoint.open_tunnel(open, now).unwrap();
+        let call = l2tp::Call {
+            sequencing: true,
+            ..l2tp::Call::default()
+        };
+        let session = First(endpoint.open_session(tunnel, call, now).unwrap());
+        self.start(host, session, name);
+        session
+    }
+
+    /// Starts the client of a session.
+    fn start(&mut self, host: usize, session: Session, name: &str) {
+        let now = self.now;
         let credentials = Credentials {
             name: name.as_bytes().into(),
             secret: Redacted::new(SECRET.into()),
@@ -181,12 +256,44 @@ impl World {
             ipv6: false,
             networks: Vec::new(),
         };
-        edge.dial(Second(session), dial, now);
-        Second(session)
+        self.nodes[host].edge.dial(session, dial, now);
+    }
+
+    /// A turn of a node's other cores: each applies some of the changes, or all of them.
+    fn turn_cores(&mut self, n: usize, all: bool) {
+        let (now, rng) = (self.now, &mut self.rng);
+        let node = &mut self.nodes[n];
+        while let Some(change) = node.edge.poll_change() {
+            node.told += 1;
+            for core in &mut node.cores {
+                core.changes.push_back(change.clone());
+            }
+        }
+        let mut sent = Vec::new();
+        let mut bytes = Vec::new();
+        for core in &mut node.cores {
+            core.apply(match all {
+                true => usize::MAX,
+                false => rng.below(3) as usize,
+            });
+            while let Some(session) = core.path.poll_heard() {
+                node.edge.heard(session, now);
+            }
+            while let Some(route) = core.path.poll_transmit(&mut bytes) {
+                sent.push((route, core::mem::take(&mut bytes)));
+            }
+        }
+        if let Some(applied) = node.cores.iter().map(|core| core.applied).min() {
+            node.edge.applied(applied, now);
+        }
+        for (route, bytes) in sent {
+            self.send(n, route, bytes);
+        }
     }
 
     /// Passes what a node has to send, and answers its questions.
     fn drain(&mut self, n: usize) {
+        self.turn_cores(n, false);
         let mut bytes = Vec::new();
         loop {
             let mut any = self.answer(n);
@@ -211,6 +318,7 @@ impl World {
         while let Some(account) = node.edge.poll_account() {
             node.accounts.push(account);
         }
+        self.turn_cores(n, false);
     }
 
     fn send(&mut self, from: usize, route: Route, bytes: Vec<u8>) {
@@ -333,6 +441,10 @@ impl World {
             }
         }
         self.now = end;
+        for n in 0..self.nodes.len() {
+            self.turn_cores(n, true);
+            self.drain(n);
+        }
     }
 
     fn arrive(&mut self, flight: Flight) {
@@ -349,12 +461,26 @@ impl World {
                 vlans: Vlans::NONE,
             }),
         };
+        let now = self.now;
         let node = &mut self.nodes[flight.to];
         if node.is_dead {
             return;
         }
-        node.edge
-            .receive(route, &flight.bytes, self.now, &mut node.inside);
+        let at = self.rng.below(node.cores.len() as u64 + 1) as usize;
+        let Node {
+            edge,
+            cores,
+            inside,
+            taken,
+            ..
+        } = node;
+        match cores.get_mut(at) {
+            None => edge.receive(route, &flight.bytes, now, inside),
+            Some(core) => match core.path.receive(&route, &flight.bytes, now, inside) {
+                Taken::Done => *taken += 1,
+                Taken::Left => edge.receive_left(route, &flight.bytes, now, inside),
+            },
+        }
         self.drain(flight.to);
     }
 
