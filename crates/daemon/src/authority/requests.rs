@@ -227,6 +227,7 @@ fn cause(why: &ChangeRefusal) -> Cause {
     match why {
         ChangeRefusal::Gone | ChangeRefusal::NotAdmitted => Cause::NotFound,
         ChangeRefusal::Client => Cause::Prohibited,
+        ChangeRefusal::Switched(_) => Cause::UnsupportedAttribute,
         ChangeRefusal::Several => Cause::MultipleSessions,
         ChangeRefusal::NoFilter(_) | ChangeRefusal::NoGarden(_) | ChangeRefusal::Queue(_) => {
             Cause::InvalidValue

@@ -182,6 +182,7 @@ fn refusal(why: &ChangeRefusal, edge: &Edge) -> Refusal {
         }
         ChangeRefusal::NoGarden(_) => config.gardens.iter().map(|one| &*one.name).collect(),
         ChangeRefusal::Gone
+        | ChangeRefusal::Switched(_)
         | ChangeRefusal::Client
         | ChangeRefusal::NotAdmitted
         | ChangeRefusal::Several

@@ -30,6 +30,8 @@ pub enum ChangeRefusal {
     Client,
     /// It is not admitted yet.
     NotAdmitted,
+    /// An LNS has its session, so this part of the change would have no effect.
+    Switched(&'static str),
     /// Networks can lead to one subscriber only, and there are more.
     Several,
     /// There is no filter with this name.
@@ -50,6 +52,7 @@ impl fmt::Display for ChangeRefusal {
             Self::Gone => f.write_str("it is disconnecting"),
             Self::Client => f.write_str("it is a client of ours; its network decides"),
             Self::NotAdmitted => f.write_str("it is not admitted yet"),
+            Self::Switched(what) => write!(f, "an LNS has its session and decides on {what}"),
             Self::Several => f.write_str("networks can lead to one subscriber only"),
             Self::NoFilter(name) => write!(f, "there is no filter {name:?}"),
             Self::NoGarden(name) => write!(f, "there is no garden {name:?}"),
@@ -70,6 +73,24 @@ struct Found {
     /// `Some(None)`: out of every garden.
     garden: Option<Option<Box<str>>>,
     queue: Queue,
+}
+
+impl Found {
+    /// The first part of a change that has no effect on a session that an LNS has: its packets pass no filter and no
+    /// queue here, and no network leads to it.
+    fn beyond(&self, change: &Change) -> Option<&'static str> {
+        let parts = [
+            ("its filter", self.filter.is_some()),
+            ("its walled garden", self.garden.is_some()),
+            ("its rates", !self.queue.is_empty() || change.reset_queue),
+            (
+                "the networks behind it",
+                change.routes.iter().any(Option::is_some),
+            ),
+        ];
+        let found = parts.into_iter().find(|(_, is_changed)| *is_changed);
+        found.map(|(what, _)| what)
+    }
 }
 
 /// The queues that a subscriber gets.
@@ -167,6 +188,11 @@ impl<A: Access> Edge<A> {
             Phase::Networks | Phase::Up => {}
         }
         let index = subscriber.0.index;
+        if self.is_switched(index)
+            && let Some(what) = found.beyond(change)
+        {
+            return Err(ChangeRefusal::Switched(what));
+        }
         self.check_networks(index, change)?;
         if found.queue.is_empty() && !change.reset_queue {
             return Ok(None);

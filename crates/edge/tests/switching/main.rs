@@ -2,6 +2,7 @@
 //! datagrams get lost, and no session stays on one side alone.
 #![forbid(unsafe_code)]
 
+mod changed;
 mod chaos;
 mod handed;
 mod paths;
