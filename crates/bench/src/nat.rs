@@ -131,7 +131,8 @@ fn pass(nat: &mut Nat, flows: &[Flow], direction: Direction, now: Instant) {
         for (packet, flow) in packets.iter_mut().zip(batch) {
             *packet = flow.1;
         }
-        nat.touch(direction, packets[..batch.len()].iter().map(|one| &one[..]));
+        let ahead = packets.iter().zip(batch);
+        nat.touch(direction, ahead.map(|(one, flow)| (Some(flow.0), &one[..])));
         for (packet, flow) in packets.iter_mut().zip(batch) {
             // By reference: to move the header would wait for its fields to be stored.
             let header = Header::read(packet);

@@ -55,9 +55,10 @@ fn pass_out(nat: &mut Nat, flows: &[Flow], now: Instant) {
         for (packet, flow) in packets.iter_mut().zip(batch) {
             *packet = flow.1;
         }
+        let ahead = packets.iter().zip(batch);
         nat.touch(
             Direction::Out,
-            packets[..batch.len()].iter().map(|one| &one[..]),
+            ahead.map(|(one, flow)| (Some(flow.0), &one[..])),
         );
         for (packet, flow) in packets.iter_mut().zip(batch) {
             if let Ok(header) = &Header::read(packet) {
@@ -73,10 +74,8 @@ fn pass_in(nat: &mut Nat, flows: &[[u8; 40]], now: Instant) {
         for (packet, flow) in packets.iter_mut().zip(batch) {
             *packet = *flow;
         }
-        nat.touch(
-            Direction::In,
-            packets[..batch.len()].iter().map(|one| &one[..]),
-        );
+        let ahead = packets.iter().zip(batch);
+        nat.touch(Direction::In, ahead.map(|(one, _)| (None, &one[..])));
         for packet in packets[..batch.len()].iter_mut() {
             if let Ok(header) = &Header::read(packet) {
                 let _ = black_box(nat.inbound(header, packet, Sum::Complete, now));

@@ -218,6 +218,18 @@ impl Pool {
         self.addresses.len() as u32
     }
 
+    /// The block with this number, if there is one.
+    #[inline]
+    pub(crate) fn get(&self, block: u32) -> Option<&BlockState> {
+        self.blocks.get(block as usize)
+    }
+
+    /// The page of a block that exists.
+    #[inline]
+    pub(crate) fn page(&self, block: u32, protocol: Protocol) -> Page {
+        self.blocks[block as usize].pages[protocol as usize]
+    }
+
     pub(crate) fn block(&self, block: u32) -> &BlockState {
         &self.blocks[block as usize]
     }

@@ -23,6 +23,8 @@ pub fn target(data: &[u8]) {
     if settings & 1 != 0 {
         config.filtering = Filtering::AddressDependent;
     }
+    config.ftp = settings & 2 != 0;
+    config.limits.ftp_controls_max = 3;
     let mut nat = Nat::new(config).expect("good settings");
     let inside = "100.64.0.1".parse().expect("an address");
     let id = nat.join(1, inside).expect("room");
@@ -54,8 +56,12 @@ pub fn target(data: &[u8]) {
             continue;
         };
         packet.truncate(header.total_length as usize);
+        let mut header = header;
+        if direction == Direction::Out && nat.is_ftp(&header) {
+            header = command(&mut nat, id, header, &mut packet, now);
+        }
         let before = packet.clone();
-        nat.touch(direction, [&packet[..]]);
+        nat.touch(direction, [(Some(id), &packet[..])]);
         let result = match direction {
             Direction::Out => nat.outbound(id, &header, &mut packet, Sum::Complete, now),
             Direction::In => nat.inbound(&header, &mut packet, Sum::Complete, now),
@@ -176,4 +182,30 @@ fn answer(packet: &[u8]) -> Vec<u8> {
         (_, None) => {}
     }
     packet
+}
+
+/// Has commands of FTP translated: the packet stays one, and right checksums stay right.
+fn command(
+    nat: &mut Nat,
+    id: nat::SubscriberId,
+    header: Header,
+    packet: &mut Vec<u8>,
+    now: Instant,
+) -> Header {
+    let was_right = ip_ok(packet) == Some(true);
+    let was_whole = is_right(packet);
+    let before = packet.clone();
+    let is_changed = nat.outbound_ftp(id, &header, packet, now);
+    assert!(
+        is_changed || *packet == before,
+        "nothing is to have changed"
+    );
+    let header = Header::read(packet).expect("it was a packet before");
+    assert_eq!(header.total_length as usize, packet.len());
+    assert!(
+        !was_right || ip_ok(packet) == Some(true),
+        "the IP header's checksum"
+    );
+    assert!(!was_whole || is_right(packet), "the transport's checksum");
+    header
 }

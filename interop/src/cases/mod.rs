@@ -230,6 +230,7 @@ pub(crate) const ALL: &[Case] = &[
         nat::shares_external_addresses,
     ),
     case("nat_logs_port_blocks", nat::logs_port_blocks),
+    case("nat_translates_active_ftp", nat::translates_active_ftp),
     case(
         "nat_bounds_a_flood_and_reloads",
         nat::bounds_a_flood_and_reloads,

@@ -53,6 +53,78 @@ while True:
   if data!=b'echo' and not data.startswith(b'you'): host.sendto(f'you {peer}:{port}'.encode(),(peer,port))
 ";
 
+/// An FTP server (RFC 959, RFC 2428) that knows active mode only: it connects from port 20 to where the client says, if that
+/// is the client's own address (RFC 2577), and prints each such command and what was stored.
+const FTP_SERVER: &str = "import socket,sys
+host=sys.argv[1]
+server=socket.create_server((host,21))
+print('ready',flush=True)
+def data():
+  one=socket.socket(socket.AF_INET,socket.SOCK_STREAM)
+  one.setsockopt(socket.SOL_SOCKET,socket.SO_REUSEADDR,1)
+  one.bind((host,20))
+  one.settimeout(10)
+  one.connect(target)
+  return one
+while True:
+  peer,(client,port)=server.accept()
+  lines=peer.makefile('rw',newline='\\r\\n')
+  def say(text): lines.write(text+'\\n'); lines.flush()
+  say('220 hello')
+  for line in lines:
+    verb,_,argument=line.rstrip('\\r\\n').partition(' ')
+    verb=verb.upper()
+    if verb in ('PORT','EPRT'):
+      if verb=='PORT':
+        numbers=[int(one) for one in argument.split(',')]
+        target=('.'.join(map(str,numbers[:4])),numbers[4]*256+numbers[5])
+      else:
+        fields=argument.split(argument[0])
+        target=(fields[2],int(fields[3]))
+      print(f'{verb} {target[0]}:{target[1]}',flush=True)
+      say('200 ok' if target[0]==client else '501 another host')
+    elif verb in ('NLST','RETR'):
+      say('150 here it comes')
+      one=data()
+      one.sendall(b'a\\r\\nb\\r\\n' if verb=='NLST' else b'content'*100000)
+      one.close()
+      say('226 done')
+    elif verb=='STOR':
+      say('150 go on')
+      one=data()
+      count=0
+      while part:=one.recv(65536): count+=len(part)
+      one.close()
+      print(f'stored {count}',flush=True)
+      say('226 done')
+    elif verb=='QUIT':
+      say('221 bye')
+      break
+    else: say('331 password' if verb=='USER' else '230 ok' if verb=='PASS' else '200 ok')
+  peer.close()
+";
+
+/// An active client: Python's own, with PORT and then with EPRT.
+const FTP_CLIENT: &str = "import ftplib,io,socket,sys
+home,server=sys.argv[1:]
+class Extended(ftplib.FTP):
+  def sendport(self,host,port): return self.sendeprt(host,port)
+print('ready',flush=True)
+for kind in (ftplib.FTP,Extended):
+  ftp=kind(timeout=20)
+  ftp.connect(server,21,source_address=(home,0))
+  ftp.login('ann','sesame')
+  ftp.set_pasv(False)
+  for _ in range(5):
+    assert ftp.nlst()==['a','b']
+  content=io.BytesIO()
+  ftp.retrbinary('RETR file',content.write)
+  assert content.getvalue()==b'content'*100000
+  ftp.storbinary('STOR file',io.BytesIO(b'x'*300000))
+  ftp.quit()
+  print('finished',kind.__name__,flush=True)
+";
+
 /// Starts one of the programs above.
 fn host(
     bench: &Bench<'_>,
@@ -423,6 +495,36 @@ pub(crate) fn bounds_a_flood_and_reloads(bench: &Bench<'_>) -> Result<()> {
     ensure!(who(&lns, &before, &[])?["name"] == "user2", "{before}");
     // The flood's mappings are still there, and nothing answers at an address that nobody has.
     ensure!(ping(far, "198.51.100.19", &["-c", "1"])?.contains("100% packet loss"));
+    lac.stop()?;
+    lns.stop()
+}
+
+/// Python's ftplib in active mode, behind the NAT: the server connects to the external endpoints that it is sent, and text
+/// in both directions stays whole after commands whose length changed.
+pub(crate) fn translates_active_ftp(bench: &Bench<'_>) -> Result<()> {
+    private_file(bench, "users.toml", &users(2))?;
+    let (near, far) = (&bench.wire.lac, &bench.wire.lns);
+    far.ip(&["address", "add", &format!("{BEYOND}/32"), "dev", "lo"])?;
+    let store = bench.directory.join("store");
+    let settings = settings(&store).replace("[nat.log]", "ftp = true\n[nat.log]");
+    let lns = Headend::lns(bench, &lns_settings("", "", &settings))?;
+    let lac = Headend::lac(bench, &client_settings())?;
+    let homes = two_homes(bench, &lns, &lac)?;
+    let mut server = host(bench, far, "ftp-server", (FTP_SERVER, &[BEYOND]))?;
+    let mut client = host(bench, near, "ftp", (FTP_CLIENT, &[&homes[0], BEYOND]))?;
+    client.wait_for("finished FTP", SOON)?;
+    client.wait_for("finished Extended", SOON)?;
+    for verb in ["PORT 203.0.113.", "EPRT 203.0.113.", "stored 300000"] {
+        server.wait_for(verb, SOON)?;
+    }
+    let row = lns.show(&["nat"])?.remove(0);
+    ensure!(
+        row["ftp_rewritten"] == 14 && row["ftp_left"] == 0 && row["ftp_untracked"] == 0,
+        "{row}"
+    );
+    // The data connections' port is that of the subscriber who asked for them.
+    let named = last_word(&mut server, "EPRT")?;
+    ensure!(who(&lns, &named, &[])?["name"] == "user1", "{named}");
     lac.stop()?;
     lns.stop()
 }

@@ -43,6 +43,14 @@ row! {
         hairpinned: u64 = [counter "packets between subscribers"],
         /// Packets to destinations that are not translated.
         untouched: u64 = [counter "packets not translated"],
+        /// Control connections of FTP that are followed.
+        ftp_controls: u32 = [gauge "FTP control connections"],
+        /// FTP commands whose address was translated.
+        ftp_rewritten: u64 = [counter "  commands translated"],
+        /// FTP commands that were left as they were.
+        ftp_left: u64 = [counter "  commands left"],
+        /// FTP control connections that are not followed, because of a limit.
+        ftp_untracked: u64 = [counter "  connections not followed"],
         /// Dropped packets by reason.
         dropped: BTreeMap<&'a str, u64> = [counter "packets dropped"],
         /// The logs.

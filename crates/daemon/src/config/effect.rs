@@ -376,6 +376,7 @@ const TABLE: &[Row] = &[
             "hairpinning",
             "soft_pairing",
             "exempt",
+            "ftp",
             "udp_timeout_s",
             "icmp_timeout_s",
             "tcp_timeout_s",

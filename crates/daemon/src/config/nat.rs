@@ -197,6 +197,7 @@ fn behaviour(section: &mut Section<'_>, config: &mut Config) {
     );
     set(section.flag("hairpinning"), &mut config.hairpinning);
     set(section.flag("soft_pairing"), &mut config.soft_pairing);
+    set(section.flag("ftp"), &mut config.ftp);
     let exempt = section.list_or_none("exempt", "10.0.0.0/8", exempt);
     config.exempt = exempt.into_iter().map(|one| one.value).collect();
 }

@@ -58,6 +58,10 @@ pub(super) fn row(core: &Core, out: &mut Rows) {
         inbound: counters.inbound,
         hairpinned: counters.hairpinned,
         untouched: counters.untouched,
+        ftp_controls: counters.ftp_controls,
+        ftp_rewritten: counters.ftp_rewritten,
+        ftp_left: counters.ftp_left,
+        ftp_untracked: counters.ftp_untracked,
         dropped,
         log: rows::NatLog {
             store: store.as_deref(),

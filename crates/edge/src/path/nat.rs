@@ -219,11 +219,13 @@ impl<E: Encapsulation> Path<E> {
         let Some(mut translator) = self.nat.take() else {
             return;
         };
+        let Translator { nat, members, .. } = &mut *translator;
         let packets = datagrams.filter_map(|(route, bytes)| {
-            let (_, version, packet) = self.find_packet(&route, bytes)?;
-            (version == 4).then_some(packet)
+            let (place, version, packet) = self.find_packet(&route, bytes)?;
+            let member = members.get(place as usize).copied().flatten();
+            (version == 4).then_some((member, packet))
         });
-        translator.nat.touch(Direction::Out, packets);
+        nat.touch(Direction::Out, packets);
         self.nat = Some(translator);
     }
 

@@ -14,6 +14,7 @@ use wire::{tcp, udp};
 
 use super::{Direction, Nat};
 use crate::pool::{NONE, Protocol};
+use crate::subscribers::SubscriberId;
 use crate::table::Table;
 
 /// Packets of a batch whose records are loaded.
@@ -80,6 +81,10 @@ pub(super) struct Ahead {
     /// Behind the batch is [`Key::NONE`].
     keys: [Key; AHEAD + 1],
     mappings: [u32; AHEAD + 1],
+    /// The random numbers by which ports of new mappings were looked for; 0 for none.
+    randoms: [u32; AHEAD + 1],
+    /// The one of the packet that was taken last.
+    random: u32,
     next: usize,
     count: usize,
 }
@@ -89,6 +94,8 @@ impl Ahead {
         Self {
             keys: [Key::NONE; AHEAD + 1],
             mappings: [NONE; AHEAD + 1],
+            randoms: [0; AHEAD + 1],
+            random: 0,
             next: 0,
             count: 0,
         }
@@ -100,9 +107,19 @@ impl Ahead {
         let at = self.next;
         if at <= AHEAD && self.keys[at] == key {
             self.next = at + 1;
+            self.random = self.randoms[at];
             return self.mappings[at];
         }
         self.search(key)
+    }
+
+    /// The random number by which a port of the new mapping was looked for, once.
+    #[inline]
+    pub(super) fn take_random(&mut self) -> Option<u32> {
+        match core::mem::take(&mut self.random) {
+            0 => None,
+            random => Some(random),
+        }
     }
 
     /// The same, if the caller left out some packets.
@@ -112,25 +129,34 @@ impl Ahead {
         let skipped = keys.iter().take(SKIPPED_MAX).position(|&one| one == key);
         let Some(skipped) = skipped else { return NONE };
         self.next += skipped + 1;
+        self.random = self.randoms[self.next - 1];
         self.mappings[self.next - 1]
     }
 }
 
 impl Nat {
     /// Loads the records of the packets that the caller translates next in this direction, in this order, of which it may
-    /// leave out some. Of a long batch only the first 64 packets are loaded. It changes no mapping; it is worth its time for
-    /// batches of four packets and more.
-    pub fn touch<'a>(&mut self, direction: Direction, packets: impl IntoIterator<Item = &'a [u8]>) {
+    /// leave out some. Of a long batch only the first 64 packets are loaded. With its subscriber, a packet that will make a
+    /// mapping finds its port's records loaded too. It changes no mapping; it is worth its time for batches of four packets
+    /// and more.
+    pub fn touch<'a>(
+        &mut self,
+        direction: Direction,
+        packets: impl IntoIterator<Item = (Option<SubscriberId>, &'a [u8])>,
+    ) {
         let mut count = 0;
-        for (to, packet) in self.ahead.keys[..AHEAD].iter_mut().zip(packets) {
-            *to = Key::of(direction, packet);
+        let mut subscribers = [NONE; AHEAD];
+        let places = self.ahead.keys.iter_mut().zip(&mut subscribers);
+        for ((key, to), (subscriber, packet)) in places.zip(packets) {
+            *key = Key::of(direction, packet);
+            *to = subscriber.map_or(NONE, |one| one.index);
             count += 1;
         }
         self.ahead.keys[count] = Key::NONE;
         self.ahead.count = count;
         self.ahead.next = 0;
         match direction {
-            Direction::Out => self.touch_out(count),
+            Direction::Out => self.touch_out(count, &subscribers),
             Direction::In => self.touch_in(count),
         }
         let mut last = 0;
@@ -142,7 +168,7 @@ impl Nat {
         black_box(last);
     }
 
-    fn touch_out(&mut self, count: usize) {
+    fn touch_out(&mut self, count: usize, subscribers: &[u32; AHEAD]) {
         let count = count.min(AHEAD);
         let mut hashes = [0; AHEAD];
         for (to, key) in hashes.iter_mut().zip(&self.ahead.keys[..count]) {
@@ -155,6 +181,7 @@ impl Nat {
             *to = self.by_inside.first(hash);
         }
         let found = self.ahead.mappings.iter_mut().zip(&hashes).zip(&slots);
+        let mut is_any_new = false;
         for ((to, &hash), &slot) in found.take(count) {
             // A mapping whose hash agrees is the right one, but for one in 2^32.
             *to = match Table::index(slot, hash) {
@@ -162,7 +189,47 @@ impl Nat {
                 None if slot == 0 => NONE,
                 None => self.by_inside.find(hash, |_| true).unwrap_or(NONE),
             };
+            is_any_new |= *to == NONE;
         }
+        if is_any_new {
+            self.touch_new(count, subscribers);
+        }
+    }
+
+    /// Loads what a new mapping needs: its subscriber, the newest block, the block's page, and the place of a free port.
+    fn touch_new(&mut self, count: usize, subscribers: &[u32; AHEAD]) {
+        let (mut blocks, mut slots) = ([NONE; AHEAD], [NONE; AHEAD]);
+        self.ahead.randoms[..count].fill(0);
+        for (at, to) in blocks.iter_mut().enumerate().take(count) {
+            if self.ahead.mappings[at] == NONE && self.ahead.keys[at] != Key::NONE {
+                let subscriber = self.subscribers.at(subscribers[at]);
+                *to = subscriber.map_or(NONE, |one| one.block);
+            }
+        }
+        let mut owner = 0;
+        for &block in &blocks[..count] {
+            owner ^= self.pool.get(block).map_or(0, |one| one.owner);
+        }
+        black_box(owner);
+        for at in 0..count {
+            let Some((protocol, _, _)) = self.ahead.keys[at].parts() else {
+                continue;
+            };
+            if self.pool.get(blocks[at]).is_none() {
+                continue;
+            }
+            let random = (self.random() >> 32) as u32 | 1;
+            self.ahead.randoms[at] = random;
+            let (_, ports) = self.pool.ports_of(blocks[at]);
+            let place = self.pool.find_port(blocks[at], ports, protocol, random);
+            let slot = place.and_then(|place| self.pool.page(blocks[at], protocol).slot(place));
+            slots[at] = slot.unwrap_or(NONE);
+        }
+        let mut last = 0;
+        for &slot in &slots[..count] {
+            last ^= self.pool.pages.mapping(slot).unwrap_or(0);
+        }
+        black_box(last);
     }
 
     fn touch_in(&mut self, count: usize) {

@@ -76,7 +76,10 @@ impl Nat {
         if !subscriber.may_make(limits.new_per_second, now) {
             return Err(self.limited(id, Discard::SubscriberRate, now));
         }
-        let random = (self.random() >> 32) as u32;
+        let random = match self.ahead.take_random() {
+            Some(random) => random,
+            None => (self.random() >> 32) as u32,
+        };
         let mut found = None;
         while block != NONE && found.is_none() {
             let (address, number) = self.pool.layout.split(block);

@@ -1,6 +1,7 @@
 //! Tests by requirement of RFC 4787, 5382, 5508, 6888, 7422 and 7857.
 
 mod carrier;
+mod early;
 mod ftp;
 mod icmp;
 mod limits;
