@@ -275,9 +275,12 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-demo",
-        &["base", "reactor", "control", "cli"],
+        &[
+            "base", "wire", "aaa", "ppp", "pppoe", "edge", "plot", "reactor", "lab", "control",
+            "cli",
+        ],
         &[],
-        "runs two daemons as processes and asks them through their sockets",
+        "runs daemons as processes and asks them through their sockets; the hosts of its street are clients of an edge",
     ),
     row(
         "tool-doctor",
@@ -344,7 +347,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-tour",
-        &["plot", "emulate", "lab", "tool-demo"],
+        &["plot", "emulate", "lab", "cli", "tool-demo"],
         &[],
         "three measurements of others on one page; it measures nothing itself",
     ),

@@ -8,6 +8,7 @@
 //! | `outcome` | exit statuses |
 //! | `interrupt` | work to do when a signal ends the command |
 //! | `progress` | progress bars on standard error |
+//! | `results` | the directory of a command's page |
 //! | `socket` | the `--socket` flag |
 //! | `table` | tables and blocks of a `show` |
 //! | `values` | values as people type them |
@@ -16,9 +17,11 @@
 pub mod interrupt;
 mod outcome;
 pub mod progress;
+mod results;
 mod socket;
 pub mod table;
 pub mod values;
 
 pub use outcome::{finish, is_broken_pipe, or_exit_2};
+pub use results::ResultsDirectory;
 pub use socket::Socket;

@@ -85,6 +85,8 @@ fn every_documented_verb_is_taken() {
     for line in [
         "demo",
         "demo --tunnels 100 --version 2 --json",
+        "demo street --lines 500 --quick --load tcp --json",
+        "demo street -o street",
         "run --config headend.toml",
         "check headend.toml",
         "tunnel create --peer 127.0.0.1",
@@ -165,6 +167,9 @@ fn wrong_usage_is_refused_with_status_2() {
         "capture subscriber alice",
         "capture subscriber alice x --count 0",
         "demo --tunnels 0",
+        "demo --tunnels 7 street",
+        "demo street --lines 1",
+        "demo street --load wget",
     ] {
         let error = parse(line).err().unwrap_or_else(|| panic!("taken: {line}"));
         assert_eq!(error.exit_code(), 2, "{line}");

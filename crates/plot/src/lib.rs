@@ -8,6 +8,7 @@
 //! | [`viewer`] | uPlot and our script on top of it, which all pages share |
 //! | `page` | a [`Page`] of charts, figures, tables and text as one HTML file that zooms, pans and reads values |
 //! | `card` | a [`Card`] of numbers, as a picture to share |
+//! | [`sketch`] | a drawing of boxes and arrows for a page |
 //! | [`figure`] | small charts of known points and bars, as the benchmarks draw them |
 //! | [`number`] | numbers with grouped digits and units of time |
 //!
@@ -45,6 +46,7 @@ mod picture;
 mod png;
 mod samples;
 mod scale;
+pub mod sketch;
 mod svg;
 pub mod viewer;
 
@@ -55,4 +57,5 @@ pub use page::{Block, Page};
 pub use picture::Stack;
 pub use png::{CAN_WRITE_PNG, PngError};
 pub use samples::{Samples, Thinner};
+pub use sketch::Sketch;
 pub use svg::escape;

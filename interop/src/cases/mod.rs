@@ -47,6 +47,7 @@ mod realms;
 mod secrets;
 mod shaped;
 mod snmp;
+mod street;
 mod switched;
 mod top;
 mod trace;
@@ -292,6 +293,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "pages_fold_two_hundred_classes_of_a_shaper",
         web::folds_classes,
+    ),
+    alone(
+        "a_street_of_200_lines_has_a_rate_halved_under_iperf3",
+        street::halves_a_rate,
     ),
     alone(
         "qos_run_holds_iperf3_at_its_rate_both_ways",

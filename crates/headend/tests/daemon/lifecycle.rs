@@ -3,6 +3,7 @@
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::Command;
 
+use crate::pages;
 use crate::support::{Daemon, Directory, HEADEND};
 use serde_json::json;
 
@@ -226,4 +227,75 @@ fn the_demo_has_traffic_both_ways_or_says_why_not() {
             assert!(row["payload_octets"].as_u64().unwrap() > 0, "{row}");
         }
     }
+}
+
+#[test]
+fn the_street_connects_every_line_and_halves_a_rate_or_says_what_is_missing() {
+    let directory = Directory::new();
+    let out = directory.path("street");
+    let output = Command::new(HEADEND)
+        .args([
+            "demo", "street", "--lines", "20", "--quick", "--load", "tcp", "--json", "--out",
+        ])
+        .arg(&out)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(2) {
+        // Namespaces or TUN devices may be forbidden here.
+        assert!(
+            errors.contains("needs network namespaces and TUN devices: "),
+            "{errors}"
+        );
+        return;
+    }
+    assert!(output.status.success(), "{errors}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["schema"], "demo.street/1");
+    assert_eq!(
+        (&report["dual_stack"], &report["handed_over"]),
+        (&json!(20), &json!(10))
+    );
+    for daemon in ["bng", "lns"] {
+        assert_eq!(report[daemon]["prefixes_delegated"], 10, "{report}");
+        assert_eq!(report[daemon]["nat"]["subscribers"], 10, "{report}");
+    }
+    for version in ["ipv4", "ipv6"] {
+        assert_eq!(report["pings"][version]["answered"], 20, "{report}");
+    }
+    let change = &report["change"];
+    assert_eq!(change["configured_after_by"], "radius");
+    let rate = |name: &str| change[name].as_f64().unwrap();
+    assert_eq!(
+        2.0 * rate("configured_after_bps"),
+        rate("configured_before_bps")
+    );
+    // A busy machine may be slower than the rates, but a queue never lets more pass.
+    for (measured, configured) in [
+        ("measured_before_bps", "configured_before_bps"),
+        ("measured_after_bps", "configured_after_bps"),
+    ] {
+        assert!(
+            rate(measured) > 0.0 && rate(measured) <= 1.01 * rate(configured),
+            "{change}"
+        );
+    }
+    let page = std::fs::read_to_string(out.join("street.html")).unwrap();
+    assert!(page.contains("line1@street.example") && page.contains("after the CoA"));
+    let instead = [
+        ("--quick", "--quick --lines 20"),
+        ("--lines 500", "--lines 20 --quick"),
+    ];
+    let done = pages::run("demo.md", &instead, |_, _| {});
+    assert_eq!(done.commands, 2);
+    // A page that no street wrote is refused before anything is made.
+    std::fs::write(out.join("street.html"), "<p>mine</p>").unwrap();
+    let output = Command::new(HEADEND)
+        .args(["demo", "street", "--out"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("no demo street wrote it"), "{errors}");
 }

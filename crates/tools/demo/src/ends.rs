@@ -1,4 +1,4 @@
-//! Runs LNS and LAC as two processes of this binary, in a directory of their own. They are always
+//! Runs daemons as processes of this binary, in a directory of their own: LNS and LAC, or others. They are always
 //! ended: after the experiment, by a signal or by a panic.
 
 use std::collections::HashMap;
@@ -100,7 +100,17 @@ pub struct Setup<'a> {
     pub namespaces: Option<[&'a Namespace; 2]>,
 }
 
-/// Both daemons.
+/// A daemon to start.
+pub struct Daemon<'a> {
+    /// The name of its files.
+    pub name: &'static str,
+    /// Its configuration without `[control]` and `[log]`.
+    pub config: &'a str,
+    /// The namespace in which it runs, if not in this one.
+    pub namespace: Option<&'a Namespace>,
+}
+
+/// Daemons that run.
 pub struct Ends {
     at_end: Option<AtEnd>,
     home: Arc<Mutex<Home>>,
@@ -125,6 +135,21 @@ impl Ends {
 
     /// Starts both, LNS first.
     pub fn set_up(setup: &Setup<'_>) -> Result<Self> {
+        let daemon = |place: usize, name| Daemon {
+            name,
+            config: setup.configs[place],
+            namespace: setup.namespaces.map(|namespaces| namespaces[place]),
+        };
+        let files: Vec<_> = setup.file.into_iter().collect();
+        Self::start_all(&[daemon(0, "lns"), daemon(1, "lac")], &files)
+    }
+
+    /// Starts daemons in this order, with files besides the configurations: name and content, readable only by their
+    /// owner.
+    ///
+    /// # Errors
+    /// A file cannot be written, or a process cannot be started.
+    pub fn start_all(daemons: &[Daemon<'_>], files: &[(&str, &str)]) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("headend-ends-{}-{number}", std::process::id());
@@ -145,12 +170,11 @@ impl Ends {
             at_end: Some(at_end),
             home,
         };
-        if let Some((name, content)) = setup.file {
+        for (name, content) in files {
             write_private(&lock(&ends.home).directory.join(name), content)?;
         }
-        for (place, name) in ["lns", "lac"].into_iter().enumerate() {
-            let namespace = setup.namespaces.map(|namespaces| namespaces[place]);
-            lock(&ends.home).spawn(name, setup.configs[place], namespace)?;
+        for daemon in daemons {
+            lock(&ends.home).spawn(daemon)?;
         }
         Ok(ends)
     }
@@ -171,8 +195,11 @@ impl Ends {
         self.connect("lac")
     }
 
-    /// Connects once the daemon listens.
-    fn connect(&self, name: &str) -> Result<End> {
+    /// Connects to the daemon of this name once it listens.
+    ///
+    /// # Errors
+    /// The daemon has ended; the text has its log. Or it does not answer.
+    pub fn connect(&self, name: &str) -> Result<End> {
         let socket = lock(&self.home).path(name, "sock");
         let started = Instant::now();
         loop {
@@ -185,7 +212,7 @@ impl Ends {
         }
     }
 
-    /// Ends both cleanly.
+    /// Ends all cleanly.
     ///
     /// # Errors
     /// One did not end, or ended with an error.
@@ -221,13 +248,15 @@ impl Home {
         self.directory.join(name).with_extension(extension)
     }
 
-    fn spawn(&mut self, name: &str, sections: &str, namespace: Option<&Namespace>) -> Result<()> {
+    fn spawn(&mut self, daemon: &Daemon<'_>) -> Result<()> {
+        let name = daemon.name;
         let config = self.path(name, "toml");
-        write_private(&config, &configuration(&self.path(name, "sock"), sections))?;
+        let text = configuration(&self.path(name, "sock"), daemon.config);
+        write_private(&config, &text)?;
         let log = fs::File::create(self.path(name, "log"))?;
         let program = std::env::current_exe().context("this program's own file is not known")?;
         let mut command = Command::new(program);
-        if let Some(namespace) = namespace {
+        if let Some(namespace) = daemon.namespace {
             namespace.command(&mut command)?;
         }
         let child = command

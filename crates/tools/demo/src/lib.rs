@@ -9,12 +9,14 @@
 //! | `ends` | the processes, and how they are ended |
 //! | `traffic` | TCP and UDP of some subscribers, and its cost |
 //! | `report` | the report at the end |
+//! | `street` | `headend demo street`: PPPoE lines, an LNS, and a changed rate |
 #![forbid(unsafe_code)]
 
 mod configs;
 pub mod ends;
 mod place;
 mod report;
+mod street;
 mod traffic;
 
 use std::collections::HashMap;
@@ -43,7 +45,10 @@ const NAP: Duration = Duration::from_millis(5);
 /// Connect 10,000 subscribers in 10,000 tunnels between two daemons on this machine, carry traffic of some of
 /// them, and report the cost.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct DemoArgs {
+    #[command(subcommand)]
+    scene: Option<Scene>,
     /// Number of tunnels, with a session each
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=250_000))]
     tunnels: u32,
@@ -61,6 +66,13 @@ pub struct DemoArgs {
     json: bool,
 }
 
+/// Another demo than that of the tunnels.
+#[derive(Debug, clap::Subcommand)]
+enum Scene {
+    /// Connect 2,000 PPPoE lines, hand half of them over to an LNS, and halve the rate of one while it downloads
+    Street(street::StreetArgs),
+}
+
 impl DemoArgs {
     fn wants_traffic(&self) -> bool {
         !self.no_ppp && self.seconds > 0
@@ -70,6 +82,9 @@ impl DemoArgs {
 /// Runs the demo. Fails unless everything came up on both sides and nothing is listed after the
 /// teardown.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
+    if let Some(Scene::Street(args)) = &args.scene {
+        return street::run(args);
+    }
     // Tunnel ids of L2TPv2 have 16 bits, and 0 is none.
     ensure!(
         args.version == 3 || args.tunnels <= 65_000,
@@ -111,6 +126,7 @@ pub struct Figures {
 /// A daemon did not start, or not all subscribers came up or went away.
 pub fn figures(tunnels: u32, seconds: u64) -> Result<Figures> {
     let args = DemoArgs {
+        scene: None,
         tunnels,
         version: 3,
         no_ppp: false,

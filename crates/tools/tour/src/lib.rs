@@ -5,14 +5,12 @@
 //! |---|---|
 //! | `parts` | the three measurements, each as a number, a chart and words |
 //! | `page` | the page, and the picture to share |
-//! | `place` | the directory: it refuses to overwrite files of others |
 //!
 //! The library functions of other commands measure; this crate starts no command. Start reading at [`run`].
 #![forbid(unsafe_code)]
 
 mod page;
 mod parts;
-mod place;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -20,10 +18,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use cli::ResultsDirectory;
 use serde_json::json;
 
 use parts::{Part, Size};
-use place::Place;
 
 /// The tour ends after this time. What is not measured by then is left out, and the page says so.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -48,7 +46,8 @@ pub struct TourArgs {
 /// The directory has files of others, or cannot be written; or nothing could be measured.
 pub fn run(args: &TourArgs) -> Result<ExitCode> {
     // Reported now and not after all measurements.
-    let place = Place::open(&args.out)?;
+    let names = ["tour.html", "tour.png"];
+    let place = ResultsDirectory::open(&args.out, &names, page::MARK, "tour")?;
     let started = Instant::now();
     let size = Size::new(args.quick);
     let until = started + LIMIT;

@@ -6,7 +6,9 @@ use lab::report::MachineInfo;
 use plot::{Block, Card, Page, Panel, PngError};
 
 use crate::parts::Part;
-use crate::place::MARK;
+
+/// A page that has this text was written by a tour.
+pub(crate) const MARK: &str = "written by headend tour";
 
 /// Widths of the numbers on a screen and on a phone, in user units.
 const WIDTHS: [f64; 2] = [860.0, 420.0];

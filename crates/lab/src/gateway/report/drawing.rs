@@ -1,8 +1,8 @@
 //! The drawing at the top of the page: hosts, gateway, queue and link, and one sentence with the
 //! run's figures.
 
-use plot::{Block, escape};
-use std::fmt::Write as _;
+use plot::sketch::{Arrow, Ink, Place};
+use plot::{Block, Sketch};
 
 use super::super::outcome::{Outcome, RowOutcome};
 use super::super::rows::{Load, Result, Row};
@@ -43,99 +43,10 @@ pub(super) fn sentence(outcome: &Outcome) -> Option<String> {
     ))
 }
 
-/// SVG elements with the classes of plot's style sheet.
-#[derive(Default)]
-struct Drawing {
-    elements: String,
-}
-
-impl Drawing {
-    fn text(&mut self, (x, y): (f64, f64), anchor: &str, class: &str, text: &str) {
-        let (ink, size) = match class {
-            "muted" => ("#55595f", 12),
-            _ => ("#1b1d20", 13),
-        };
-        let weight = if class == "text" {
-            " font-weight=\"600\""
-        } else {
-            ""
-        };
-        let _ = writeln!(
-            self.elements,
-            "<text class=\"{class}\" fill=\"{ink}\" x=\"{x}\" y=\"{y}\" font-size=\"{size}\" \
-             text-anchor=\"{anchor}\"{weight}>{}</text>",
-            escape(text)
-        );
-    }
-
-    /// A rectangle with lines of text: the first is a name, the others explain it.
-    fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), lines: &[&str]) {
-        let _ = writeln!(
-            self.elements,
-            "<rect class=\"hollow axis\" fill=\"#ffffff\" stroke=\"#55595f\" stroke-width=\"1.5\" rx=\"6\" x=\"{x}\" \
-             y=\"{y}\" width=\"{width}\" height=\"{height}\"/>"
-        );
-        let top = y + (height - 17.0 * lines.len() as f64) / 2.0 + 13.0;
-        for (i, line) in lines.iter().enumerate() {
-            let class = if i == 0 { "text" } else { "muted" };
-            self.text(
-                (x + width / 2.0, top + 17.0 * i as f64),
-                "middle",
-                class,
-                line,
-            );
-        }
-    }
-
-    /// A line with arrows at both ends, or at its end alone.
-    fn arrow(&mut self, from: (f64, f64), to: (f64, f64), both: bool, thick: bool) {
-        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-        let length = dx.hypot(dy).max(1.0);
-        let (ux, uy) = (dx / length, dy / length);
-        let mut path = format!("M{} {}L{} {}", from.0, from.1, to.0, to.1);
-        let mut head = |(x, y): (f64, f64), way: f64| {
-            for side in [-1.0, 1.0] {
-                let (hx, hy) = (
-                    x - way * 8.0 * ux + side * 4.5 * uy,
-                    y - way * 8.0 * uy - side * 4.5 * ux,
-                );
-                let _ = write!(path, "M{x} {y}L{hx:.1} {hy:.1}");
-            }
-        };
-        head(to, 1.0);
-        if both {
-            head(from, -1.0);
-        }
-        let width = if thick { 3 } else { 2 };
-        let _ = writeln!(
-            self.elements,
-            "<path class=\"axis\" fill=\"none\" stroke=\"#55595f\" stroke-width=\"{width}\" d=\"{path}\"/>"
-        );
-    }
-
-    /// A queue of packets: most of them A's, few of them B's.
-    fn queue(&mut self, (x, y): (f64, f64)) {
-        for (i, of_b) in (0..10).map(|i| (i, i % 4 == 2)) {
-            let (class, ink) = if of_b {
-                ("f2", "#009e73")
-            } else {
-                ("f1", "#d55e00")
-            };
-            let _ = writeln!(
-                self.elements,
-                "<rect class=\"{class}\" fill=\"{ink}\" x=\"{}\" y=\"{y}\" width=\"9\" height=\"22\"/>",
-                x + 12.0 * f64::from(i)
-            );
-        }
-    }
-
-    fn finish(self, (width, height): (f64, f64), about: &str) -> String {
-        let about = escape(about);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"hc\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-             aria-label=\"{about}\"><title>{about}</title>\n{}</svg>",
-            self.elements
-        )
+/// A queue of packets: most of them A's, few of them B's.
+fn queue(drawing: &mut Sketch, (x, y): (f64, f64)) {
+    for (i, colour) in (0..10).map(|i| (i, if i % 4 == 2 { 2 } else { 1 })) {
+        drawing.chip((x + 12.0 * f64::from(i), y), (9.0, 22.0), colour);
     }
 }
 
@@ -196,8 +107,8 @@ pub(super) fn drawing(outcome: &Outcome) -> Block {
     }
 }
 
-fn wide(words: &Words) -> Drawing {
-    let mut drawing = Drawing::default();
+fn wide(words: &Words) -> Sketch {
+    let mut drawing = Sketch::new();
     drawing.rect((10.0, 14.0), (190.0, 62.0), &["host A", &words.a]);
     drawing.rect(
         (10.0, 108.0),
@@ -205,22 +116,48 @@ fn wide(words: &Words) -> Drawing {
         &["host B", "pings, 200 kbit/s, pages"],
     );
     drawing.rect((270.0, 14.0), (250.0, 156.0), &[]);
-    drawing.text((395.0, 38.0), "middle", "text", "gateway");
-    drawing.queue((336.0, 58.0));
-    drawing.text((395.0, 108.0), "middle", "muted", "queue towards the link");
-    drawing.text((395.0, 130.0), "middle", "muted", &words.queue[0]);
-    drawing.text((395.0, 149.0), "middle", "muted", &words.queue[1]);
+    drawing.text((395.0, 38.0), Place::Middle, Ink::Strong, "gateway");
+    queue(&mut drawing, (336.0, 58.0));
+    drawing.text(
+        (395.0, 108.0),
+        Place::Middle,
+        Ink::Muted,
+        "queue towards the link",
+    );
+    drawing.text((395.0, 130.0), Place::Middle, Ink::Muted, &words.queue[0]);
+    drawing.text((395.0, 149.0), Place::Middle, Ink::Muted, &words.queue[1]);
     drawing.rect((730.0, 54.0), (120.0, 76.0), &["far side", "replies"]);
-    drawing.arrow((200.0, 45.0), (268.0, 75.0), false, true);
-    drawing.arrow((200.0, 139.0), (268.0, 109.0), true, false);
-    drawing.arrow((522.0, 92.0), (728.0, 92.0), true, true);
-    drawing.text((625.0, 78.0), "middle", "muted", &words.link[0]);
-    drawing.text((625.0, 114.0), "middle", "muted", &words.link[1]);
+    drawing.arrow(
+        (200.0, 45.0),
+        (268.0, 75.0),
+        Arrow {
+            both: false,
+            thick: true,
+        },
+    );
+    drawing.arrow(
+        (200.0, 139.0),
+        (268.0, 109.0),
+        Arrow {
+            both: true,
+            thick: false,
+        },
+    );
+    drawing.arrow(
+        (522.0, 92.0),
+        (728.0, 92.0),
+        Arrow {
+            both: true,
+            thick: true,
+        },
+    );
+    drawing.text((625.0, 78.0), Place::Middle, Ink::Muted, &words.link[0]);
+    drawing.text((625.0, 114.0), Place::Middle, Ink::Muted, &words.link[1]);
     drawing
 }
 
-fn narrow(words: &Words) -> Drawing {
-    let mut drawing = Drawing::default();
+fn narrow(words: &Words) -> Sketch {
+    let mut drawing = Sketch::new();
     drawing.rect((4.0, 8.0), (222.0, 58.0), &["host A", &words.a]);
     drawing.rect(
         (236.0, 8.0),
@@ -228,16 +165,42 @@ fn narrow(words: &Words) -> Drawing {
         &["host B", "pings, 200 kbit/s, pages"],
     );
     drawing.rect((70.0, 106.0), (280.0, 130.0), &[]);
-    drawing.text((210.0, 126.0), "middle", "text", "gateway");
-    drawing.queue((151.0, 138.0));
-    drawing.text((210.0, 180.0), "middle", "muted", "queue towards the link");
-    drawing.text((210.0, 200.0), "middle", "muted", &words.queue[0]);
-    drawing.text((210.0, 219.0), "middle", "muted", &words.queue[1]);
+    drawing.text((210.0, 126.0), Place::Middle, Ink::Strong, "gateway");
+    queue(&mut drawing, (151.0, 138.0));
+    drawing.text(
+        (210.0, 180.0),
+        Place::Middle,
+        Ink::Muted,
+        "queue towards the link",
+    );
+    drawing.text((210.0, 200.0), Place::Middle, Ink::Muted, &words.queue[0]);
+    drawing.text((210.0, 219.0), Place::Middle, Ink::Muted, &words.queue[1]);
     drawing.rect((130.0, 296.0), (160.0, 56.0), &["far side", "replies"]);
-    drawing.arrow((115.0, 66.0), (160.0, 104.0), false, true);
-    drawing.arrow((326.0, 66.0), (262.0, 104.0), true, false);
-    drawing.arrow((210.0, 238.0), (210.0, 294.0), true, true);
-    drawing.text((222.0, 262.0), "start", "muted", &words.link[0]);
-    drawing.text((222.0, 280.0), "start", "muted", &words.link[1]);
+    drawing.arrow(
+        (115.0, 66.0),
+        (160.0, 104.0),
+        Arrow {
+            both: false,
+            thick: true,
+        },
+    );
+    drawing.arrow(
+        (326.0, 66.0),
+        (262.0, 104.0),
+        Arrow {
+            both: true,
+            thick: false,
+        },
+    );
+    drawing.arrow(
+        (210.0, 238.0),
+        (210.0, 294.0),
+        Arrow {
+            both: true,
+            thick: true,
+        },
+    );
+    drawing.text((222.0, 262.0), Place::Start, Ink::Muted, &words.link[0]);
+    drawing.text((222.0, 280.0), Place::Start, Ink::Muted, &words.link[1]);
     drawing
 }

@@ -1,7 +1,7 @@
 //! Traffic of some subscribers: from their addresses on the LAC's TUN device through tunnels to the
 //! LNS's TUN device, and back. Senders and receivers are threads of the demo.
 
-mod tcp;
+pub(crate) mod tcp;
 mod udp;
 
 use std::io;

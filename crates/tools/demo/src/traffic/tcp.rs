@@ -59,7 +59,7 @@ impl Traffic<'_> {
 }
 
 /// A connection from a certain address.
-fn connect(from: Ipv4Addr, to: SocketAddrV4) -> io::Result<TcpStream> {
+pub(crate) fn connect(from: Ipv4Addr, to: SocketAddrV4) -> io::Result<TcpStream> {
     let flags = SocketFlags::CLOEXEC;
     let fd = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
     rustix::net::bind(&fd, &SocketAddrV4::new(from, 0))?;
