@@ -84,6 +84,20 @@ impl Headend {
         Headend::run(bench, namespace, "imported", &sections)
     }
 
+    /// A daemon in a namespace; `sections` is its configuration except the control socket, and `name` is unique in the
+    /// test.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(crate) fn in_namespace(
+        bench: &Bench<'_>,
+        namespace: &Namespace,
+        name: &str,
+        sections: &str,
+    ) -> Result<Headend> {
+        Headend::run(bench, namespace, name, sections)
+    }
+
     fn start(bench: &Bench<'_>, namespace: &Namespace, role: &str, keys: &str) -> Result<Headend> {
         let sections = format!(
             "[{role}]\nlisten = [\"0.0.0.0:1701\", \"[::]:1701\"]\nhost_name = \"headend.test\"\n{keys}"

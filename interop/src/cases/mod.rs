@@ -51,6 +51,7 @@ mod street;
 mod switched;
 mod top;
 mod trace;
+mod tunnel_attributes;
 mod tunnel_keys;
 mod version_3;
 mod web;
@@ -154,6 +155,10 @@ pub(crate) const ALL: &[Case] = &[
         pppoe::serves_on_three_cores,
     ),
     case("pppoe_sessions_are_handed_to_lnss", switched::hands_over),
+    case(
+        "tunnel_attributes_of_freeradius_choose_the_lns",
+        tunnel_attributes::choose_the_lns,
+    ),
     case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
     case("pppoe_hosts_get_ipv6", pppoe::hosts_get_ipv6),
     case("an_isp_in_an_evening", isp::in_an_evening),
