@@ -111,6 +111,8 @@ pub struct Profile {
     pub filter: Option<Box<str>>,
     /// The walled garden that it starts in.
     pub garden: Option<Box<str>>,
+    /// Whether it and other subscribers are kept apart; `None` for the edge's default.
+    pub isolate: Option<bool>,
     /// Rates, templates and link of its queues.
     pub queue: Queue,
     /// Maximum length of the session (Session-Timeout).

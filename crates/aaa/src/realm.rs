@@ -42,6 +42,8 @@ pub struct Realm {
     pub pool: Option<Box<str>>,
     /// The filter of users without one.
     pub filter: Option<Box<str>>,
+    /// Whether users whose source does not say it are kept apart from other subscribers.
+    pub isolate: Option<bool>,
 }
 
 impl Realm {
@@ -51,7 +53,7 @@ impl Realm {
         self.methods.is_empty() || self.methods.contains(&method)
     }
 
-    /// Gives a user the pool and filter that its source did not give.
+    /// Gives a user the pool, the filter and the isolation that its source did not give.
     pub fn complete(&self, profile: &mut Profile) {
         if profile.pool.is_none() {
             profile.pool.clone_from(&self.pool);
@@ -59,6 +61,7 @@ impl Realm {
         if profile.filter.is_none() {
             profile.filter.clone_from(&self.filter);
         }
+        profile.isolate = profile.isolate.or(self.isolate);
     }
 }
 

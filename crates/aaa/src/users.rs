@@ -130,6 +130,7 @@ struct Terms {
     interim_interval: Option<Duration>,
     sessions: Option<NonZeroU16>,
     sticky: bool,
+    isolate: Option<bool>,
 }
 
 /// The pools, filters, gardens, templates and links that users may name.
@@ -237,6 +238,7 @@ impl Users {
                 routes: routes.to_vec(),
                 filter: terms.filter.clone(),
                 garden: terms.garden.clone(),
+                isolate: terms.isolate,
                 queue: terms.queue.clone(),
                 session_timeout: terms.session_timeout,
                 idle_timeout: terms.idle_timeout,

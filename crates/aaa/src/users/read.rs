@@ -202,6 +202,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
         times.map(|time| time.map(|time| Duration::from_secs(time.value as u64)));
     let sessions = section.integer("sessions", 1..=i64::from(u16::MAX), "");
     let sticky = section.flag("sticky");
+    let isolate = section.flag("isolate");
     let is_fixed = address.is_some_and(|address| matches!(address.value, Address::Fixed(_)));
     if let Some(pool) = pool.filter(|_| is_fixed) {
         let words = "is given beside a fixed address; give one of the two";
@@ -226,6 +227,7 @@ fn draft<'t>(section: &mut Section<'t>, notes: &Notes<'_>, known: Known<'_>) -> 
             interim_interval,
             sessions: sessions.and_then(|sessions| NonZeroU16::new(sessions.value as u16)),
             sticky: sticky.is_some_and(|sticky| sticky.value),
+            isolate: isolate.map(|isolate| isolate.value),
         },
     })
 }

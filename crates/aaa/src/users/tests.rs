@@ -21,6 +21,7 @@ session_timeout_s = 86_400
 idle_timeout_s = 600
 interim_interval_s = 300
 sessions = 1
+isolate = true
 
 [[user]]
 name = "cleo"
@@ -66,6 +67,7 @@ fn a_user_gets_what_its_section_says() {
         ["198.51.100.0/24", "2001:db8:7::/48", "203.0.113.9/32"]
     );
     assert_eq!(grant.profile.filter.as_deref(), Some("residential"));
+    assert_eq!(grant.profile.isolate, Some(true));
     let times = [
         grant.profile.session_timeout,
         grant.profile.idle_timeout,
@@ -173,7 +175,7 @@ fn what_is_wrong_is_told_with_line_and_key_and_what_would_be_right() {
         ),
         (
             "colour = 1",
-            "4:1: user[1].colour: unknown key; known here: name, password, address, ipv6_prefix, delegated_prefix, ipv6_address, ipv6_pool, delegated_pool, routes, rate_down, rate_up, queue, link, pool, filter, garden, tunnel, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky",
+            "4:1: user[1].colour: unknown key; known here: name, password, address, ipv6_prefix, delegated_prefix, ipv6_address, ipv6_pool, delegated_pool, routes, rate_down, rate_up, queue, link, pool, filter, garden, tunnel, session_timeout_s, idle_timeout_s, interim_interval_s, sessions, sticky, isolate",
         ),
         (
             "address = \"10.0.0\"",

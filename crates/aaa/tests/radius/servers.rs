@@ -359,3 +359,23 @@ fn whatever_servers_do_every_request_ends_once_and_nothing_is_held() {
         assert_eq!(lab.client.poll_event(), None);
     });
 }
+
+#[test]
+fn a_record_goes_to_the_servers_that_are_named_and_to_any_if_none_of_them_accounts() {
+    let record = [40, 6, 0, 0, 0, 1, 44, 3, b's', 55, 6, 0, 0, 0, 9];
+    let mut config = config(3);
+    config.servers[2].accounting = None;
+    let mut lab = Lab::new(config, &[How::Accept, How::Accept, How::Accept], 1);
+    for (token, servers, to) in [(1, 1 << 1, 1), (2, 1 << 0, 0), (3, 1 << 2, 0), (4, 6, 1)] {
+        let before: Vec<usize> = lab.servers.iter().map(|one| one.got.len()).collect();
+        lab.client
+            .account_at(lab.now, 9, &record, token, servers)
+            .unwrap();
+        lab.run_for(1);
+        let got = lab.servers.iter().map(|one| one.got.len());
+        let grew: Vec<bool> = got.zip(before).map(|(now, before)| now > before).collect();
+        let expected: Vec<bool> = (0..3).map(|server| server == to).collect();
+        assert_eq!(grew, expected, "{servers:b}");
+    }
+    lab.assert_idle();
+}

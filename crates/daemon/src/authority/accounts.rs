@@ -14,11 +14,13 @@ use aaa::accounting::{
     Authentic, Delivery, DeliveryConfig, DeliveryEvent, DeliveryTotals, QueueUsage, Record, Report,
     SessionId, Subscriber, TerminateCause, Usage,
 };
-use aaa::radius::{Client, Nas};
+use aaa::radius::{ANY_SERVER, Client, Nas};
 use anyhow::{Context, Result};
 use base::{Duration, Instant};
 use edge::Entry;
 use ledger::{Ledger, Options, RecordId, Stats};
+use wire::radius::Attributes;
+use wire::radius::attribute::USER_NAME;
 
 use super::line::Place;
 
@@ -321,14 +323,24 @@ impl Accounts {
         true
     }
 
-    /// Hands records to the RADIUS client, as far as both have room.
-    pub(super) fn work(&mut self, client: &mut Client, now: Instant, wall_s: u64) {
+    /// Hands records to the RADIUS client, as far as both have room. `servers` names the servers for the user of a record.
+    pub(super) fn work(
+        &mut self,
+        client: &mut Client,
+        servers: impl Fn(&[u8]) -> u16,
+        now: Instant,
+        wall_s: u64,
+    ) {
         if self.look_at.is_some_and(|at| at <= now) {
             self.read_back(now);
         }
         while let Some(outgoing) = self.delivery.poll_send(now) {
             let token = outgoing.token;
-            if client.account(now, wall_s, outgoing.record, token).is_err() {
+            let attributes = Attributes::parse(outgoing.record).ok();
+            let user = attributes.and_then(|mut all| all.find(|one| one.kind == USER_NAME));
+            let servers = user.map_or(ANY_SERVER, |user| servers(user.value));
+            let taken = client.account_at(now, wall_s, outgoing.record, token, servers);
+            if taken.is_err() {
                 self.delivery.failed(token, now);
             }
         }

@@ -286,7 +286,8 @@ impl Radius {
             }
         }
         self.checkpoint(edge, now, wall);
-        self.accounts.work(&mut self.client, now, wall);
+        let servers = |user: &[u8]| rules.servers(user);
+        self.accounts.work(&mut self.client, servers, now, wall);
         self.send(reactor, now);
     }
 

@@ -270,7 +270,15 @@ const TABLE: &[Row] = &[
     (
         &["realm"],
         Now,
-        &["name", "strip", "servers", "authenticate", "pool", "filter"],
+        &[
+            "name",
+            "strip",
+            "servers",
+            "authenticate",
+            "pool",
+            "filter",
+            "isolate",
+        ],
     ),
     (
         &["throttle"],

@@ -74,6 +74,7 @@ fn one(section: &mut Section<'_>, known: &Known<'_>) -> Realm {
         .unwrap_or_default();
     realm.pool = named(section, "pool", known.pools);
     realm.filter = named(section, "filter", known.filters);
+    realm.isolate = section.flag("isolate").map(|isolate| isolate.value);
     realm
 }
 

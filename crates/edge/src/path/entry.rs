@@ -26,8 +26,9 @@ pub(crate) struct Entry<E: Encapsulation> {
     pub(super) way: E,
     /// Whether we are the client, and the peer the network.
     pub(super) is_client: bool,
-    /// Whether packets of IPv4 (bit 0) and of IPv6 (bit 1) may pass.
-    open: u8,
+    /// Whether packets of IPv4 (bit 0) and of IPv6 (bit 1) may pass. Whether it is kept apart from other subscribers (bit 2),
+    /// if the path's default does not count (bit 3).
+    flags: u8,
     /// The largest IP packet that goes to it unfragmented.
     pub(super) mtu: u16,
     pub(super) filter: Option<FilterId>,
@@ -73,6 +74,8 @@ pub(crate) struct Facts {
     pub(crate) is_client: bool,
     /// Whether packets of IPv4 and of IPv6 may pass.
     pub(crate) is_open: [bool; 2],
+    /// Whether it and other subscribers are kept apart; `None` for the path's default.
+    pub(crate) isolate: Option<bool>,
     /// The largest IP packet that goes to the subscriber unfragmented.
     pub(crate) mtu: u16,
     /// How the heads of its frames may be shortened.
@@ -105,7 +108,10 @@ impl<E: Encapsulation> Entry<E> {
             key: one.key,
             way,
             is_client: one.is_client,
-            open: u8::from(one.is_open[0]) | u8::from(one.is_open[1]) << 1,
+            flags: u8::from(one.is_open[0])
+                | u8::from(one.is_open[1]) << 1
+                | u8::from(one.isolate == Some(true)) << 2
+                | u8::from(one.isolate.is_some()) << 3,
             queue: None,
             home: one.home.unwrap_or(NOWHERE),
             mtu: one.mtu,
@@ -157,7 +163,13 @@ impl<E: Encapsulation> Entry<E> {
 
     #[inline]
     pub(crate) fn is_open(&self, version: u8) -> bool {
-        self.open >> u8::from(version != 4) & 1 != 0
+        self.flags >> u8::from(version != 4) & 1 != 0
+    }
+
+    /// Whether it and other subscribers are kept apart; `None` for the path's default.
+    #[inline]
+    pub(super) fn isolate(&self) -> Option<bool> {
+        (self.flags & 8 != 0).then_some(self.flags & 4 != 0)
     }
 
     /// Whether all its frames have the same header.

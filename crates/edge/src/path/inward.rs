@@ -122,6 +122,7 @@ impl<E: Encapsulation> Path<E> {
             counts,
             nat,
             isolate,
+            isolated,
             ..
         } = self;
         let Some(Some(entry)) = entries.get(place as usize) else {
@@ -141,9 +142,21 @@ impl<E: Encapsulation> Path<E> {
         {
             return Err(Discard::Filtered);
         }
-        if *isolate && !entry.is_client && leads_to_another(place, routes, nat.as_deref(), &header)
-        {
-            return Err(Discard::Isolated);
+        if (*isolate || *isolated > 0) && !entry.is_client {
+            let other = leads_to_another(place, routes, nat.as_deref(), &header);
+            let apart = |one: Option<&Entry<E>>| one.and_then(Entry::isolate);
+            let is_apart = |one| apart(one).unwrap_or(*isolate);
+            let is_isolated = match other {
+                None => false,
+                Some(None) => is_apart(Some(entry)),
+                Some(Some(other)) => {
+                    let other = entries.get(other as usize).and_then(Option::as_ref);
+                    is_apart(Some(entry)) || is_apart(other)
+                }
+            };
+            if is_isolated {
+                return Err(Discard::Isolated);
+            }
         }
         if let Some(nat) = nat
             && !entry.is_client
@@ -287,20 +300,23 @@ impl<E: Encapsulation> Path<E> {
     }
 }
 
-/// Whether a packet is for another subscriber: for one of its addresses or networks, or for an address of the NAT, behind
-/// which another one is.
+/// The other subscriber that a packet is for: the one with its address or network. `Some(None)` for an address of the NAT,
+/// behind which another one is.
 #[cold]
 fn leads_to_another(
     place: u32,
     routes: &Routes,
     nat: Option<&Translator>,
     header: &Header,
-) -> bool {
+) -> Option<Option<u32>> {
     let found = match header.version {
         4 => routes.lookup_v4(header.destination as u32),
         _ => routes.lookup_v6(header.destination),
     };
-    found.is_some_and(|other| other != place) || nat.is_some_and(|nat| nat.owns(header))
+    match found.filter(|other| *other != place) {
+        Some(other) => Some(Some(other)),
+        None => nat.is_some_and(|nat| nat.owns(header)).then_some(None),
+    }
 }
 
 /// Whether a subscriber may send this packet, by its addresses.

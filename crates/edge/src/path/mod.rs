@@ -99,8 +99,10 @@ pub struct Path<E: Encapsulation = <L2tp as Access>::Encapsulation> {
     /// Which of an edge's paths this is; its own is 0.
     number: usize,
     clamp_mss: bool,
-    /// Whether packets from one subscriber to another are dropped.
+    /// Whether packets from one subscriber to another are dropped, unless both are excepted.
     isolate: bool,
+    /// Entries of subscribers that are kept apart whatever the default is.
+    isolated: u32,
     /// By the subscriber's index.
     entries: Vec<Option<Entry<E>>>,
     /// Indices of entries by the ids of data messages.
@@ -143,6 +145,7 @@ impl<E: Encapsulation> Path<E> {
             number: 0,
             clamp_mss: config.clamp_mss,
             isolate: config.isolate,
+            isolated: 0,
             entries: Vec::new(),
             sessions: HashTable::new(),
             crossings: Crossings::default(),
@@ -229,6 +232,9 @@ impl<E: Encapsulation> Path<E> {
     pub(crate) fn put(&mut self, place: u32, mut entry: Entry<E>) {
         entry.settle(self.number, self.seat(place));
         let index = place as usize;
+        let before = self.entries.get(index).and_then(Option::as_ref);
+        let was_isolated = before.is_some_and(|one| one.isolate() == Some(true));
+        self.isolated += u32::from(entry.isolate() == Some(true));
         if self.entries.len() <= index {
             self.entries.resize_with(index + 1, || None);
         }
@@ -237,6 +243,7 @@ impl<E: Encapsulation> Path<E> {
             entry.inherit(before);
             if before.way.id() == id {
                 *before = entry;
+                self.isolated -= u32::from(was_isolated);
                 return;
             }
         }
@@ -254,6 +261,7 @@ impl<E: Encapsulation> Path<E> {
         let Some(entry) = self.entries.get_mut(place as usize).and_then(Option::take) else {
             return;
         };
+        self.isolated -= u32::from(entry.isolate() == Some(true));
         self.part_nat(place);
         let hash = E::hash(entry.way.id());
         let found = self.sessions.find_entry(hash, |&at| at == place);

@@ -81,6 +81,47 @@ fn a_network_behind_a_subscriber_is_its_own() {
     assert_eq!(sent.sent.len(), 1);
 }
 
+/// One of two that is kept apart is enough, and one that is excepted from the default needs the other to be so too.
+#[test]
+fn a_profile_decides_about_isolation_before_the_default() {
+    let mut config = lns_config();
+    let mut stage = Stage::new(config.clone());
+    let dial = |stage: &mut Stage, name, isolate| {
+        stage.profile.isolate = isolate;
+        stage.dial(name, "sesame");
+        let view = stage.lns.subscriber(*stage.up.last().unwrap()).unwrap();
+        (view.key, view.address.unwrap())
+    };
+    let (_, alice) = dial(&mut stage, "alice", Some(true));
+    let (carl, of_carl) = dial(&mut stage, "carl", Some(false));
+    let (_, of_dora) = dial(&mut stage, "dora", None);
+    let isolated = |stage: &mut Stage, from, to| {
+        let before = stage.lns.discarded(Discard::Isolated);
+        stage.up_stream(&udp(from, to, 10, true));
+        stage.lns.discarded(Discard::Isolated) > before
+    };
+    for other in [of_carl, of_dora] {
+        assert!(isolated(&mut stage, alice, other));
+        assert!(isolated(&mut stage, other, alice));
+    }
+    assert!(!isolated(&mut stage, of_carl, of_dora));
+    assert!(!isolated(&mut stage, alice, FAR));
+    config.isolate = true;
+    stage.lns.set_config(config.clone(), stage.now);
+    assert!(isolated(&mut stage, of_carl, of_dora) && isolated(&mut stage, of_dora, of_carl));
+    let (_, of_emil) = dial(&mut stage, "emil", Some(false));
+    assert!(!isolated(&mut stage, of_carl, of_emil));
+    config.isolate = false;
+    stage.lns.set_config(config, stage.now);
+    let now = stage.now;
+    stage
+        .lns
+        .drop_subscriber(carl, edge::End::Refused("by test".into()), now);
+    stage.settle();
+    assert!(isolated(&mut stage, of_dora, alice));
+    assert!(!isolated(&mut stage, of_dora, of_emil));
+}
+
 #[test]
 fn isolated_subscribers_do_not_reach_each_other() {
     let mut config = lns_config();

@@ -22,7 +22,7 @@ use super::event::{Discard, Event, Failure, Ignored, Purpose, Refused, Transmit}
 use super::identifiers::Identifier;
 use super::proof::Way;
 use super::random::Random;
-use super::request::AccessRequest;
+use super::request::{ANY_SERVER, AccessRequest};
 use super::server::Service;
 use super::views::Totals;
 
@@ -170,6 +170,22 @@ impl Client {
         record: &[u8],
         token: u64,
     ) -> Result<(), Refused> {
+        self.account_at(now, wall_s, record, token, ANY_SERVER)
+    }
+
+    /// As [`Client::account`], at some servers only: `servers` is a bit set of their indexes. If none of these has an
+    /// accounting port, all servers may get the record.
+    ///
+    /// # Errors
+    /// The record was refused, and counted.
+    pub fn account_at(
+        &mut self,
+        now: Instant,
+        wall_s: u64,
+        record: &[u8],
+        token: u64,
+        servers: u16,
+    ) -> Result<(), Refused> {
         let purpose = Purpose::Accounting;
         let attributes = match Attributes::parse(record) {
             Ok(attributes) => attributes,
@@ -179,10 +195,17 @@ impl Client {
             return Err(self.refuse(Refused::TooLong));
         }
         self.check_room(purpose)?;
-        let place = self.find_place(now, purpose, 0);
+        let tried = match self.has_untried(purpose, !servers) {
+            true => !servers,
+            false => 0,
+        };
+        let place = self.find_place(now, purpose, tried);
         let mut datagram = self.buffer();
         self.write_account(&mut datagram, place, attributes, wall_s);
-        self.insert(now, purpose, token, place, wall_s, datagram);
+        let key = self.insert(now, purpose, token, place, wall_s, datagram);
+        if let Some(entry) = self.requests.get_mut(key) {
+            entry.tried = tried;
+        }
         Ok(())
     }
 

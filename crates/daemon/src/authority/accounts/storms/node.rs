@@ -207,7 +207,8 @@ impl Node {
             self.accounts.take(&account, &self.edge, wall_s(now));
             self.noted(now);
         }
-        self.accounts.work(&mut self.client, now, wall_s(now));
+        let any = |_: &[u8]| aaa::radius::ANY_SERVER;
+        self.accounts.work(&mut self.client, any, now, wall_s(now));
         if self.commit_at.is_some_and(|at| at <= now) {
             self.commit();
         }
