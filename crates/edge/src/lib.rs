@@ -58,5 +58,5 @@ pub use path::{
     TapId, Tapped,
 };
 pub use queue::{QueueFault, Queues, Setting, Source};
-pub use subscriber::Phase;
+pub use subscriber::{ByVersion, Phase};
 pub use switch::{LineRule, NamedTunnel, SwitchCounts, Switching, VlanIds};

@@ -72,6 +72,28 @@ impl Phases {
     }
 }
 
+/// Subscribers whose packets may pass, by IP version. Kept up to date like [`Phases`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByVersion {
+    /// IPv4 alone.
+    pub ipv4: u32,
+    /// IPv6 alone.
+    pub ipv6: u32,
+    /// Both.
+    pub both: u32,
+}
+
+impl ByVersion {
+    fn place(&mut self, open: [bool; 2]) -> Option<&mut u32> {
+        match open {
+            [true, false] => Some(&mut self.ipv4),
+            [false, true] => Some(&mut self.ipv6),
+            [true, true] => Some(&mut self.both),
+            [false, false] => None,
+        }
+    }
+}
+
 /// A subscriber.
 pub(crate) struct Subscriber<A: Access> {
     pub(crate) key: Key,
@@ -87,6 +109,8 @@ pub(crate) struct Subscriber<A: Access> {
     pub(crate) asked: Option<u8>,
     /// Whether its accounting has started.
     pub(crate) accounted: bool,
+    /// The versions of IP, 4 and 6, that it is counted by.
+    counted: [bool; 2],
     /// The filter that its packets pass.
     pub(crate) filter: Option<FilterId>,
     /// Packets of both directions at the last idle check.
@@ -167,6 +191,7 @@ impl<A: Access> Subscriber<A> {
             is_local: true,
             asked: None,
             accounted: false,
+            counted: [false; 2],
             filter: None,
             packets_seen: 0,
             mtu: 0,
@@ -209,18 +234,34 @@ impl<A: Access> Subscriber<A> {
     }
 
     /// Counts a subscriber that is removed no longer.
-    pub(crate) fn leave(&self, phases: &mut Phases) {
+    pub(crate) fn leave(&mut self, phases: &mut Phases, versions: &mut ByVersion) {
         phases.0[self.phase as usize] -= 1;
+        self.count_as([false; 2], versions);
     }
 
-    /// Whether packets of this IP version may pass.
-    #[inline]
+    /// Counts it by the versions of IP whose packets may pass now. Call this after each change of them.
+    pub(crate) fn count_versions(&mut self, all: &mut ByVersion) {
+        self.count_as([self.is_open(4), self.is_open(6)], all);
+    }
+
+    fn count_as(&mut self, open: [bool; 2], all: &mut ByVersion) {
+        let before = core::mem::replace(&mut self.counted, open);
+        if let Some(place) = all.place(before) {
+            *place -= 1;
+        }
+        if let Some(place) = all.place(open) {
+            *place += 1;
+        }
+    }
+
     /// Whether its profile lets it choose its own IPv4 address.
     pub(crate) fn may_choose(&self) -> bool {
         let profile = self.profile.as_deref();
         profile.is_some_and(|profile| profile.address == Address::ItsOwn)
     }
 
+    /// Whether packets of this IP version may pass.
+    #[inline]
     pub(crate) fn is_open(&self, version: u8) -> bool {
         let open = match version {
             4 => self.addresses.v4 != 0,
@@ -235,6 +276,7 @@ impl<A: Access> Subscriber<A> {
             key: self.key,
             is_client: self.is_client,
             is_open: [self.is_open(4), self.is_open(6)],
+            isolate: self.profile.as_deref().and_then(|own| own.isolate),
             mtu: self.mtu,
             compression: self.compression,
             filter: self.filter,

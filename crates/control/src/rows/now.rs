@@ -20,6 +20,9 @@ row! {
         tunnels: NowTunnels = [part NowTunnels],
         /// Address pools.
         pools: Vec<NowPool> = [part NowPool],
+        /// Pools of IPv6 prefixes.
+        #[serde(default)]
+        prefix_pools: Vec<NowPool> = [part NowPool],
         /// RADIUS; null: no server is configured.
         radius: Option<NowRadius> = [part NowRadius],
         /// Packets of subscribers.
@@ -39,6 +42,9 @@ row! {
     NowSubscribers is part {
         /// Subscribers by state: `link`, `asking`, `networks`, `up`, `ending`.
         by_state: BTreeMap<String, u64> = [gauge],
+        /// Subscribers whose packets may pass, by IP version: `ipv4` and `ipv6` alone, `both`.
+        #[serde(default)]
+        by_version: BTreeMap<String, u64> = [gauge],
         /// Sessions that came up.
         came_up: u64 = [counter],
         /// Sessions that ended, by Acct-Terminate-Cause.
@@ -62,14 +68,14 @@ row! {
 }
 
 row! {
-    /// An address pool.
+    /// A pool of addresses or prefixes.
     #[derive(Clone, Debug, Default, Deserialize, Serialize)]
     NowPool is part {
         /// The pool's name.
         name: String = [id text],
-        /// Addresses in it.
+        /// Addresses or prefixes in it.
         size: u64 = [gauge],
-        /// Addresses leased.
+        /// Those that are leased.
         used: u64 = [gauge],
     }
 }

@@ -19,6 +19,18 @@ row! {
         role: &'a str = [text],
         /// Its address.
         address: Option<Ipv4Addr> = [text "ADDRESS"],
+        /// The IPv6 prefix of its link; for a client of ours, null.
+        prefix: Option<String> = [text],
+        /// The IPv6 prefix delegated to it, or to us if we are the client.
+        delegated: Option<String> = [text],
+        /// The IPv6 address that it leased by DHCPv6, or that we formed if we are the client.
+        address_v6: Option<IpAddr> = [text],
+        /// Its interface identifier, or ours if we are the client. Null while IPv6CP is not open.
+        interface_id: Option<String> = [text],
+        /// State of IPv6CP as in RFC 1661, section 4.2; null if it has not started.
+        ipv6cp: Option<&'static str> = [text],
+        /// DHCPv6: `leased` or `none`; for a client of ours, the state of its exchange. Null while IPv6CP is not open.
+        dhcpv6: Option<&'static str> = [text],
         /// `l2tp` or `pppoe`.
         access: &'a str = [text],
         /// Our id of its tunnel; 0: none.
@@ -297,6 +309,14 @@ row! {
         delegated: Option<String> = [text],
         /// The address that it leased by DHCPv6.
         address: Option<IpAddr> = [text],
+        /// The subscriber's interface identifier, or ours if we are the client.
+        interface_id: String = [text],
+        /// DHCPv6: `leased` or `none`; for a client of ours, the state of its exchange.
+        dhcpv6: &'static str = [text],
+        /// Time until the lease of the delegated prefix ends without a renewal; null: it is not leased by DHCPv6.
+        delegated_left_s: Option<f64> = [gauge Seconds],
+        /// The same of the address.
+        address_left_s: Option<f64> = [gauge Seconds],
     }
 }
 

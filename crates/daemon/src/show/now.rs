@@ -36,6 +36,7 @@ pub(super) fn row(core: &mut Core) -> rows::Now {
         subscribers: subscribers(core),
         tunnels: tunnels(core),
         pools: pools(core),
+        prefix_pools: prefix_pools(core),
         radius: core.authority.radius().map(|radius| {
             let totals = radius.client().totals();
             rows::NowRadius {
@@ -63,6 +64,13 @@ fn subscribers(core: &Core) -> rows::NowSubscribers {
     let refused = Refusal::ALL.map(|why| (why.name().to_owned(), counts.refusals.of(why)));
     rows::NowSubscribers {
         by_state: by_state.into(),
+        by_version: [
+            ("ipv4", counts.versions.ipv4),
+            ("ipv6", counts.versions.ipv6),
+            ("both", counts.versions.both),
+        ]
+        .map(|(version, count)| (version.to_owned(), count.into()))
+        .into(),
         came_up: counts.up,
         ended: ended.into(),
         refused: refused.into(),
@@ -92,6 +100,15 @@ fn pools(core: &Core) -> Vec<rows::NowPool> {
         used: pool.used.into(),
     };
     core.edge.pools().views().map(pool).collect()
+}
+
+fn prefix_pools(core: &Core) -> Vec<rows::NowPool> {
+    let pool = |pool: aaa::prefixes::PrefixPoolView<'_>| rows::NowPool {
+        name: pool.name.to_owned(),
+        size: pool.size,
+        used: pool.used.into(),
+    };
+    core.edge.prefixes().views().map(pool).collect()
 }
 
 /// The packets of all paths.

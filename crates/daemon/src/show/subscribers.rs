@@ -135,6 +135,12 @@ pub(super) fn line(core: &Core, view: &SubscriberView, out: &mut Rows) {
         state: view.phase.name(),
         role: role(view),
         address: view.address,
+        prefix: view.leases.prefix.map(|one| one.to_string()),
+        delegated: view.leases.delegated.map(|one| one.to_string()),
+        address_v6: view.leases.address.map(|one| one.address()),
+        interface_id: view.ipv6.map(|both| interface_id(view, both)),
+        ipv6cp: view.link.view().ipv6.map(|(state, _)| state.name()),
+        dhcpv6: view.ipv6.map(|_| dhcpv6(core, view)),
         access: access(view.place),
         tunnel: tunnel_id(view.place),
         session: session_id(view.place),
@@ -205,6 +211,7 @@ fn detail(core: &Core, key: SubscriberKey, queues: Option<&[View; 2]>, out: &mut
     let profile = view.profile;
     let ending = view.ending;
     let link = view.link.view();
+    let left = |end: Option<Instant>| end.map(|at| seconds(at.since(core.now)));
     out.push(&rows::Detail {
         schema: rows::Detail::SCHEMA,
         name: &String::from_utf8_lossy(view.name),
@@ -226,6 +233,10 @@ fn detail(core: &Core, key: SubscriberKey, queues: Option<&[View; 2]>, out: &mut
             prefix: view.leases.prefix.map(|one| one.to_string()),
             delegated: view.leases.delegated.map(|one| one.to_string()),
             address: view.leases.address.map(|one| one.address()),
+            interface_id: interface_id(&view, [local, peer]),
+            dhcpv6: dhcpv6(core, &view),
+            delegated_left_s: left(view.lease_ends[1]),
+            address_left_s: left(view.lease_ends[0]),
         }),
         mtu: view.mtu,
         routes: texts(profile.map_or(&[], |profile| &profile.routes)),
@@ -265,6 +276,26 @@ pub(super) fn ended(core: &Core, name: Option<&[u8]>, cursor: u32, out: &mut Row
         });
     }
     Step::From(cursor + 1)
+}
+
+/// The interface identifier of a subscriber, of ours and the peer's, in four groups (RFC 5072, section 4.1).
+fn interface_id(view: &SubscriberView, [local, peer]: [u64; 2]) -> String {
+    let bits = if view.is_client { local } else { peer };
+    let [a, b, c, d] = [48, 32, 16, 0].map(|shift| (bits >> shift) as u16);
+    format!("{a:x}:{b:x}:{c:x}:{d:x}")
+}
+
+/// What DHCPv6 has come to on a link whose IPv6CP is open.
+fn dhcpv6(core: &Core, view: &SubscriberView) -> &'static str {
+    if view.is_client {
+        let uplink = core.edge.uplink(view.key);
+        let state = uplink.map(|uplink| uplink.state);
+        return state.filter(|state| !state.is_empty()).unwrap_or("none");
+    }
+    match view.lease_ends {
+        [None, None] => "none",
+        _ => "leased",
+    }
 }
 
 /// The access protocol of a session.

@@ -447,7 +447,9 @@ impl<A: Access> Edge<A> {
 
     /// Updates a subscriber's entry in all paths, or removes it if no packets may pass.
     pub(crate) fn publish(&mut self, index: u32) {
-        let subscriber = self.at_mut(index);
+        let subscriber = self.subscribers.at_mut(index);
+        let subscriber = subscriber.expect("an index inside the edge names a subscriber");
+        subscriber.count_versions(&mut self.versions);
         let session = subscriber.session;
         let is_open = subscriber.is_open(4) || subscriber.is_open(6);
         match self.endpoint.encapsulation(session).filter(|_| is_open) {

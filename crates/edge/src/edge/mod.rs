@@ -66,7 +66,7 @@ use crate::outgoing::Outgoing;
 use crate::path::{Change, Path};
 use crate::queue::LinkUse;
 use crate::random::Random;
-use crate::subscriber::{Phase, Phases, Subscriber};
+use crate::subscriber::{ByVersion, Phase, Phases, Subscriber};
 use crate::switch::Index;
 
 pub use account::{Account, Entry};
@@ -99,6 +99,7 @@ pub struct Edge<A: Access = L2tp> {
     pub(crate) endpoint: A,
     pub(crate) subscribers: Slab<Subscriber<A>>,
     pub(crate) phases: Phases,
+    pub(crate) versions: ByVersion,
     /// Subscribers by the index of their session.
     pub(crate) by_session: Vec<u32>,
     /// Admitted subscribers by name.
@@ -173,6 +174,7 @@ impl<A: Access> Edge<A> {
             endpoint,
             subscribers: Slab::new(),
             phases: Phases::default(),
+            versions: ByVersion::default(),
             by_session: Vec::new(),
             by_name: HashTable::new(),
             by_account: HashTable::new(),
@@ -401,9 +403,9 @@ impl<A: Access> Edge<A> {
     }
 
     pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber<A>> {
-        let subscriber = self.subscribers.remove(key)?;
+        let mut subscriber = self.subscribers.remove(key)?;
         self.forget_shape(key.index);
-        subscriber.leave(&mut self.phases);
+        subscriber.leave(&mut self.phases, &mut self.versions);
         self.forget_account(key.index, subscriber.account);
         self.queue_gone(subscriber.queue.as_deref());
         if !self.taps.is_empty() {

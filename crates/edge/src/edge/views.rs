@@ -16,7 +16,7 @@ use crate::end::End;
 use crate::history::Ended;
 use crate::key::{SubscriberKey, Traffic};
 use crate::queue::Setting;
-use crate::subscriber::{Phase, Subscriber};
+use crate::subscriber::{ByVersion, Phase, Subscriber};
 use crate::v6::Family;
 
 /// Totals.
@@ -48,6 +48,8 @@ pub struct Counts {
     pub ends: Ends,
     /// Failed admissions by reason.
     pub refusals: Refusals,
+    /// Subscribers whose packets may pass now, by IP version.
+    pub versions: ByVersion,
 }
 
 /// A subscriber as `show` sees it.
@@ -72,6 +74,8 @@ pub struct SubscriberView<'a, A: Access = L2tp> {
     pub ipv6: Option<[u64; 2]>,
     /// Its IPv6 prefixes.
     pub leases: Ipv6Leases,
+    /// When its leases by DHCPv6 end, of the address and of the delegated prefix.
+    pub lease_ends: [Option<Instant>; 2],
     /// The largest packet that goes to it unfragmented, in bytes.
     pub mtu: u16,
     /// Its profile, if it is not the default one.
@@ -146,6 +150,10 @@ impl<A: Access> Subscriber<A> {
             address: self.held,
             ipv6: self.identifiers(),
             leases: self.v6.as_deref().map(Family::leases).unwrap_or_default(),
+            lease_ends: self
+                .v6
+                .as_deref()
+                .map_or([None; 2], |family| family.leases.ends()),
             mtu: self.mtu,
             profile: self.profile.as_deref(),
             filter: self.filter,
@@ -262,6 +270,7 @@ impl<A: Access> Edge<A> {
                 .sum(),
             ends: self.counters.ends,
             refusals: self.counters.refusals,
+            versions: self.versions,
         }
     }
 

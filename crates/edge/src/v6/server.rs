@@ -92,6 +92,11 @@ impl Leases {
         Some(over)
     }
 
+    /// When the leases end: of the address, and of the prefix.
+    pub(crate) fn ends(&self) -> [Option<Instant>; 2] {
+        self.0.map(|binding| binding.map(|one| one.until))
+    }
+
     /// Whether a lease is bound.
     #[must_use]
     pub fn has(&self, wanted: Wanted) -> bool {

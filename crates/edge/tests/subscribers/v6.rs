@@ -603,3 +603,24 @@ fn a_changed_configuration_is_advertised_soon_and_the_end_of_advertisements_too(
     assert_eq!(sent.iter().map(|one| one.0).collect::<Vec<_>>(), [0]);
     assert!(host.send(&mut stage, &solicitation(&host)).is_empty());
 }
+
+#[test]
+fn subscribers_are_counted_by_the_versions_of_ip_that_are_open() {
+    let versions = |stage: &Stage| {
+        let counts = stage.lns.counts().versions;
+        [counts.ipv4, counts.ipv6, counts.both]
+    };
+    let mut stage = stage();
+    let first = dial(&mut stage, "alice");
+    assert_eq!(versions(&stage), [0, 0, 1]);
+    for number in 0..9 {
+        stage.dial(&format!("user{number}"), "sesame");
+    }
+    dial(&mut stage, "eleventh");
+    assert_eq!(versions(&stage), [0, 1, 10], "the last has no IPv4 address");
+    let now = stage.now;
+    let reason = edge::End::Refused("by test".into());
+    stage.lns.drop_subscriber(first.key, reason, now);
+    stage.settle();
+    assert_eq!(versions(&stage), [0, 1, 9]);
+}

@@ -442,3 +442,57 @@ fn every_command_of_the_page_about_switching_runs() {
     );
     assert!(done.files == 6 && done.commands > 11, "{done:?}");
 }
+
+#[test]
+fn every_command_of_the_page_about_ipv6_runs() {
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let ask = |home: &Path, socket: &str, what: &str| {
+        let output = Command::new(HEADEND)
+            .args(["show", what, "alice", "--json", "--socket", socket])
+            .current_dir(home)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let row = text.lines().next().unwrap_or("null");
+        serde_json::from_str::<Value>(row).unwrap_or_default()
+    };
+    let mut seen = None;
+    let done = pages::run(
+        "ipv6.md",
+        &[("127.0.0.1:17025", &address)],
+        |home, command| {
+            if command.starts_with("headend show pools") {
+                // The client asks within a second.
+                let begun = Instant::now();
+                let row = loop {
+                    let row = ask(home, "client.sock", "subscriber");
+                    if !row["ipv6"]["delegated"].is_null() || begun.elapsed().as_secs() > 60 {
+                        break row;
+                    }
+                    std::thread::sleep(Duration::from_millis(50));
+                };
+                seen = Some([row, ask(home, "edge.sock", "subscriber")]);
+            }
+        },
+    );
+    assert!(done.files == 3 && done.commands > 9, "{done:?}");
+    let [client, edge] = seen.expect("the page shows the pools");
+    assert_eq!(client["ipv6"]["dhcpv6"], "bound", "{client}");
+    assert_eq!(client["ipv6"]["delegated"], edge["ipv6"]["delegated"]);
+    assert_eq!(client["ipv6"]["interface_id"], edge["ipv6"]["interface_id"]);
+    assert_eq!(edge["ipv6"]["dhcpv6"], "leased");
+    assert_eq!(edge["ppp"]["ipv6cp"], "Opened");
+    let left = edge["ipv6"]["delegated_left_s"].as_f64().unwrap();
+    assert!(left > 80_000.0 && left <= 86_400.0, "{left}");
+}
+
+#[test]
+fn every_command_of_the_page_about_changes_runs() {
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let done = pages::run("policy.md", &[("127.0.0.1:17026", &address)], |_, _| ());
+    assert!(done.files == 4 && done.commands > 11, "{done:?}");
+}

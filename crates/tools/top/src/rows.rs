@@ -97,6 +97,8 @@ pub(crate) struct Subscriber {
     pub(crate) name: String,
     pub(crate) state: String,
     pub(crate) address: Option<String>,
+    pub(crate) prefix: Option<String>,
+    pub(crate) delegated: Option<String>,
     pub(crate) tunnel: u32,
     pub(crate) session: u32,
     pub(crate) age_s: f64,

@@ -85,7 +85,9 @@ function latest(columns, prefix, of) {
 const TILES = [
   ["online", "Connected", ({ row }) => {
     const states = row.subscribers.by_state, all = Object.values(states).reduce((a, b) => a + b, 0), up = states.up || 0;
-    return [count(up), `${count(all - up)} in other states`];
+    const versions = row.subscribers.by_version || {}, dual = versions.both || 0, six = versions.ipv6 || 0;
+    const ipv6 = `${dual ? `, ${count(dual)} dual-stack` : ""}${six ? `, ${count(six)} IPv6 alone` : ""}`;
+    return [count(up), `${count(all - up)} in other states${ipv6}`];
   }],
   ["changes", "Up and ended", ({ now }) => [`${perSecond(now.get("subscribers.came_up"))}`, `${perSecond(now.get("subscribers.ended"))} ended`]],
   ["refused", "Failed admissions", ({ now }) => {
@@ -125,35 +127,38 @@ function tiles() {
   };
 }
 
-/** A bar for each pool, the fullest first. */
+/** A bar for each pool of addresses and of IPv6 prefixes, the fullest first. A pool of each kind may have the same name. */
 function pools() {
   const bars = new Map(), list = h("ul", { class: "bars" }), none = absent("No address pool is configured.");
+  const both = row => [...row.pools.map(pool => ({ ...pool, key: `4 ${pool.name}`, of: "addresses" })),
+    ...(row.prefix_pools || []).map(pool => ({ ...pool, key: `6 ${pool.name}`, of: "prefixes" }))];
   const bar = pool => {
     const fill = h("span", { class: "fill" }), text = h("span", { class: "n" }), kind = h("span", { class: "warn" });
     const meter = h("div", { class: "meter", role: "meter", "aria-label": `pool ${visible(pool.name)}`, "aria-valuemin": "0" }, fill);
     return { fill, text, kind, meter, element: h("li", null, h("div", { class: "line" }, nameOf(pool.name), kind, text), meter) };
   };
   return {
-    element: h("section", { class: "card pools" }, h("h2", null, "Address pools"), list, none),
+    element: h("section", { class: "card pools" }, h("h2", null, "Pools"), list, none),
     show(row) {
-      none.hidden = row.pools.length > 0;
+      const all = both(row);
+      none.hidden = all.length > 0;
       const part = pool => pool.size ? pool.used / pool.size : 0;
-      for (const name of bars.keys()) if (!row.pools.some(pool => pool.name === name)) {
-        bars.get(name).element.remove();
-        bars.delete(name);
+      for (const key of bars.keys()) if (!all.some(pool => pool.key === key)) {
+        bars.get(key).element.remove();
+        bars.delete(key);
       }
-      for (const pool of row.pools) {
-        if (!bars.has(pool.name)) bars.set(pool.name, bar(pool));
-        const { fill, text, kind, meter } = bars.get(pool.name), used = part(pool);
+      for (const pool of all) {
+        if (!bars.has(pool.key)) bars.set(pool.key, bar(pool));
+        const { fill, text, kind, meter } = bars.get(pool.key), used = part(pool);
         fill.style.width = `${Math.min(used, 1) * 100}%`;
         setAttribute(meter, "data-full", used >= 1 ? "full" : used >= 0.9 ? "nearly" : "no");
         setAttribute(meter, "aria-valuemax", pool.size);
         setAttribute(meter, "aria-valuenow", pool.used);
-        setAttribute(meter, "aria-valuetext", `${count(pool.used)} of ${count(pool.size)} addresses leased`);
+        setAttribute(meter, "aria-valuetext", `${count(pool.used)} of ${count(pool.size)} ${pool.of} leased`);
         setText(kind, used >= 1 ? "full" : used >= 0.9 ? "nearly full" : "");
-        setText(text, `${count(pool.used)} of ${count(pool.size)} (${share(used)})`);
+        setText(text, `${count(pool.used)} of ${count(pool.size)}${pool.of === "prefixes" ? " prefixes" : ""} (${share(used)})`);
       }
-      const order = [...row.pools].sort((a, b) => part(b) - part(a)).map(pool => bars.get(pool.name).element);
+      const order = all.sort((a, b) => part(b) - part(a)).map(pool => bars.get(pool.key).element);
       if (order.some((element, at) => list.children[at] !== element)) list.replaceChildren(...order);
     },
   };

@@ -2,8 +2,8 @@
 // daemon fills it; rows of the stream extend it. Counters become rates per second, gauges stay values.
 
 /** Fields of `now/1` that are values; all others are counters. */
-const GAUGES = new RegExp("^(at_s|uptime_s|rss_bytes|subscribers\\.by_state\\..*|tunnels\\.by_state\\..*|tunnels\\.sessions|"
-  + "pools\\..*|radius\\.(outstanding|waiting)|bgp\\.(peers|established|prefixes|hold_margin_s))$");
+const GAUGES = new RegExp("^(at_s|uptime_s|rss_bytes|subscribers\\.by_(state|version)\\..*|tunnels\\.by_state\\..*|tunnels\\.sessions|"
+  + "(prefix_)?pools\\..*|radius\\.(outstanding|waiting)|bgp\\.(peers|established|prefixes|hold_margin_s))$");
 const isGauge = name => GAUGES.test(name);
 
 /** Every number of a row by its path: `{"radius":{"waiting":3}}` is `radius.waiting`; list items go by their `name`. */

@@ -52,7 +52,7 @@ class Session {
     if (this.row) this.columns.push(Math.floor(at * 10) / 10, values);
     this.row = stamped;
     this.detail.show(row);
-    const facts = [row.ipv4?.address, row.ipv6?.peer].filter(Boolean).join(", ");
+    const facts = [row.ipv4?.address, row.ipv6?.delegated || row.ipv6?.prefix || row.ipv6?.address || row.ipv6?.peer].filter(Boolean).join(", ");
     this.top.replaceChildren(stateOf(row.state), ` ${facts || "no address"}, up for ${age(row.times?.up_s)}`,
       row.ending ? `, ending: ${visible(row.ending)}` : "");
     this.charts.forEach(chart => chart.update());

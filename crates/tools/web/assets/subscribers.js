@@ -17,9 +17,9 @@ const linkTo = row => `#/subscriber/${encodeURIComponent(row.name || row.address
 /** A word for a subscriber's state. */
 export const stateOf = state => badge(state, KINDS[state] || "wait");
 
-const COLUMNS = [["Name", ""], ["State", ""], ["Address", "wide mono"], ["Peer", "wider mono"], ["Up for", "n wide"], ["In", "n wide"], ["Out", "n"],
+const COLUMNS = [["Name", ""], ["State", ""], ["Address", "wide mono"], ["IPv6", "wider mono"], ["Peer", "wider mono"], ["Up for", "n wide"], ["In", "n wide"], ["Out", "n"],
   ["Dropped", "n wide"]];
-const cells = row => [h("a", { href: linkTo(row) }, nameOf(row.name)), stateOf(row.state), row.address || NONE, row.peer || NONE, age(row.up_s),
+const cells = row => [h("a", { href: linkTo(row) }, nameOf(row.name)), stateOf(row.state), row.address || NONE, row.delegated || row.prefix || row.address_v6 || NONE, row.peer || NONE, age(row.up_s),
   bytes(row.octets_in), bytes(row.octets_out), count(row.dropped)];
 
 const WORST = [

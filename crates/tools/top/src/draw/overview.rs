@@ -85,6 +85,13 @@ impl Page<'_> {
                 text.push(format!("{} {}", count(number(name)), printable(name)));
             }
         }
+        let versions = &now.subscribers.by_version;
+        for (name, words) in [("both", "dual-stack"), ("ipv6", "with IPv6 alone")] {
+            let number = versions.get(name).copied().unwrap_or(0);
+            if number > 0 {
+                text.push(format!("{} {words}", count(number)));
+            }
+        }
         let pace = self.pace;
         let ended = pace.parts(|now| &now.subscribers.ended);
         let refused = pace.parts(|now| &now.subscribers.refused);
@@ -152,13 +159,13 @@ impl Page<'_> {
         ]
     }
 
-    /// The pools, the fullest first, in `room` lines.
+    /// The pools of addresses and of prefixes, the fullest first, in `room` lines.
     fn pools(&self, now: &Now, room: usize) -> Vec<Line<'static>> {
-        if now.pools.is_empty() || room < 2 {
+        if now.pools.len() + now.prefix_pools.len() == 0 || room < 2 {
             return Vec::new();
         }
         let share = |used: u64, size: u64| used as f64 / size.max(1) as f64;
-        let mut pools: Vec<_> = now.pools.iter().collect();
+        let mut pools: Vec<_> = now.pools.iter().chain(&now.prefix_pools).collect();
         pools.sort_by(|a, b| share(b.used, b.size).total_cmp(&share(a.used, a.size)));
         let is_cut = pools.len() > room - 1;
         let shown = if is_cut { room - 2 } else { pools.len() };

@@ -23,6 +23,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("now/1", "at_s"),
     // `pool/1` has more of each pool.
     ("now/1", "pools"),
+    ("now/1", "prefix_pools"),
     // `event.handler/1` has more of each handler.
     ("now/1", "event_loop.handlers_s"),
     // `radius/1` has these too.
@@ -57,6 +58,7 @@ const RENAMED: &[(&str, &str, &str)] = &[
 /// The label of an object's keys, by schema and path; `kind` if it is not here.
 const KEYS: &[(&str, &str, &str)] = &[
     ("now/1", "subscribers.by_state", "state"),
+    ("now/1", "subscribers.by_version", "version"),
     ("now/1", "subscribers.ended", "cause"),
     ("now/1", "subscribers.refused", "reason"),
     ("now/1", "tunnels.by_state", "state"),
