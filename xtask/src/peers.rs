@@ -24,6 +24,10 @@ const NEEDS: &[Need] = &[
         package: "wide-dhcpv6-client",
     },
     Need {
+        program: "dhcpcd",
+        package: "dhcpcd-base",
+    },
+    Need {
         program: "dhcp6s",
         package: "wide-dhcpv6-server",
     },

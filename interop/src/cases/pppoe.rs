@@ -239,14 +239,20 @@ const PREFIXES: &str = "[[prefix_pool]]\nname = \"links\"\nranges = [\"2001:db8:
 const DHCP6C: &str = "interface ppp0 { send ia-pd 0; request domain-name-servers; script \"/tmp/dhcp6c-script\"; };\n\
                       id-assoc pd 0 { prefix-interface lan { sla-id 1; sla-len 8; }; };\n";
 
-/// The kernel configures its address by Router Advertisements, and wide-dhcpv6's client asks for a prefix.
+/// dhcpcd: two associations of prefixes, of which the first gives the second bridge a /64.
+const DHCPCD: &str = "duid ll\nnohook resolv.conf, hostname, timezone, ntp.conf\noption domain_name_servers\n\
+                      interface ppp0\nipv6ra_noautoconf\nia_pd 7 yard/2/64\nia_pd 8\n";
+
+/// The kernel configures its address by Router Advertisements, and the clients of wide-dhcpv6 and then of dhcpcd ask for a
+/// prefix.
 const FAMILIES: &str = r#"
 ip -n bng -6 addr add BEYOND_V6/128 dev lo
 ip netns exec bng ./headend run --config bng.toml > headend.log 2>&1 & headend=$!
 soon ./headend show server --socket bng.sock
 cp $work/dhcp6c.conf .; mkdir duid; mount --bind duid /var/lib/dhcpv6
 printf '#!/bin/sh\nenv > /tmp/dhcp6c.env\n' > dhcp6c-script; chmod +x dhcp6c-script
-ip -n host link add lan type bridge; ip -n host link set lan up
+for bridge in lan yard; do ip -n host link add $bridge type bridge; ip -n host link set $bridge up; done
+cp $work/dhcpcd.conf .; mkdir -p leases /var/lib/dhcpcd /run/dhcpcd; mount --bind leases /var/lib/dhcpcd
 host sysctl -qw net.ipv6.conf.lan.accept_dad=0
 ip netns exec host pppd file host.ppp logfile /tmp/pppd.log plugin rp-pppoe.so wire &
 pppd=$!
@@ -263,6 +269,13 @@ own=$(grep -o '2001:db8:40[0-9a-f:]*' v6.lan | head -1)
 host ping -6 -n -c 3 -i 0.2 -W 2 -I $own BEYOND_V6 >> v6.ping 2>&1 || true
 ./headend show subscriber ann --json --socket bng.sock > v6.detail
 kill $client; wait $client || true; sleep 1
+ip netns exec host dhcpcd -6 -B -d --release -f /tmp/dhcpcd.conf ppp0 > dhcpcd.log 2>&1 & client=$!
+second() { host ip -6 addr show dev yard scope global | grep -q 2001:db8:40; }; soon second || true
+host ip -6 addr show dev yard > v6.yard
+own=$(grep -o '2001:db8:40[0-9a-f:]*' v6.yard | head -1)
+host ping -6 -n -c 3 -i 0.2 -W 2 -I ${own:-::1} BEYOND_V6 >> v6.ping 2>&1 || true
+./headend show subscriber ann --json --socket bng.sock > v6.dhcpcd
+kill $client; wait $client || true; sleep 1
 ./headend show counters --json --socket bng.sock > v6.counters
 kill $pppd; wait $pppd || true
 gone() { ! ./headend show subscriber ann --socket bng.sock; }; soon gone
@@ -271,7 +284,7 @@ kill $headend; wait $headend
 cp *.log v6.* dhcp6c.env $work
 "#;
 
-/// The kernel's Router Advertisements and wide-dhcpv6's prefix delegation over PPPoE.
+/// The kernel's Router Advertisements, and prefix delegation to wide-dhcpv6 and dhcpcd, over PPPoE.
 pub(crate) fn hosts_get_ipv6(bench: &Bench<'_>) -> Result<()> {
     bring(bench)?;
     private_file(bench, "users.toml", USERS)?;
@@ -284,6 +297,7 @@ pub(crate) fn hosts_get_ipv6(bench: &Bench<'_>) -> Result<()> {
     let options = "nodetach\nnoauth\nnodefaultroute\nuser ann\npassword sesame\ndebug\n+ipv6\nmtu 1492\nmru 1492\n";
     std::fs::write(bench.directory.join("host.ppp"), options)?;
     std::fs::write(bench.directory.join("dhcp6c.conf"), DHCP6C)?;
+    std::fs::write(bench.directory.join("dhcpcd.conf"), DHCPCD)?;
     let script = [HOSTS, FAMILIES]
         .concat()
         .replace("BEYOND_V6", "2001:db8:ffff::1");
@@ -298,7 +312,11 @@ pub(crate) fn hosts_get_ipv6(bench: &Bench<'_>) -> Result<()> {
         "{routes}"
     );
     let pings = read("v6.ping")?;
-    ensure!(pings.matches(" 0% packet loss").count() == 3, "{pings}");
+    ensure!(pings.matches(" 0% packet loss").count() == 4, "{pings}");
+    let yard = read("v6.yard")?;
+    ensure!(yard.contains("/64 scope global"), "{yard}");
+    let by_dhcpcd = first(&read("v6.dhcpcd")?)?;
+    ensure!(by_dhcpcd["ipv6"]["dhcpv6"] == "leased", "{by_dhcpcd}");
     let environment = read("dhcp6c.env")?;
     ensure!(environment.contains("2001:db8::53"), "{environment}");
     let (link, lan) = (read("v6.link")?, read("v6.lan")?);
@@ -312,8 +330,8 @@ pub(crate) fn hosts_get_ipv6(bench: &Bench<'_>) -> Result<()> {
     let counters = read("v6.counters")?;
     for (name, least) in [
         ("ipv6_router_advertisements", 1),
-        ("ipv6_leases", 1),
-        ("ipv6_releases", 1),
+        ("ipv6_leases", 2),
+        ("ipv6_releases", 2),
         ("ipv6_echoes", 3),
     ] {
         let value = counters.lines().find_map(|line| {
