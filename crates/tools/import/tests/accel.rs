@@ -134,6 +134,31 @@ fn options_become_keys() {
             "[ip-pool]\n10.0.0.2-99,name=a\n",
             "ranges = [\"10.0.0.2-10.0.0.99\"]",
         ),
+        // accel-ppp leases from the address that is given, and reads one octet behind the dash.
+        ("[ip-pool]\n10.0.0.8/29\n", "ranges = [\"10.0.0.8/29\"]"),
+        (
+            "[ip-pool]\n10.0.0.9/29\n",
+            "ranges = [\"10.0.0.9-10.0.0.15\"]",
+        ),
+        (
+            "[ip-pool]\n10.0.0.2-10.0.0.99\n",
+            "ranges = [\"10.0.0.2-10.0.0.10\"]",
+        ),
+        (
+            "[ip-pool]\ntunnel=10.0.0.2-99,name=a\n",
+            "ranges = [\"10.0.0.2-10.0.0.99\"]",
+        ),
+        ("[ppp]\ntimeout=5\n", "restart_s = 5"),
+        ("[ppp]\nmax-configure=5\n", "configure_tries = 5"),
+        ("[ppp]\nmax-terminate=5\n", "terminate_tries = 5"),
+        ("[auth]\ninterval=300\n", "rechallenge_interval_s = 300"),
+        ("[auth]\ntimeout=9\n", "authentication_timeout_s = 9"),
+        ("[auth]\nchallenge-name=x\n", "name = \"x\""),
+        ("[common]\nsession-timeout=60\n", "session_timeout_s = 60"),
+        (
+            "[radius]\nserver=192.0.2.7,x\ndae-server=127.0.0.1:3799,y\ndae-allowed=192.0.2.9\n",
+            "address = \"192.0.2.9\"",
+        ),
         ("[ip-pool]\n10.0.0.0/24,b\n", "name = \"b\""),
         (
             "[ip-pool]\ngw-ip-address=10.9.9.9\n",
@@ -161,6 +186,149 @@ fn options_become_keys() {
     }
 }
 
+/// The keys of these names in the result, in order.
+fn keys(text: &str, names: &[&str]) -> Vec<String> {
+    let config = config(text);
+    let lines = config.lines().filter(|line| {
+        let name = line.split(" = ").next().unwrap_or_default();
+        names.contains(&name)
+    });
+    let values = lines.map(|line| line.split("  #").next().unwrap_or_default().trim_end());
+    values.map(str::to_owned).collect()
+}
+
+#[test]
+fn echo_requests_end_a_link_when_accel_ppp_ends_it() {
+    for (text, expected) in [
+        // Without an interval accel-ppp sends none.
+        ("", &["echo_interval_s = 0"][..]),
+        ("lcp-echo-failure=3\n", &["echo_interval_s = 0"]),
+        // More than the number have no reply.
+        (
+            "lcp-echo-interval=10\n",
+            &["echo_interval_s = 10", "echo_tries = 1"],
+        ),
+        (
+            "lcp-echo-interval=10\nlcp-echo-failure=3\n",
+            &["echo_interval_s = 10", "echo_tries = 4"],
+        ),
+        // Silence of 120 s, looked at every 20 s.
+        (
+            "lcp-echo-interval=20\nlcp-echo-timeout=120\n",
+            &["echo_interval_s = 20", "echo_tries = 6"],
+        ),
+        (
+            "lcp-echo-interval=50\nlcp-echo-timeout=120\n",
+            &["echo_interval_s = 50", "echo_tries = 3"],
+        ),
+    ] {
+        let found = keys(
+            &format!("[ppp]\n{text}"),
+            &["echo_interval_s", "echo_tries"],
+        );
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
+#[test]
+fn the_mru_is_the_smallest_that_accel_ppp_knows() {
+    let (pppoe, l2tp) = ("[pppoe]\ninterface=eth1\n", "[modules]\nl2tp\n");
+    for (text, expected) in [
+        (pppoe.to_owned(), "mru = 1492"),
+        (l2tp.to_owned(), "mru = 1420"),
+        (format!("{l2tp}[l2tp]\nppp-max-mtu=1460\n"), "mru = 1460"),
+        (format!("{l2tp}[ppp]\nmru=1400\n"), "mru = 1400"),
+        (format!("{l2tp}[ppp]\nmru=1480\n"), "mru = 1420"),
+        (
+            format!("{pppoe}[ppp]\nmru=1480\nmax-mtu=1300\n"),
+            "mru = 1300",
+        ),
+    ] {
+        assert_eq!(keys(&text, &["mru"]), [expected], "{text}");
+    }
+}
+
+#[test]
+fn defaults_that_differ_are_carried_over() {
+    let names = &[
+        "host_name",
+        "receive_window",
+        "retransmit_cap_s",
+        "failure_tries",
+        "ac_name",
+        "cookie_lifetime_s",
+        "any_service",
+        "valid_s",
+        "preferred_s",
+    ];
+    let text = "[l2tp]\nbind=192.0.2.1\n[pppoe]\ninterface=e\nservice-name=a\n[ipv6-nd]\nMaxRtrAdvInterval=300\n";
+    let mut found = keys(text, names);
+    found.sort();
+    let expected = [
+        "ac_name = \"accel-ppp\"",
+        "any_service = false",
+        "cookie_lifetime_s = 5",
+        "failure_tries = 10",
+        "host_name = \"accel-ppp\"",
+        "preferred_s = 604800",
+        "receive_window = 16",
+        "retransmit_cap_s = 16",
+        "valid_s = 2592000",
+    ];
+    assert_eq!(found, expected);
+    // A host that asks for any name gets one only if an option says so, or if no name is set.
+    for (text, expected) in [
+        ("[pppoe]\ninterface=e\n", &[][..]),
+        (
+            "[pppoe]\ninterface=e\nservice-name=a\naccept-blank-service=1\n",
+            &["any_service = true"],
+        ),
+    ] {
+        assert_eq!(keys(text, &["any_service"]), expected, "{text}");
+    }
+    let servers = "[radius]\nserver=192.0.2.7,x\nserver=192.0.2.8,x,fail-timeout=9,max-fail=8\nfail-timeout=20\nmax-fail=7\n";
+    assert_eq!(
+        keys(servers, &["timeout_s", "dead_time_s", "dead_after"]),
+        [
+            "dead_time_s = 20",
+            "dead_after = 7",
+            "timeout_s = 3",
+            "dead_time_s = 9",
+            "dead_after = 8",
+            "timeout_s = 3",
+        ]
+    );
+}
+
+#[test]
+fn the_first_of_two_lines_counts_and_files_are_included() {
+    let text = "[ppp]\nmru=1400\nmru=1300\n";
+    assert_eq!(keys(text, &["mru"]), ["mru = 1400"]);
+    assert_eq!(fate(text).0, Fate::NoEffect);
+    // A value that refers to an earlier option of the section.
+    let text = "[ppp]\nmru=1400\nmtu=${mru}\n";
+    assert_eq!(keys(text, &["mtu"]), ["mtu = 1400"]);
+    assert_eq!(fate("[ppp]\nmtu=${mru}\n").0, Fate::Unknown);
+    // Older names.
+    let text = "[pppoe]\ninterface=e\nAC-Name=old\n";
+    assert_eq!(keys(text, &["ac_name"]), ["ac_name = \"old\""]);
+    let text = "[pppoe]\ninterface=e\nac-name=new\nAC-Name=old\n";
+    assert_eq!(keys(text, &["ac_name"]), ["ac_name = \"new\""]);
+    assert_eq!(fate(text).0, Fate::NoEffect);
+    let main = b"[ppp]\n$include sizes.conf\nmru=1300\n$include none.conf\n";
+    let sizes = b"mru=1350\n[dns]\ndns1=192.0.2.53\n$include sizes.conf\n";
+    let mut files = Files::of(&[("accel-ppp.conf", main), ("sizes.conf", sizes)]);
+    let (outputs, import) = common::import(&mut files, accel::read);
+    let config = outputs[0].text.reveal();
+    assert!(config.contains("mru = 1350"), "{config}");
+    assert!(config.contains("dns = [\"192.0.2.53\"]"), "{config}");
+    let mut lines = import.report.lines().iter();
+    let missing = lines
+        .find(|line| line.place.line == 4)
+        .map(|line| line.fate);
+    assert_eq!(missing, Some(Fate::NotSupported), "{}", import.report);
+}
+
 #[test]
 fn what_has_no_key_is_listed_with_its_fate() {
     for (text, expected) in [
@@ -174,6 +342,12 @@ fn what_has_no_key_is_listed_with_its_fate() {
         ("[pppp]\n", Fate::Unknown),
         ("[ppp]\nmru=large\n", Fate::Unknown),
         ("[ip-pool]\n10.0.0.9-2\n", Fate::Unknown),
+        // accel-ppp takes no single address.
+        ("[ip-pool]\n10.0.0.9\n", Fate::Unknown),
+        ("[ip-pool]\ngw=10.0.0.9\n", Fate::NoEffect),
+        ("[ipv6-nd]\nAdvOnLinkFlag=1\n", Fate::NotSupported),
+        ("[radius]\nblast-protection=1\n", Fate::Kept),
+        ("[metrics]\naddress=127.0.0.1:8080\n", Fate::NoEffect),
         ("[radius]\nserver=192.0.2.1\n", Fate::Unknown),
         // The daemon refuses the value.
         ("[ppp]\nmru=7\n", Fate::NotSupported),

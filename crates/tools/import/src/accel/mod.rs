@@ -19,7 +19,7 @@ mod users;
 use std::collections::BTreeMap;
 
 use crate::document::Value;
-use crate::files::{Files, Source};
+use crate::files::{DEPTH_MAX, Files, Source};
 use crate::report::{Fate, Place};
 use crate::{Import, Rule};
 
@@ -42,7 +42,7 @@ struct Work<'f> {
     /// The modules that are loaded; none known if the file has no list.
     modules: BTreeMap<String, Place>,
     has_modules: bool,
-    /// Options that are set once: the last line counts.
+    /// Options that are set once: the first line counts.
     settings: BTreeMap<&'static str, Setting>,
     /// Options that add to a list, in order.
     lists: Vec<(&'static str, Setting)>,
@@ -61,9 +61,10 @@ pub fn read(files: &mut Files) -> Import {
         lists: Vec::new(),
     };
     if let Some(main) = given.first() {
-        main.report_bad_lines(&mut work.import.report);
-        work.modules(main);
-        work.options(main);
+        let mut lines = Vec::new();
+        work.lines(main, 0, &mut lines);
+        work.modules(&lines);
+        work.options(&lines);
     }
     work.finish();
     work.import
@@ -74,6 +75,7 @@ const LISTS: &[&str] = &[
     "pppoe interface",
     "pppoe vlan-mon",
     "ip-pool RANGE",
+    "ip-pool tunnel",
     "ipv6-pool PREFIX",
     "ipv6-pool delegate",
     "ipv6-dns ADDRESS",
@@ -88,15 +90,46 @@ fn header(line: &str) -> Option<&str> {
     Some(name.trim())
 }
 
+/// Older names of options.
+const ALIASES: &[(&str, &str)] = &[
+    ("pppoe AC-Name", "pppoe ac-name"),
+    ("pppoe Service-Name", "pppoe service-name"),
+    ("pppoe PADO-Delay", "pppoe pado-delay"),
+    ("radius fail-time", "radius fail-timeout"),
+];
+
 impl Work<'_> {
-    /// Reads `[modules]`, on which the meaning of other sections depends.
-    fn modules(&mut self, file: &Source) {
-        let mut is_in = false;
+    /// The lines that count, with those of the files that `$include` names in their place.
+    fn lines(&mut self, file: &Source, depth: usize, all: &mut Vec<Setting>) {
+        file.report_bad_lines(&mut self.import.report);
         for (number, line) in file.lines() {
-            let line = line.trim();
+            let (line, at) = (line.trim(), file.at(number));
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
+            let Some(path) = line.strip_prefix("$include") else {
+                all.push((line.to_owned(), at));
+                continue;
+            };
+            let found = match depth {
+                DEPTH_MAX.. => Err("files include one another too deeply".to_owned()),
+                _ => self.files.find(path.trim(), COMMENTS),
+            };
+            match found {
+                Ok(found) => {
+                    let why = "the lines of the file follow";
+                    self.import.report.line(&at, "$include", Fate::Kept, why);
+                    self.lines(&found, depth + 1, all);
+                }
+                Err(why) => self.import.report.lost(&at, "$include", &why),
+            }
+        }
+    }
+
+    /// Reads `[modules]`, on which the meaning of other sections depends.
+    fn modules(&mut self, lines: &[Setting]) {
+        let mut is_in = false;
+        for (line, at) in lines {
             if let Some(name) = header(line) {
                 is_in = name == "modules";
                 self.has_modules |= is_in;
@@ -105,19 +138,18 @@ impl Work<'_> {
             if !is_in {
                 continue;
             }
-            let at = file.at(number);
             let name = line.rsplit('/').next().unwrap_or(line).trim();
             let name = name.strip_prefix("lib").unwrap_or(name);
             let name = name.strip_suffix(".so").unwrap_or(name);
             let Some(rule) = rules::MODULES.iter().find(|rule| rule.name == name) else {
                 let names: Vec<&str> = rules::MODULES.iter().map(|rule| rule.name).collect();
-                self.unknown(&at, line, "not a module", &names);
+                self.unknown(at, line, "not a module", &names);
                 continue;
             };
             if rule.fate != Fate::Key {
-                self.import.report.rule(&at, rule, "");
+                self.import.report.rule(at, rule, "");
             }
-            let earlier = self.modules.insert(name.to_owned(), at);
+            let earlier = self.modules.insert(name.to_owned(), at.clone());
             if let Some(earlier) = earlier.filter(|_| rule.fate == Fate::Key) {
                 let why = "a later line loads it again";
                 let report = &mut self.import.report;
@@ -140,13 +172,9 @@ impl Work<'_> {
         !self.has_modules || self.modules.contains_key(module)
     }
 
-    fn options(&mut self, file: &Source) {
+    fn options(&mut self, lines: &[Setting]) {
         let mut section = String::new();
-        for (number, line) in file.lines() {
-            let (line, at) = (line.trim(), file.at(number));
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
+        for (line, at) in lines {
             if let Some(name) = header(line) {
                 name.clone_into(&mut section);
                 let known = |rule: &Rule| rule.name == section || is_of(rule.name, &section);
@@ -155,12 +183,12 @@ impl Work<'_> {
                 match is_known {
                     true => {
                         let why = "the start of a section";
-                        self.import.report.line(&at, "section", Fate::Kept, why);
+                        self.import.report.line(at, "section", Fate::Kept, why);
                     }
-                    false => self.unknown(&at, name, "not a section", &sections()),
+                    false => self.unknown(at, name, "not a section", &sections()),
                 }
             } else if section != "modules" {
-                self.option(&section, line, &at);
+                self.option(&section, line, at);
             }
         }
     }
@@ -196,14 +224,51 @@ impl Work<'_> {
         if rule.fate != Fate::Key {
             return self.import.report.rule(at, rule, value);
         }
-        let setting = (value.to_owned(), at.clone());
+        // `${option}` is the value of an earlier option of the section.
+        let referred = value
+            .strip_prefix("${")
+            .and_then(|rest| rest.split('}').next());
+        let value = match referred.map(|name| self.value_of(section, name)) {
+            None => value.to_owned(),
+            Some(Some(value)) => value,
+            Some(None) => {
+                let why = "the option that it refers to is not before it";
+                return self.import.report.unknown(at, rule.name, why);
+            }
+        };
+        let setting = (value, at.clone());
         if LISTS.contains(&rule.name) {
             self.lists.push((rule.name, setting));
-        } else if let Some((_, old)) = self.settings.insert(rule.name, setting) {
-            let why = "a later line sets it again";
-            self.import
-                .report
-                .line(&old, rule.name, Fate::NoEffect, why);
+        } else if self.settings.contains_key(rule.name) {
+            let why = "an earlier line sets it, and the first one counts";
+            self.import.report.line(at, rule.name, Fate::NoEffect, why);
+        } else {
+            self.settings.insert(rule.name, setting);
+        }
+    }
+
+    /// The value of an option that was set before.
+    fn value_of(&self, section: &str, option: &str) -> Option<String> {
+        let mut settings = self.settings.iter();
+        let is_it = |name: &str| {
+            let rest = name.strip_prefix(section);
+            rest.and_then(|rest| rest.strip_prefix(' ')) == Some(option)
+        };
+        settings.find_map(|(name, (value, _))| is_it(name).then(|| value.clone()))
+    }
+
+    /// Gives options with older names their present ones, unless these are set too.
+    fn aliases(&mut self) {
+        for (alias, name) in ALIASES {
+            let Some((value, at)) = self.take(alias) else {
+                continue;
+            };
+            if self.settings.contains_key(name) {
+                let why = "the option with its present name counts";
+                self.import.report.line(&at, alias, Fate::NoEffect, why);
+            } else {
+                self.settings.insert(name, (value, at));
+            }
         }
     }
 
@@ -255,6 +320,7 @@ impl Work<'_> {
     }
 
     fn finish(&mut self) {
+        self.aliases();
         self.servers();
         self.access();
         self.pools();
@@ -262,6 +328,9 @@ impl Work<'_> {
         self.some_pool();
         self.plain_keys();
         self.links();
+        self.echoes();
+        self.sizes();
+        self.defaults();
         // Every rule with a key is taken above; what is left has no place in the result.
         let left = std::mem::take(&mut self.settings).into_iter();
         let lists = std::mem::take(&mut self.lists).into_iter();

@@ -28,8 +28,10 @@ impl Work<'_> {
                     .unknown(&at, option, "not an IPv4 address"),
             }
         }
-        for setting in self.take_all("ip-pool RANGE") {
-            self.pool(&setting);
+        for option in ["ip-pool RANGE", "ip-pool tunnel"] {
+            for setting in self.take_all(option) {
+                self.pool(option, &setting);
+            }
         }
         for (option, key) in [
             ("ipv6-pool PREFIX", "link_pool"),
@@ -43,15 +45,15 @@ impl Work<'_> {
     }
 
     /// A range of `[ip-pool]`: `FIRST-LAST,name=NAME,next=NAME`, or `RANGE,NAME`.
-    fn pool(&mut self, (value, at): &Setting) {
-        const OPTION: &str = "ip-pool RANGE";
+    fn pool(&mut self, option: &'static str, (value, at): &Setting) {
         let mut words = value.split(',').map(str::trim);
         let text = words.next().unwrap_or_default();
         let Some(range) = range(text) else {
-            return self
-                .import
-                .report
-                .unknown(at, OPTION, "not an IPv4 address or range");
+            return self.import.report.unknown(
+                at,
+                option,
+                "not of the form NETWORK/LENGTH or FIRST-OCTET",
+            );
         };
         let (mut name, mut lost) = ("default", false);
         for word in words {
@@ -66,7 +68,7 @@ impl Work<'_> {
         } else {
             ""
         };
-        self.import.report.key(at, OPTION, &["pool.ranges"], why);
+        self.import.report.key(at, option, &["pool.ranges"], why);
         self.grow("pool", name, &range, at);
     }
 
@@ -173,22 +175,26 @@ impl Work<'_> {
     }
 }
 
-/// `10.0.0.0/24`, `10.0.0.7` or `10.0.0.2-254`, as headend writes it.
+/// `10.0.0.0/24` or `10.0.0.2-254`, as headend writes it. A network with an address of a host starts at that address, and
+/// behind the dash is one octet: accel-ppp reads `10.0.0.2-10.0.0.254` as `10.0.0.2-10`.
 fn range(text: &str) -> Option<String> {
-    if let Some((first, last)) = text.split_once('-') {
+    if let Some((first, length)) = text.split_once('/') {
         let first: Ipv4Addr = first.trim().parse().ok()?;
-        let last = last.trim();
-        let last: Ipv4Addr = match last.parse::<u8>() {
-            Ok(octet) => {
-                let [a, b, c, _] = first.octets();
-                Ipv4Addr::new(a, b, c, octet)
-            }
-            Err(_) => last.parse().ok()?,
-        };
-        return (first <= last).then(|| format!("{first}-{last}"));
+        let length: u32 = length
+            .trim()
+            .parse()
+            .ok()
+            .filter(|n| (1..=32).contains(n))?;
+        let hosts = u32::MAX.checked_shr(length).unwrap_or(0);
+        return Some(match first.to_bits() & hosts {
+            0 => format!("{first}/{length}"),
+            _ => format!("{first}-{}", Ipv4Addr::from_bits(first.to_bits() | hosts)),
+        });
     }
-    match text.parse::<Ipv4Addr>() {
-        Ok(one) => Some(one.to_string()),
-        Err(_) => crate::bgp::network(text).filter(|network| !network.contains(':')),
-    }
+    let (first, last) = text.split_once('-')?;
+    let first: Ipv4Addr = first.trim().parse().ok()?;
+    let [a, b, c, d] = first.octets();
+    let digits = last.trim().split(|c: char| !c.is_ascii_digit()).next()?;
+    let last: u8 = digits.parse().ok().filter(|last| *last >= d)?;
+    Some(format!("{first}-{}", Ipv4Addr::new(a, b, c, last)))
 }

@@ -12,6 +12,9 @@ const DICTIONARY: &str = "headend's attributes are built in";
 const IFNAME: &str = "headend has one device for all subscribers, `tun.name`";
 const IPOE: &str = "headend serves PPPoE and L2TP";
 const JOURNAL: &str = "headend logs to the journal or standard error";
+const BACKUP: &str = "headend restores no sessions after its end";
+const METRICS: &str = "`headend web` serves metrics at `/metrics`";
+const ORPHANS: &str = "subscribers keep their addresses when pools change";
 const POOLS: &str = "the users file or the RADIUS server names a subscriber's pool; without a name it is the first one";
 const POOLS6: &str = "the users file or the RADIUS server names a subscriber's pool; without a name it is that of `[ipv6]`";
 const SCRIPT: &str = "headend runs no scripts";
@@ -28,10 +31,22 @@ pub(super) const OPTIONS: &[Rule] = &[
         1,
         "with `1`, `ppp.authenticate = \"nobody\"`",
     ),
+    Rule::key("auth challenge-name", 1, "`ppp.name`"),
+    Rule::key("auth interval", 1, "`ppp.rechallenge_interval_s`"),
+    Rule::lost(
+        "auth max-failure",
+        1,
+        "headend ends a link whose login failed; `[throttle]` makes names and lines wait",
+    ),
     Rule::key(
         "auth noauth",
         1,
         "with `1`, `ppp.authenticate = \"nobody\"`",
+    ),
+    Rule::key(
+        "auth timeout",
+        1,
+        "`ppp.authentication_timeout_s`, which is that of the whole login",
     ),
     Rule::key(
         "chap-secrets chap-secrets",
@@ -89,6 +104,14 @@ pub(super) const OPTIONS: &[Rule] = &[
         1,
         "headend uses one network namespace",
     ),
+    Rule::none("common nl-rcv-buffer", 1, IFNAME),
+    Rule::none("common nl-snd-buffer", 1, IFNAME),
+    Rule::none(
+        "common seq-file",
+        1,
+        "headend makes session ids from its start and a counter",
+    ),
+    Rule::key("common session-timeout", 1, "`ppp.session_timeout_s`"),
     Rule::none("common sid-case", 1, "headend's session ids are lower case"),
     Rule::none(
         "common sid-source",
@@ -109,6 +132,7 @@ pub(super) const OPTIONS: &[Rule] = &[
     Rule::lost("connlimit burst", 1, CONNLIMIT),
     Rule::lost("connlimit limit", 1, CONNLIMIT),
     Rule::lost("connlimit timeout", 1, CONNLIMIT),
+    Rule::none("core log-debug", 1, JOURNAL),
     Rule::none("core log-error", 1, JOURNAL),
     Rule::none(
         "core thread-count",
@@ -123,33 +147,27 @@ pub(super) const OPTIONS: &[Rule] = &[
         "a RADIUS server names a pool by Framed-Pool",
     )
     .unless("Framed-Pool"),
-    Rule::lost(
-        "ip-pool gw",
-        1,
-        "headend has one address for all subscribers, `ppp.address`",
-    ),
+    Rule::none("ip-pool gw", 1, "accel-ppp ignores it as well"),
     Rule::key("ip-pool gw-ip-address", 1, "`ppp.address`"),
     Rule::key(
         "ip-pool RANGE",
         0,
         "`pool.ranges`; ranges with the same name are one pool",
     ),
+    Rule::lost("ip-pool reload-orphan", 1, ORPHANS).unless("keep"),
     Rule::lost(
         "ip-pool shuffle",
         1,
         "headend leases addresses in its own order",
     )
     .unless("0"),
-    Rule::lost(
-        "ip-pool tunnel",
-        1,
-        "headend leases no addresses for tunnels",
-    ),
+    Rule::key("ip-pool tunnel", 1, "`pool.ranges`, as a range"),
     Rule::lost(
         "ip-pool vendor",
         1,
         "a RADIUS server names a pool by Framed-Pool",
     ),
+    Rule::lost("ipv6-dhcp aftr-gw", 1, "headend names no AFTR (DS-Lite)"),
     Rule::key("ipv6-dhcp pref-lifetime", 1, "`ipv6.preferred_s`"),
     Rule::lost(
         "ipv6-dhcp route-via-gw",
@@ -200,11 +218,7 @@ pub(super) const OPTIONS: &[Rule] = &[
         1,
         "headend has one preferred lifetime, `ipv6.preferred_s`",
     ),
-    Rule::lost(
-        "ipv6-nd AdvPrefixOnLinkFlag",
-        1,
-        "headend decides by the prefix",
-    ),
+    Rule::lost("ipv6-nd AdvOnLinkFlag", 1, "headend decides by the prefix"),
     Rule::none("ipv6-nd AdvReachableTime", 1, "the link has one neighbour"),
     Rule::none("ipv6-nd AdvRetransTimer", 1, "the link has one neighbour"),
     Rule::lost(
@@ -258,6 +272,7 @@ pub(super) const OPTIONS: &[Rule] = &[
         0,
         "`prefix_pool.ranges`, `ipv6.link_pool`",
     ),
+    Rule::lost("ipv6-pool reload-orphan", 1, ORPHANS).unless("keep"),
     Rule::lost(
         "ipv6-pool vendor",
         1,
@@ -292,7 +307,11 @@ pub(super) const OPTIONS: &[Rule] = &[
     Rule::lost("l2tp ipv6-pool-delegate", 1, POOLS6),
     Rule::lost("l2tp mppe", 1, COMPRESSION).unless("deny"),
     Rule::key("l2tp port", 1, "`lns.listen`"),
-    Rule::lost("l2tp ppp-max-mtu", 1, "headend has one `ppp.mru`"),
+    Rule::key(
+        "l2tp ppp-max-mtu",
+        1,
+        "`ppp.mru`, if `[ppp] mru` is larger and there is no PPPoE",
+    ),
     Rule::key("l2tp recv-window", 1, "`l2tp.receive_window`"),
     Rule::lost(
         "l2tp reorder-timeout",
@@ -325,6 +344,7 @@ pub(super) const OPTIONS: &[Rule] = &[
     Rule::none("log per-session-dir", 1, JOURNAL),
     Rule::none("log per-user-dir", 1, JOURNAL),
     Rule::none("log syslog", 1, JOURNAL),
+    Rule::none("log-pgsql connect-inteval", 1, JOURNAL),
     Rule::none("log-pgsql conninfo", 1, JOURNAL),
     Rule::none("log-pgsql log-query", 1, JOURNAL),
     Rule::none("log-pgsql log-table", 1, JOURNAL),
@@ -335,6 +355,7 @@ pub(super) const OPTIONS: &[Rule] = &[
     )
     .unless("deny"),
     Rule::lost("ppp ccp", 1, COMPRESSION).unless("0"),
+    Rule::none("ppp ccp-max-configure", 1, COMPRESSION),
     Rule::lost(
         "ppp check-ip",
         1,
@@ -358,14 +379,21 @@ pub(super) const OPTIONS: &[Rule] = &[
         1,
         "the peers choose their interface identifiers",
     ),
-    Rule::key("ppp lcp-echo-failure", 1, "`ppp.echo_tries`"),
+    Rule::key(
+        "ppp lcp-echo-failure",
+        1,
+        "`ppp.echo_tries`, one more: accel-ppp ends a link after the next one",
+    ),
     Rule::key("ppp lcp-echo-interval", 1, "`ppp.echo_interval_s`"),
-    Rule::lost(
+    Rule::key(
         "ppp lcp-echo-timeout",
         1,
-        "headend counts unanswered Echo-Requests: `ppp.echo_tries`",
-    )
-    .unless("0"),
+        "`ppp.echo_tries`, by the interval; headend sends Echo-Requests to active peers too",
+    ),
+    Rule::key("ppp max-configure", 1, "`ppp.configure_tries`"),
+    Rule::key("ppp max-failure", 1, "`ppp.failure_tries`"),
+    Rule::key("ppp max-mtu", 1, "`ppp.mru`, if `mru` is larger"),
+    Rule::key("ppp max-terminate", 1, "`ppp.terminate_tries`"),
     Rule::lost("ppp min-mtu", 1, "headend accepts any MRU of a peer"),
     Rule::lost("ppp mppe", 1, COMPRESSION).unless("deny"),
     Rule::key("ppp mru", 1, "`ppp.mru`"),
@@ -377,6 +405,7 @@ pub(super) const OPTIONS: &[Rule] = &[
         1,
         "users.toml has `sessions`; with RADIUS, let the server decide",
     ),
+    Rule::key("ppp timeout", 1, "`ppp.restart_s`"),
     Rule::none(
         "ppp unit-cache",
         1,
@@ -395,6 +424,9 @@ pub(super) const OPTIONS: &[Rule] = &[
     Rule::lost("pppd-compat ip-up", 1, SCRIPT),
     Rule::lost("pppd-compat radattr-prefix", 1, SCRIPT),
     Rule::none("pppd-compat verbose", 1, SCRIPT),
+    Rule::key("pppoe AC-Name", 1, "as `ac-name`"),
+    Rule::key("pppoe PADO-Delay", 1, "as `pado-delay`"),
+    Rule::key("pppoe Service-Name", 1, "as `service-name`"),
     Rule::key("pppoe ac-name", 1, "`pppoe.ac_name`"),
     Rule::key(
         "pppoe accept-any-service",
@@ -430,7 +462,6 @@ pub(super) const OPTIONS: &[Rule] = &[
     Rule::lost("pppoe mppe", 1, COMPRESSION).unless("deny"),
     Rule::key("pppoe padi-limit", 1, "`pppoe.padi_per_s`"),
     Rule::key("pppoe pado-delay", 1, "`pppoe.pado_delay`"),
-    Rule::key("pppoe ppp-max-mtu", 1, "`pppoe.max_payload`"),
     Rule::key("pppoe service-name", 1, "`pppoe.services`"),
     Rule::key("pppoe session-timeout", 1, "`ppp.session_timeout_s`"),
     Rule::none(
@@ -451,6 +482,12 @@ pub(super) const OPTIONS: &[Rule] = &[
         1,
         "headend makes no interfaces for VLANs",
     ),
+    Rule::lost(
+        "radius acct-delay-start",
+        1,
+        "headend sends the start of a session at once",
+    )
+    .unless("0"),
     Rule::key("radius acct-delay-time", 1, "`radius.acct_delay_time`"),
     Rule::lost(
         "radius acct-interim-jitter",
@@ -487,6 +524,16 @@ pub(super) const OPTIONS: &[Rule] = &[
         1,
         "the kernel chooses the address of requests",
     ),
+    Rule::kept(
+        "radius blast-protection",
+        1,
+        "headend always sends Message-Authenticator in Access-Requests",
+    ),
+    Rule::key(
+        "radius dae-allowed",
+        1,
+        "`radius.client` for each address that is not a server's; headend ignores all other senders",
+    ),
     Rule::key(
         "radius dae-server",
         1,
@@ -494,8 +541,30 @@ pub(super) const OPTIONS: &[Rule] = &[
     ),
     Rule::lost("radius default-realm", 1, "headend sends names as they are"),
     Rule::none("radius dictionary", 1, DICTIONARY),
+    Rule::lost(
+        "radius dm_coa_secret",
+        1,
+        "an old option; give `dae-server` with a secret",
+    ),
+    Rule::key("radius fail-time", 1, "as `fail-timeout`"),
+    Rule::key(
+        "radius fail-timeout",
+        1,
+        "`radius.server.dead_time_s` of servers without an own one; headend always has such a time",
+    ),
+    Rule::lost(
+        "radius framed-route-strict",
+        1,
+        "docs/radius.md describes Framed-Route",
+    )
+    .unless("0"),
     Rule::key("radius gw-ip-address", 1, "`ppp.address`"),
     Rule::none("radius interim-verbose", 1, VERBOSE),
+    Rule::key(
+        "radius max-fail",
+        1,
+        "`radius.server.dead_after` of servers without an own one",
+    ),
     Rule::key("radius max-try", 1, "`radius.server.transmissions`"),
     Rule::key("radius nas-identifier", 1, "`radius.nas_identifier`"),
     Rule::key("radius nas-ip-address", 1, "`radius.nas_address`"),
@@ -509,6 +578,13 @@ pub(super) const OPTIONS: &[Rule] = &[
         1,
         "`radius.server.authentication`, `accounting`, `secret_file`, `dead_after`, `dead_time_s`",
     ),
+    Rule::none("radius req-limit", 1, "headend limits requests by itself"),
+    Rule::lost(
+        "radius require-nas-identification",
+        1,
+        "headend does not compare the NAS-Identifier of CoA-Requests with its own",
+    )
+    .unless("0"),
     Rule::lost(
         "radius sid-in-auth",
         1,
@@ -564,13 +640,20 @@ pub(super) const OPTIONS: &[Rule] = &[
         "headend's objects need no name of the agent",
     ),
     Rule::lost("snmp master", 1, "headend is a subagent of `snmpd`").unless("0"),
+    Rule::none(
+        "snmp oid-prefix",
+        1,
+        "headend's objects have the names of the RFCs",
+    ),
     Rule::lost("wins wins1", 1, "headend assigns no NetBIOS name servers"),
     Rule::lost("wins wins2", 1, "headend assigns no NetBIOS name servers"),
 ];
 
 /// Sections of which no option is carried over. The name stands for every option.
 pub(super) const SECTIONS: &[Rule] = &[
+    Rule::lost("backup", 0, BACKUP),
     Rule::lost("ipoe", 0, IPOE),
+    Rule::none("metrics", 0, METRICS),
     Rule::lost("pptp", 0, TUNNEL),
     Rule::lost("sstp", 0, TUNNEL),
     Rule::none("vlan-mon", 0, "headend makes no interfaces for VLANs"),
@@ -599,6 +682,7 @@ pub(super) const MODULES: &[Rule] = &[
         0,
         "headend writes no wtmp; `headend show subscribers --ended` lists sessions",
     ),
+    Rule::none("metrics", 0, METRICS),
     Rule::key("net-snmp", 0, "`snmp.agentx`"),
     Rule::lost("pppd_compat", 0, SCRIPT),
     Rule::kept("pppoe", 0, "`[pppoe]` is made of the section's interfaces"),

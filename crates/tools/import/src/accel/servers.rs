@@ -18,6 +18,11 @@ impl Work<'_> {
     pub(super) fn servers(&mut self) {
         let timeout = self.number("radius timeout");
         let tries = self.number("radius max-try");
+        let fail = [
+            ("radius fail-timeout", "dead_time_s"),
+            ("radius max-fail", "dead_after"),
+        ]
+        .map(|(option, key)| (option, key, self.number(option)));
         let mut backups = Vec::new();
         for setting in self.take_all("radius server") {
             if let Some(server) = self.server(&setting) {
@@ -52,6 +57,24 @@ impl Work<'_> {
             let tables = self.import.config.tables.iter_mut();
             for table in tables.filter(|table| table.path == "radius.server") {
                 table.set(key, number, std::slice::from_ref(&at), "");
+            }
+            let name = format!("radius.server.{key}");
+            self.import.report.key(&at, option, &[&name], "");
+        }
+        for (option, key, setting) in fail {
+            let Some((number, at)) = setting else {
+                continue;
+            };
+            if number == 0 || !has_servers {
+                let why = "headend has its own default";
+                self.import.report.line(&at, option, Fate::NoEffect, why);
+                continue;
+            }
+            let tables = self.import.config.tables.iter_mut();
+            for table in tables.filter(|table| table.path == "radius.server") {
+                if table.get(key).is_none() {
+                    table.set(key, number, std::slice::from_ref(&at), "");
+                }
             }
             let name = format!("radius.server.{key}");
             self.import.report.key(&at, option, &[&name], "");
@@ -172,21 +195,60 @@ impl Work<'_> {
         let Some((value, at)) = self.take(OPTION) else {
             return;
         };
-        let listen = value
-            .split(',')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned();
+        let mut words = value.split(',').map(str::trim);
+        let listen = words.next().unwrap_or_default().to_owned();
+        let secret = words.next().unwrap_or_default().to_owned();
         if !has_servers {
             let why = "headend needs a RADIUS server for this";
             return self.import.report.lost(&at, OPTION, why);
+        }
+        if let Some((senders, at)) = self.take(SENDERS) {
+            self.senders(&senders, &secret, &at);
         }
         self.import.config.set("radius", "disconnect", listen, &at);
         let why = "a server signs its requests with its own secret; give another sender a `[[radius.client]]`";
         self.import
             .report
             .key(&at, OPTION, &["radius.disconnect"], why);
+    }
+}
+
+/// The senders of CoA-Requests.
+const SENDERS: &str = "radius dae-allowed";
+
+impl Work<'_> {
+    /// `dae-allowed=ADDRESS,NETWORK/LENGTH`: a `[[radius.client]]` for each address that is not a server's.
+    fn senders(&mut self, senders: &str, secret: &str, at: &Place) {
+        let from = std::slice::from_ref(at);
+        for sender in senders.split(',').map(str::trim) {
+            let sender = sender.strip_suffix("/32").unwrap_or(sender);
+            let report = &mut self.import.report;
+            if sender.contains('/') {
+                let why = "headend takes addresses: give a `[[radius.client]]` for each sender";
+                report.lost(at, SENDERS, why);
+                continue;
+            }
+            let Ok(address) = sender.parse::<IpAddr>() else {
+                report.unknown(at, SENDERS, "not an IP address");
+                continue;
+            };
+            let mut tables = self.import.config.tables.iter();
+            let is_server = tables.any(|table| {
+                table.path == "radius.server" && table.get("name") == Some(&sender.into())
+            });
+            if is_server {
+                let why = "headend answers the requests of its servers";
+                self.import.report.line(at, SENDERS, Fate::Kept, why);
+                continue;
+            }
+            let mut table = Table::each("radius.client");
+            table.set("address", address.to_string(), from, "");
+            if let Some(file) = self.import.keep_secret("dae", secret) {
+                table.set("secret_file", file, from, "");
+            }
+            self.import.config.tables.push(table);
+            self.import.report.key(at, SENDERS, &["radius.client"], "");
+        }
     }
 }
 
