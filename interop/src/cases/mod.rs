@@ -181,6 +181,14 @@ pub(crate) const ALL: &[Case] = &[
         snmp::walks_ten_thousand_tunnels,
     ),
     case("snmpd_may_restart_or_misbehave", snmp::survives_its_masters),
+    case(
+        "snmp_leads_from_config_ids_to_tunnels",
+        snmp::config_ids_lead_to_tunnels,
+    ),
+    case(
+        "snmp_serves_a_context_by_tcp",
+        snmp::serves_a_context_by_tcp,
+    ),
     case("xl2tpd_calls_our_lns", xl2tpd_lac::without_a_secret),
     case(
         "xl2tpd_calls_our_lns_with_a_secret",

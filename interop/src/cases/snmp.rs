@@ -1,4 +1,5 @@
-//! net-snmp's snmpd asks headend by AgentX: tables of 10,000 tunnels, BGP, a restart of snmpd, and masters that misbehave.
+//! net-snmp's snmpd asks headend by AgentX: tables of 10,000 tunnels, config ids, BGP, a context over TCP, a restart of
+//! snmpd, and masters that misbehave.
 
 use super::SOON;
 use crate::headend::Headend;
@@ -25,6 +26,9 @@ const RETRY_MAX: Duration = Duration::from_secs(40);
 const L2TP: &str = ".1.3.6.1.2.1.10.95";
 /// l2tpTunnelStatsEntry
 const TUNNEL_STATS: &str = ".1.3.6.1.2.1.10.95.1.5.1";
+/// tunnelIfEntry and tunnelInetConfigEntry of TUNNEL-MIB (RFC 4087)
+const TUNNEL_IF: &str = ".1.3.6.1.2.1.10.131.1.1.1.1";
+const TUNNEL_IDS: &str = ".1.3.6.1.2.1.10.131.1.1.3.1";
 /// bgp of BGP4-MIB (RFC 4273)
 const BGP: &str = ".1.3.6.1.2.1.15";
 
@@ -34,10 +38,15 @@ const AGENT: &str = "udp:127.0.0.1:10161";
 /// Debian's snmpd as master agent in the LNS's namespace.
 fn snmpd(bench: &Bench<'_>) -> Result<(Process, PathBuf)> {
     let socket = bench.directory.join("agentx");
+    let process = snmpd_at(bench, &socket.to_string_lossy(), "")?;
+    Ok((process, socket))
+}
+
+/// The same, with its address for subagents and further lines of its configuration.
+fn snmpd_at(bench: &Bench<'_>, agentx: &str, more: &str) -> Result<Process> {
     let file = bench.directory.join("snmpd.conf");
     let text = format!(
-        "agentaddress {AGENT}\nrocommunity public 127.0.0.1\ndontLogTCPWrappersConnects yes\nmaster agentx\nagentXSocket {}\nagentXTimeout 5\n",
-        socket.display()
+        "agentaddress {AGENT}\nrocommunity public 127.0.0.1\ndontLogTCPWrappersConnects yes\nmaster agentx\nagentXSocket {agentx}\nagentXTimeout 5\n{more}"
     );
     std::fs::write(&file, text)?;
     let mut command = bench.wire.lns.command("snmpd");
@@ -46,7 +55,7 @@ fn snmpd(bench: &Bench<'_>) -> Result<(Process, PathBuf)> {
     let mut process = Process::start(command, "snmpd", &bench.directory)?;
     let started = 1;
     process.wait_for_lines("NET-SNMP version", started, SOON)?;
-    Ok((process, socket))
+    Ok(process)
 }
 
 /// What `snmpwalk` or `snmpbulkwalk` prints, by name.
@@ -66,8 +75,13 @@ fn walk(bench: &Bench<'_>, program: &str, oid: &str) -> Result<Vec<(String, Stri
 
 /// One value.
 fn get(bench: &Bench<'_>, oid: &str) -> Result<String> {
+    get_by(bench, "public", oid)
+}
+
+/// One value, as a community sees it.
+fn get_by(bench: &Bench<'_>, community: &str, oid: &str) -> Result<String> {
     let mut command = bench.wire.lns.command("snmpget");
-    command.args(["-v2c", "-cpublic", "-On", "-Oqv", "-m", "", "-t10"]);
+    command.args(["-v2c", "-c", community, "-On", "-Oqv", "-m", "", "-t10"]);
     let output = command.args([AGENT, oid]).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
@@ -270,4 +284,85 @@ pub(crate) fn survives_its_masters(bench: &Bench<'_>) -> Result<()> {
     let gone = until(SOON, || Ok((get(bench, &name)? != "1").then_some(())))?;
     gone.context("snmpd still has the objects")?;
     third.stop().map(drop)
+}
+
+/// The config id of a tunnel leads to its ifIndex, and that to its row in L2TP-MIB. L2TPv3 tunnels are counted there only.
+pub(crate) fn config_ids_lead_to_tunnels(bench: &Bench<'_>) -> Result<()> {
+    let (_snmpd, socket) = snmpd(bench)?;
+    let lns = lns(bench, &socket, "[l2tp]\nconfig_ids = \"first-free\"\n")?;
+    let lac = Headend::lac(bench, "")?;
+    registered(bench, SOON)?;
+    for (version, count) in [("2", "3"), ("3", "2")] {
+        let tunnels = ["--peer", LNS, "--version", version, "--count", count];
+        lac.verb(&[&["tunnel", "create"], &tunnels[..]].concat())?;
+    }
+    let shown = lns.wait_for("tunnels", "established", 5, SOON)?;
+    // The rows of config ids are at most some seconds old.
+    let prefix = format!("{TUNNEL_IDS}.6.1.4.");
+    let rows = until(SOON, || {
+        let rows = walk(bench, "snmpwalk", &format!("{TUNNEL_IDS}.6"))?;
+        Ok((rows.len() == 5).then_some(rows))
+    })?;
+    let rows = rows.context("five rows of tunnelInetConfigTable")?;
+    for (name, interface) in &rows {
+        let index = name.strip_prefix(&prefix).context("an IPv4 index")?;
+        let octets: Vec<&str> = index.split('.').collect();
+        let remote = octets[5..9].join(".");
+        ensure!(octets[4] == "4" && octets[9] == "5", "index {index}");
+        let config_id: u64 = octets[10].parse()?;
+        let row = shown.iter().find(|row| row["config_id"] == config_id);
+        let row = row.with_context(|| format!("no tunnel has the config id {config_id}"))?;
+        let peer = row["peer"].as_str().unwrap_or_default();
+        ensure!(
+            peer.starts_with(&format!("{remote}:")),
+            "{peer} and {remote}"
+        );
+        ensure!(
+            get(bench, &format!("{TUNNEL_IF}.3.{interface}"))? == "5",
+            "tunnelIfEncapsMethod"
+        );
+        let local_id = get(bench, &format!("{TUNNEL_STATS}.1.{interface}"))?;
+        match row["version"].as_u64() {
+            Some(2) => ensure!(local_id == row["id"].to_string(), "{local_id} and {row}"),
+            _ => ensure!(
+                local_id.contains("No Such"),
+                "L2TPv3 in L2TP-MIB: {local_id}"
+            ),
+        }
+    }
+    // l2tpDomainStatsActiveTunnels counts both versions.
+    let domain = walk(bench, "snmpwalk", &format!("{L2TP}.1.3.1.4"))?;
+    ensure!(domain.len() == 1 && domain[0].1 == "5", "{domain:?}");
+    ensure!(
+        walk(bench, "snmpwalk", &format!("{TUNNEL_STATS}.1"))?.len() == 3,
+        "L2TPv2 rows"
+    );
+    lac.stop()?;
+    lns.stop()
+}
+
+/// Over TCP, in a context of its own: only who asks in that context sees the objects.
+pub(crate) fn serves_a_context_by_tcp(bench: &Bench<'_>) -> Result<()> {
+    const ADDRESS: &str = "tcp:127.0.0.1:10705";
+    let more = "view everything included .1\nrocommunity edge 127.0.0.1 -V everything edge\n";
+    let first = snmpd_at(bench, ADDRESS, more)?;
+    let keys = format!("[snmp]\nagentx = \"{ADDRESS}\"\ncontext = \"edge\"\n");
+    let lns = Headend::lns(bench, &keys)?;
+    let name = format!("{L2TP}.1.1.1.1.0");
+    let is_there = || {
+        until(RETRY_MAX, || {
+            Ok((get_by(bench, "edge", &name)? == "1").then_some(()))
+        })
+    };
+    is_there()?.context("l2tpAdminState in the context")?;
+    let default = get(bench, &name)?;
+    ensure!(
+        default.contains("No Such"),
+        "in the default context: {default}"
+    );
+    first.stop()?;
+    let second = snmpd_at(bench, ADDRESS, more)?;
+    is_there()?.context("after a restart of snmpd")?;
+    lns.stop()?;
+    second.stop().map(drop)
 }

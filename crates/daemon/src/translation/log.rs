@@ -17,8 +17,8 @@ use nat::Event;
 use crate::config::NatLog;
 use writer::Writer;
 
-/// Events that wait for the thread.
-const WAITING_MAX: u64 = 65_536;
+/// Events that wait for the thread: 2.6 s of 100,000 blocks/s, while the disk is slow.
+const WAITING_MAX: u64 = 262_144;
 /// How long the end of the daemon waits for the thread.
 const END_MAX: std::time::Duration = std::time::Duration::from_secs(3);
 
