@@ -34,7 +34,8 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "interop --headend BINARY --root WORKSPACE --kernel DIRECTORY --prometheus DIRECTORY [NAME ...]";
+const USAGE: &str = "interop --headend BINARY --root WORKSPACE --kernel DIRECTORY --prometheus DIRECTORY \
+     [--accel-ppp DIRECTORY] [--bngblaster BINARY] [--measure] [NAME ...]";
 
 /// The command line's options.
 struct Options {
@@ -46,6 +47,12 @@ struct Options {
     kernel: PathBuf,
     /// Unpacked packages with Prometheus and its Python client.
     prometheus: PathBuf,
+    /// accel-ppp as `cargo xtask interop --accel-ppp` built it.
+    accel_ppp: Option<PathBuf>,
+    /// BNG Blaster's program.
+    bngblaster: Option<PathBuf>,
+    /// Whether to measure instead of testing.
+    is_measured: bool,
     /// Substrings of the names of the tests to run; none means all.
     names: Vec<String>,
 }
@@ -66,6 +73,10 @@ fn main() -> ExitCode {
         ["send", schedule, log] => kernel::probe::send(schedule, log).map(|()| true),
         ["listen", log, seconds] => kernel::probe::listen(log, seconds).map(|()| true),
         ["translate", schedule, file] => translation::play(schedule, file).map(|()| true),
+        ["flood", side, count, passes] => translation::flood(side, count, passes).map(|each| {
+            println!("{each:.1}");
+            true
+        }),
         ["inside", work, rest @ ..] => {
             options(rest).and_then(|options| sandbox::inside(work.as_ref(), &options))
         }
@@ -83,6 +94,7 @@ fn main() -> ExitCode {
 
 fn options(words: &[&str]) -> Result<Options> {
     let (mut headend, mut root, mut kernel, mut prometheus) = (None, None, None, None);
+    let (mut accel_ppp, mut bngblaster, mut is_measured) = (None, None, false);
     let mut names = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -91,6 +103,9 @@ fn options(words: &[&str]) -> Result<Options> {
             "--root" => root = words.next().map(PathBuf::from),
             "--kernel" => kernel = words.next().map(PathBuf::from),
             "--prometheus" => prometheus = words.next().map(PathBuf::from),
+            "--accel-ppp" => accel_ppp = words.next().map(PathBuf::from),
+            "--bngblaster" => bngblaster = words.next().map(PathBuf::from),
+            "--measure" => is_measured = true,
             flag if flag.starts_with('-') => bail!("{flag} is no flag of ours\n{USAGE}"),
             name => names.push(name.to_owned()),
         }
@@ -105,6 +120,9 @@ fn options(words: &[&str]) -> Result<Options> {
         root: std::path::absolute(root)?,
         kernel: std::path::absolute(kernel)?,
         prometheus: std::path::absolute(prometheus)?,
+        accel_ppp: accel_ppp.map(std::path::absolute).transpose()?,
+        bngblaster: bngblaster.map(std::path::absolute).transpose()?,
+        is_measured,
         names,
     })
 }

@@ -1,7 +1,7 @@
 //! Runs the tests in parallel and prints results as `cargo test` does.
 
 use crate::Options;
-use crate::cases::{self, Case};
+use crate::cases::{self, Case, Needs};
 use crate::net::Wire;
 use crate::sandbox::Work;
 use anyhow::{Result, anyhow};
@@ -36,6 +36,10 @@ pub(crate) struct Bench<'a> {
     pub(crate) kernel: &'a Path,
     /// Unpacked packages with Prometheus and its Python client.
     pub(crate) prometheus: &'a Path,
+    /// accel-ppp: `accel-pppd`, `modules` and `dictionary`.
+    pub(crate) accel_ppp: Option<&'a Path>,
+    /// BNG Blaster's program.
+    pub(crate) bngblaster: Option<&'a Path>,
 }
 
 /// Runs all tests, or those whose name contains one of the options' names. True if all passed.
@@ -43,15 +47,15 @@ pub(crate) struct Bench<'a> {
 /// # Errors
 /// No test has such a name.
 pub(crate) fn run(work: &Work, options: &Options) -> Result<bool> {
-    let chosen: Vec<(usize, &Case)> = cases::ALL
-        .iter()
-        .enumerate()
-        .filter(|(_, case)| is_chosen(case, &options.names))
-        .collect();
-    if chosen.is_empty() {
-        return Err(anyhow!("no test has {:?} in its name", options.names));
-    }
+    let all = match options.is_measured {
+        true => cases::MEASURES,
+        false => cases::ALL,
+    };
+    let (chosen, left_out) = choose(all, options)?;
     println!("running {} tests", chosen.len());
+    for (name, flag) in &left_out {
+        println!("test {name} ... left out: it needs {flag} DIR with the peer's sources");
+    }
     let start = Instant::now();
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let (alone, together): (Vec<_>, Vec<_>) =
@@ -89,13 +93,42 @@ pub(crate) fn run(work: &Work, options: &Options) -> Result<bool> {
     let verdict = if failed.is_empty() { "ok" } else { "FAILED" };
     let passed = chosen.len() - failed.len();
     println!(
-        "\ntest result: {verdict}. {passed} passed; {} failed; 0 ignored; 0 measured; {} filtered out; finished in {:.2}s",
+        "\ntest result: {verdict}. {passed} passed; {} failed; {} ignored; 0 measured; {} filtered out; finished in {:.2}s",
         failed.len(),
-        cases::ALL.len() - chosen.len(),
+        left_out.len(),
+        all.len() - chosen.len() - left_out.len(),
         start.elapsed().as_secs_f64()
     );
     println!("{passed} passed, {} failed", failed.len());
     Ok(failed.is_empty())
+}
+
+/// The tests to run, with their numbers; and the names of those that are left out, with the flag of what they need.
+type Choice = (
+    Vec<(usize, &'static Case)>,
+    Vec<(&'static str, &'static str)>,
+);
+
+fn choose(all: &'static [Case], options: &Options) -> Result<Choice> {
+    let (mut chosen, mut left_out) = (Vec::new(), Vec::new());
+    for (number, case) in all.iter().enumerate() {
+        match case.needs {
+            _ if !is_chosen(case, &options.names) => {}
+            Some(needs) if !is_given(needs, options) => left_out.push((case.name, needs.flag())),
+            _ => chosen.push((number, case)),
+        }
+    }
+    if chosen.is_empty() && left_out.is_empty() {
+        return Err(anyhow!("no test has {:?} in its name", options.names));
+    }
+    Ok((chosen, left_out))
+}
+
+fn is_given(needs: Needs, options: &Options) -> bool {
+    match needs {
+        Needs::AccelPpp => options.accel_ppp.is_some(),
+        Needs::BngBlaster => options.bngblaster.is_some(),
+    }
 }
 
 fn is_chosen(case: &Case, names: &[String]) -> bool {
@@ -116,6 +149,8 @@ fn one(number: usize, case: &Case, work: &Work, options: &Options) -> Result<()>
         root: &options.root,
         kernel: &options.kernel,
         prometheus: &options.prometheus,
+        accel_ppp: options.accel_ppp.as_deref(),
+        bngblaster: options.bngblaster.as_deref(),
     };
     std::panic::catch_unwind(AssertUnwindSafe(|| (case.run)(&bench)))
         .unwrap_or_else(|_| Err(anyhow!("it panicked")))

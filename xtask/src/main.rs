@@ -25,6 +25,7 @@ mod peers;
 mod prometheus;
 mod run;
 mod site;
+mod sourced;
 mod sources;
 mod spdx;
 mod steps;
@@ -36,6 +37,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test [--without-peers]   every check and every test; with --without-peers, all but the interop tests
 cargo xtask interop [NAME ...]       only the interop tests, or only those whose name contains one of the NAMEs
+cargo xtask interop [--accel-ppp DIR] [--bngblaster DIR [--libdict DIR]] [NAME ...]
+                                     builds these peers from folders with their sources, and runs their tests too
+cargo xtask interop --measure [NAME ...]
+                                     counts instructions beside Linux's kernel, pppd and accel-ppp, in guests
 cargo xtask tidy                     only the checks that read the tree and build nothing
 cargo xtask words [PATH]             lists phrases that words.txt bans; with --write, writes how many are left
 cargo xtask arrows CRATE             prints the table of a crate's modules, in order, with the circles in it

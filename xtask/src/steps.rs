@@ -2,6 +2,7 @@
 
 use crate::cargo::{self, Metadata};
 use crate::run::Report;
+use crate::sourced::Sources;
 use crate::sources::Source;
 use crate::{
     arrows, dependencies, dist, docs, functions, fuzz, kernel, keys, links, modules, packages,
@@ -68,7 +69,7 @@ pub(crate) fn test(with: Peers) -> bool {
         report.tests("examples in the documentation", &mut command);
     }
     if with == Peers::Run {
-        run_interop(&mut report, &metadata, &[]);
+        run_interop(&mut report, &metadata, &Sources::default());
     }
 
     let good = report.close();
@@ -160,12 +161,16 @@ fn refuse(fault: &str) -> bool {
 }
 
 /// Runs only the interop tests, or some of them by name.
-pub(crate) fn interop(names: &[&str]) -> bool {
+pub(crate) fn interop(words: &[&str]) -> bool {
+    let sources = match Sources::of(words) {
+        Ok(sources) => sources,
+        Err(fault) => return refuse(&fault),
+    };
     let mut report = Report::default();
     if report.check("programs that the interop tests need", peers::ready)
         && let Some((metadata, _)) = read(&mut report)
     {
-        run_interop(&mut report, &metadata, names);
+        run_interop(&mut report, &metadata, &sources);
     }
     report.close()
 }
@@ -282,7 +287,7 @@ fn oldest_rust(report: &mut Report, metadata: &Metadata) {
     }
 }
 
-fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
+fn run_interop(report: &mut Report, metadata: &Metadata, sources: &Sources<'_>) {
     let built = report.check("a kernel for the interop tests", || {
         kernel::ready(&metadata.target)
     }) && report.check("Prometheus for the interop tests", || {
@@ -293,8 +298,26 @@ fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
         // packages alone ask for, it takes minutes.
         cargo::locked("build").args(["--workspace", "--bin", "headend", "--bin", "interop"]),
     );
+    let mut peers = Vec::new();
+    let built = built
+        && report.check("peers from source folders", || {
+            peers = sources.build(&metadata.target)?;
+            Ok(format!("{} are there", peers.len() / 2))
+        });
+    for (name, why) in sources.absent() {
+        report.left_out(name, &why);
+    }
+    // Instructions are those of the build that people run.
+    let is_measured = sources.others.contains(&"--measure");
+    let built = built
+        && (!is_measured
+            || report.command(
+                "build headend for measuring",
+                cargo::locked("build").args(["--release", "--package", "headend"]),
+            ));
     if built {
-        let headend = metadata.target.join("debug/headend");
+        let profile = if is_measured { "release" } else { "debug" };
+        let headend = metadata.target.join(profile).join("headend");
         let mut command = Command::new(metadata.target.join("debug/interop"));
         command
             .arg("--headend")
@@ -305,7 +328,8 @@ fn run_interop(report: &mut Report, metadata: &Metadata, names: &[&str]) {
             .arg(kernel::directory(&metadata.target))
             .arg("--prometheus")
             .arg(prometheus::directory(&metadata.target))
-            .args(names);
+            .args(peers)
+            .args(&sources.others);
         report.tests("interop tests", &mut command);
     }
 }

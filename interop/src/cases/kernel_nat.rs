@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// A namespace for each side, and a new one with the NAT for each schedule. The external address is on no interface and
 /// its route leads nowhere, so the router itself answers nothing. Packets that conntrack takes for invalid are dropped, as
 /// a carrier's are; a connection starts with a SYN.
-const ROUTER: &str = "set -e
+pub(super) const ROUTER: &str = "set -e
 modprobe -a nf_conntrack nft_chain_nat nft_nat nft_ct veth
 ip netns add inside; ip netns add outside
 router() {

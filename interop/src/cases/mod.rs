@@ -1,5 +1,6 @@
 //! The list of tests; each name states what the test shows.
 
+mod accel_ppp;
 mod bgp;
 mod bgp_edge;
 mod bgp_ends;
@@ -9,6 +10,7 @@ mod bgp_refresh;
 mod bgp_restart;
 mod bgp_sessions;
 mod bgp_tables;
+mod bngblaster;
 mod browser;
 mod carried;
 mod disconnect;
@@ -32,6 +34,7 @@ mod killed;
 mod l2tpns;
 mod l2tpns_ppp;
 mod many;
+mod measure;
 mod nat;
 mod nat_router;
 mod page;
@@ -70,6 +73,32 @@ pub(crate) struct Case {
     pub(crate) run: fn(&Bench<'_>) -> Result<()>,
     /// Whether no other test may use the cores meanwhile.
     pub(crate) is_alone: bool,
+    /// What it needs that Debian has no package of.
+    pub(crate) needs: Option<Needs>,
+}
+
+/// A peer that is there only if a flag of `cargo xtask interop` names a folder with its sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    AccelPpp,
+    BngBlaster,
+}
+
+impl Needs {
+    pub(crate) const fn flag(self) -> &'static str {
+        match self {
+            Self::AccelPpp => "--accel-ppp",
+            Self::BngBlaster => "--bngblaster",
+        }
+    }
+}
+
+/// A test with a peer from a source folder.
+const fn with(needs: Needs, name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
+    Case {
+        needs: Some(needs),
+        ..case(name, run)
+    }
 }
 
 const fn case(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
@@ -77,6 +106,7 @@ const fn case(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
         name,
         run,
         is_alone: false,
+        needs: None,
     }
 }
 
@@ -86,8 +116,12 @@ const fn alone(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
         name,
         run,
         is_alone: true,
+        needs: None,
     }
 }
+
+/// What `cargo xtask interop --measure` runs.
+pub(crate) const MEASURES: &[Case] = &[alone("translation_beside_conntrack", measure::translation)];
 
 /// Every test; the longest first, so that they do not run alone at the end. Tests that must run alone follow them.
 pub(crate) const ALL: &[Case] = &[
@@ -160,6 +194,26 @@ pub(crate) const ALL: &[Case] = &[
         tunnel_attributes::choose_the_lns,
     ),
     case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
+    with(
+        Needs::AccelPpp,
+        "accel_ppp_is_the_access_concentrator_of_our_client",
+        accel_ppp::connects_our_client,
+    ),
+    with(
+        Needs::AccelPpp,
+        "accel_ppp_is_the_lns_behind_our_lac",
+        accel_ppp::ends_our_calls,
+    ),
+    with(
+        Needs::BngBlaster,
+        "bngblaster_connects_sessions_to_our_pppoe",
+        bngblaster::connects_sessions,
+    ),
+    with(
+        Needs::BngBlaster,
+        "bngblaster_is_the_lns_behind_our_lac",
+        bngblaster::ends_our_calls,
+    ),
     case("pppoe_hosts_get_ipv6", pppoe::hosts_get_ipv6),
     case("an_isp_in_an_evening", isp::in_an_evening),
     case("pppoe_client_gets_ipv6", pppoe::client_gets_ipv6),

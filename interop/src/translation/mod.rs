@@ -29,7 +29,7 @@ mod run;
 
 use anyhow::Result;
 
-pub(crate) use kernel::play;
+pub(crate) use kernel::{flood, play};
 pub(crate) use ours::play as play_ours;
 
 /// The one external address.

@@ -614,6 +614,7 @@ pub(super) const TABLES: &[Inside] = &[
             "packages",
             "site",
             "prometheus",
+            "sourced",
             "spdx",
             "dependencies",
             "tidy",
