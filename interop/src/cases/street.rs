@@ -55,7 +55,7 @@ pub(crate) fn halves_a_rate(bench: &Bench<'_>) -> Result<()> {
     }
     let change = &printed["change"];
     ensure!(
-        change["load"] == "iperf3" && change["configured_after_by"] == "radius",
+        change["load"] == "iperf3" && change["configured_after_by"] == "command",
         "{change}"
     );
     for (configured, measured) in [

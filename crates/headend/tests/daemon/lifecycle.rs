@@ -264,7 +264,7 @@ fn the_street_connects_every_line_and_halves_a_rate_or_says_what_is_missing() {
         assert_eq!(report["pings"][version]["answered"], 20, "{report}");
     }
     let change = &report["change"];
-    assert_eq!(change["configured_after_by"], "radius");
+    assert_eq!(change["configured_after_by"], "command");
     let rate = |name: &str| change[name].as_f64().unwrap();
     assert_eq!(
         2.0 * rate("configured_after_bps"),

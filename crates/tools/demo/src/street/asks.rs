@@ -125,6 +125,17 @@ impl End {
         Ok(leases)
     }
 
+    /// The CoA-ACKs in `show radius`.
+    pub(super) fn change_acks(&mut self) -> Result<u64> {
+        let mut acks = None;
+        self.client.rows(&Do::ShowRadius(Nothing {}), |row| {
+            let row: Value = serde_json::from_str(row)?;
+            acks = acks.or(row["disconnects"]["change_acks"].as_u64());
+            Ok(())
+        })?;
+        acks.context("the daemon does not count CoA-ACKs")
+    }
+
     /// `show subscriber NAME`.
     pub(super) fn detail(&mut self, name: &str) -> Result<Detail> {
         let of = SubscriberSelector {

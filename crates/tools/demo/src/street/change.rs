@@ -31,6 +31,8 @@ pub(super) struct Change {
     pub(super) sent_s: f64,
     pub(super) ack_ms: f64,
     pub(super) transmissions: u32,
+    /// CoA-ACKs that the daemon counts.
+    pub(super) acks: u64,
     /// Mean rates in bits per second, without the settling.
     pub(super) rate_before_bps: f64,
     pub(super) rate_after_bps: f64,
@@ -73,7 +75,7 @@ pub(super) fn measure(street: &mut Street<'_>, program: Program) -> Result<Chang
         WATCHED.map(|line| all[usize::from(line)].clone()).into()
     };
     move_in(&street.place, &lines)?;
-    street.hosts.watch(WATCHED);
+    street.hosts.watch(WATCHED)?;
     let homes: Option<Vec<_>> = lines.iter().map(Line::home).collect();
     let homes = homes.context("a line has no delegated prefix")?;
     let to = lines[0].ipv4.context("the line has no IPv4 address")?;
@@ -94,6 +96,7 @@ pub(super) fn measure(street: &mut Street<'_>, program: Program) -> Result<Chang
     let [first, second] = streams;
     let streams = [first.finish()?, second.finish()?];
     let after = street.bng.detail(&name)?;
+    let acks = street.bng.change_acks()?;
     let Sampled {
         samples,
         sent_s,
@@ -111,6 +114,7 @@ pub(super) fn measure(street: &mut Street<'_>, program: Program) -> Result<Chang
         sent_s,
         ack_ms: acknowledged.took.as_secs_f64() * 1e3,
         transmissions: acknowledged.transmissions,
+        acks,
         resent,
         streams,
     })

@@ -20,7 +20,8 @@ impl Words {
         let [bng, lns] = report.subscribers;
         let nat = |at: usize| {
             let addresses = report.nats[at].external_addresses;
-            format!("NAT to {addresses} addresses")
+            let s = if addresses == 1 { "" } else { "es" };
+            format!("NAT to {addresses} address{s}")
         };
         let s = if report.tunnels == 1 { "" } else { "s" };
         Self {
@@ -59,12 +60,14 @@ const THICK: Arrow = Arrow {
     thick: true,
 };
 
-/// A row of houses: those of own lines in one colour, those that are handed over in another.
+/// The colours of lines that end at the access concentrator, and of lines that are handed over.
+const COLOURS: [usize; 2] = [0, 1];
+
+/// A row of houses in the colours of their lines.
 fn houses(sketch: &mut Sketch, (x, y): (f64, f64)) {
     for house in 0..12 {
         let at = (x + 12.0 * f64::from(house), y);
-        let colour = if house % 2 == 0 { 0 } else { 1 };
-        sketch.chip(at, (9.0, 9.0), colour);
+        sketch.chip(at, (9.0, 9.0), COLOURS[house as usize % 2]);
     }
 }
 
@@ -82,7 +85,9 @@ fn wide(words: &Words) -> Sketch {
         (220.0, 76.0),
         &["access concentrator, LAC", &bng[0], &bng[1]],
     );
+    sketch.chip((302.0, 56.0), (9.0, 9.0), COLOURS[0]);
     sketch.rect((290.0, 140.0), (220.0, 66.0), &["LNS", &lns[0], &lns[1]]);
+    sketch.chip((302.0, 169.0), (9.0, 9.0), COLOURS[1]);
     sketch.rect(
         (680.0, 60.0),
         (170.0, 92.0),
@@ -111,7 +116,9 @@ fn narrow(words: &Words) -> Sketch {
         (230.0, 74.0),
         &["access concentrator, LAC", &bng[0], &bng[1]],
     );
+    sketch.chip((22.0, 181.0), (9.0, 9.0), COLOURS[0]);
     sketch.rect((10.0, 268.0), (230.0, 66.0), &["LNS", &lns[0], &lns[1]]);
+    sketch.chip((22.0, 297.0), (9.0, 9.0), COLOURS[1]);
     sketch.rect(
         (110.0, 372.0),
         (200.0, 52.0),

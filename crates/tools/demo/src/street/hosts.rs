@@ -90,6 +90,8 @@ pub(super) struct Shared {
     /// Processor time of the hosts' thread in microseconds.
     pub(super) cpu_us: AtomicU64,
     pub(super) echoes: Mutex<Echoes>,
+    /// Number of lines whose packets go to the TUN device.
+    watched: AtomicU32,
     /// By the order of the watched lines.
     pub(super) arrived: [Arrived; 2],
 }
@@ -147,8 +149,17 @@ impl Hosts {
         self.order(Command::Dial);
     }
 
-    pub(super) fn watch(&self, lines: [u16; 2]) {
+    /// Passes the packets of these lines to the TUN device from now on.
+    ///
+    /// # Errors
+    /// The thread has ended.
+    pub(super) fn watch(&mut self, lines: [u16; 2]) -> Result<()> {
         self.order(Command::Watch(lines));
+        while self.shared.watched.load(Ordering::Acquire) == 0 {
+            self.check()?;
+            std::thread::sleep(TURN.into());
+        }
+        Ok(())
     }
 
     pub(super) fn echo(&self) {
@@ -357,6 +368,8 @@ impl Engine {
             })
         });
         self.watched = watched.collect();
+        let count = self.watched.len() as u32;
+        self.shared.watched.store(count, Ordering::Release);
     }
 
     /// Sends the next pings.

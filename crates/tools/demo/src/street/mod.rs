@@ -176,10 +176,7 @@ impl<'a> Street<'a> {
         self.ping()?;
         let nats = [self.bng.nat()?, self.lns.nat()?];
         let leases = [self.bng.leases()?, self.lns.leases()?];
-        let change = match up == self.lines {
-            true => Some(self.change()?),
-            false => None,
-        };
+        let change = self.change_if(up == self.lines);
         let shared = &self.hosts.shared;
         let (answered, median_ms) = {
             let echoes = lock(&shared.echoes);
@@ -284,6 +281,14 @@ impl<'a> Street<'a> {
         Ok(())
     }
 
+    /// The change, or the reason why it could not be measured.
+    fn change_if(&mut self, is_up: bool) -> std::result::Result<change::Change, String> {
+        if !is_up {
+            return Err("not all lines are up".into());
+        }
+        self.change().map_err(|error| format!("{error:#}"))
+    }
+
     fn change(&mut self) -> Result<change::Change> {
         let program = self.args.load.unwrap_or_else(Program::available);
         let spinner = spinner("street");
@@ -306,3 +311,6 @@ impl<'a> Street<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

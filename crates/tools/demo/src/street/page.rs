@@ -20,7 +20,7 @@ pub(super) fn html(report: &Report) -> String {
     );
     let blocks = &mut page.blocks;
     blocks.push(Block::Lead(format!(
-        "{} of {} lines have IPv4 and IPv6 {:.1} s after the first PADI: {} a second.",
+        "{} of {} lines have IPv4 and IPv6 {:.1}\u{a0}s after the first PADI: {} a second.",
         grouped(report.up.into(), 0),
         grouped(report.lines.into(), 0),
         report.took_s(),
@@ -31,10 +31,13 @@ pub(super) fn html(report: &Report) -> String {
         blocks.push(Block::Text(text));
     }
     blocks.push(came_up(report).into());
-    if let Some(change) = &report.change {
-        blocks.push(Block::Lead(changed(change)));
-        blocks.push(rate(change).into());
-        blocks.extend(beside(change).into_iter().map(Block::Text));
+    match &report.change {
+        Ok(change) => {
+            blocks.push(Block::Lead(changed(change)));
+            blocks.push(rate(change).into());
+            blocks.extend(beside(change).into_iter().map(Block::Text));
+        }
+        Err(why) => blocks.push(Block::Text(format!("No line was loaded: {why}."))),
     }
     blocks.push(Block::Heading("The daemons".into()));
     blocks.push(daemons(report));
@@ -86,7 +89,7 @@ fn mbit(bps: f64) -> f64 {
 
 fn changed(change: &Change) -> String {
     format!(
-        "A CoA-Request, acknowledged in {:.1} ms, takes a download from {:.1} to {:.1} Mbit/s.",
+        "A CoA-Request, acknowledged in {:.1}\u{a0}ms, takes a download from {:.1} to {:.1}\u{a0}Mbit/s.",
         change.ack_ms,
         mbit(change.rate_before_bps),
         mbit(change.rate_after_bps)
@@ -115,18 +118,11 @@ fn rate(change: &Change) -> Chart {
         Series::from_points("measured", points, []).coloured(0),
         Series::from_points("configured", limits, []).coloured(1),
     ];
-    chart.bands = vec![
-        Band {
-            x: (0.0, change.sent_s),
-            is_shaded: false,
-            name: format!("{before:.0} Mbit/s"),
-        },
-        Band {
-            x: (change.sent_s, end_s),
-            is_shaded: true,
-            name: format!("after the CoA: {after:.0} Mbit/s"),
-        },
-    ];
+    chart.bands = vec![Band {
+        x: (change.sent_s, end_s),
+        is_shaded: true,
+        name: format!("after the CoA: {after:.0} Mbit/s"),
+    }];
     chart
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use serde_json::{Value, json};
 
 use super::asks::{Leases, Nat, Subscribers};
@@ -51,7 +51,8 @@ pub(super) struct Report {
     /// Pings sent and answered, by IPv4 and by IPv6.
     pub(super) answered: [(usize, usize); 2],
     pub(super) median_ms: [Option<f64>; 2],
-    pub(super) change: Option<Change>,
+    /// The change of the rate, or the reason why it was not measured.
+    pub(super) change: std::result::Result<Change, String>,
     /// Subscribers that the daemons listed after the hosts had left.
     pub(super) left: u64,
 }
@@ -97,14 +98,21 @@ impl Report {
                 "{answered} of {all} lines have {version} to the internet"
             );
         }
-        let change = self.change.as_ref();
-        let rate = change.and_then(|change| change.after.rate_down_bps);
+        let change = match &self.change {
+            Ok(change) => change,
+            Err(why) => bail!("no line was loaded: {why}"),
+        };
+        let rate = change.after.rate_down_bps;
         ensure!(
             rate == Some(u64::from(super::RATE_BPS / 2)),
             "the rate of the line is {rate:?} after the CoA-Request"
         );
-        let streams = change.iter().flat_map(|change| change.streams);
-        for stream in streams {
+        ensure!(
+            change.acks == 1,
+            "the daemon counts {} CoA-ACKs and not 1",
+            change.acks
+        );
+        for stream in change.streams {
             let reordered = stream.reordered;
             ensure!(reordered == 0, "{reordered} datagrams arrived out of order");
         }
@@ -121,7 +129,7 @@ impl Report {
         writeln!(io::stdout().lock(), "{}", self.json())
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let [bng, lns] = [0, 1].map(|at| self.daemon_json(at));
         let ping = |at: usize| {
             let (sent, answered) = self.answered[at];
@@ -142,7 +150,8 @@ impl Report {
             "bng": bng,
             "lns": lns,
             "pings": {"ipv4": ping(0), "ipv6": ping(1)},
-            "change": self.change.as_ref().map(change_json),
+            "change": self.change.as_ref().ok().map(change_json),
+            "no_change_because": self.change.as_ref().err(),
             "listed_at_end": self.left,
         })
     }
@@ -175,7 +184,7 @@ impl Report {
         self.write(&mut out)
     }
 
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let own = u64::from(self.lines) - self.half();
         writeln!(
             out,
@@ -214,8 +223,8 @@ impl Report {
         }
         self.write_daemons(out)?;
         match &self.change {
-            Some(change) => write_change(change, out),
-            None => writeln!(out, "\nNo line was loaded, because not all are up."),
+            Ok(change) => write_change(change, out),
+            Err(why) => writeln!(out, "\nNo line was loaded: {why}"),
         }
     }
 
@@ -303,6 +312,7 @@ fn change_json(change: &Change) -> Value {
         "sent_s": rounded(change.sent_s),
         "acknowledged_ms": rounded(change.ack_ms),
         "transmissions": change.transmissions,
+        "coa_acks": change.acks,
         "measured_before_bps": change.rate_before_bps.round(),
         "measured_after_bps": change.rate_after_bps.round(),
         "segments_resent": change.resent,
