@@ -193,6 +193,10 @@ pub(crate) const ALL: &[Case] = &[
         "tunnel_attributes_of_freeradius_choose_the_lns",
         tunnel_attributes::choose_the_lns,
     ),
+    case(
+        "tunnel_attributes_choose_the_lns_on_three_cores",
+        tunnel_attributes::choose_the_lns_on_three_cores,
+    ),
     case("pppoe_dials_rp_pppoe", pppoe::dials_rp_pppoe),
     with(
         Needs::AccelPpp,

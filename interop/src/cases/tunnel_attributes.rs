@@ -98,10 +98,19 @@ fn far(bench: &Bench<'_>) -> Result<Far> {
 
 /// Fail-over, names and secrets of each tunnel, our own address, and equal preferences.
 pub(crate) fn choose_the_lns(bench: &Bench<'_>) -> Result<()> {
+    choose(bench, "")
+}
+
+/// The same, where frames of both halves of a session arrive on three threads.
+pub(crate) fn choose_the_lns_on_three_cores(bench: &Bench<'_>) -> Result<()> {
+    choose(bench, "[event]\nshards = 3\nsteer = \"session\"\n")
+}
+
+fn choose(bench: &Bench<'_>, event: &str) -> Result<()> {
     let server = FreeRadius::start(&bench.wire.lns, &bench.directory, USERS, Replies::Proven)?;
     let mut far = far(bench)?;
     let settings = lns_settings("authenticate = [\"chap\"]", "", &radius_settings());
-    let keys = format!("[lac]\nlisten = [\"10.8.0.1:0\"]\n{settings}");
+    let keys = format!("[lac]\nlisten = [\"10.8.0.1:0\"]\n{event}{settings}");
     let lac = Headend::lns(bench, &keys)?;
     let client = Headend::lac(bench, &client_settings())?;
     let tunnel = client.dial_tunnel()?;
@@ -114,6 +123,7 @@ pub(crate) fn choose_the_lns(bench: &Bench<'_>) -> Result<()> {
     refuses_ourselves(&lac)?;
     client.dial(&tunnel, SHARED)?;
     shares(&far, &lac)?;
+    carries(bench, &far, &lac, !event.is_empty())?;
     changes_and_ends(bench, &far, &lac)?;
 
     client.stop()?;
@@ -203,6 +213,27 @@ fn shares(far: &Far, lac: &Headend) -> Result<()> {
         hosts.sort_unstable();
         ensure!(hosts == tunnels, "{shown:?}");
     }
+    Ok(())
+}
+
+/// Packets to all subscribers of an LNS, and their replies. With several threads, others than the first switch some.
+fn carries(bench: &Bench<'_>, far: &Far, lac: &Headend, is_threaded: bool) -> Result<()> {
+    for row in far.alpha.show(&["subscribers"])? {
+        let home = address(&row)?;
+        move_in(&bench.wire.lac, &home)?;
+        ping_answered(&far.namespace, &home, &["-c", "5"])?;
+    }
+    let rows = lac.show(&["event", "shards"])?;
+    let sum = |rows: &[Value], key: &str| -> u64 {
+        let values = rows.iter().filter_map(|row| row[key].as_u64());
+        values.sum()
+    };
+    ensure!(rows.len() == if is_threaded { 3 } else { 1 }, "{rows:?}");
+    ensure!(sum(&rows, "left_dropped") == 0, "{rows:?}");
+    ensure!(
+        !is_threaded || sum(&rows[1..], "packets_in") > 0,
+        "{rows:?}"
+    );
     Ok(())
 }
 
