@@ -48,6 +48,13 @@ impl Steps {
     }
 }
 
+impl Steps {
+    /// No further step may be done in this turn: what the work waits for needs another one.
+    pub(super) fn end(&mut self) {
+        self.left = 0;
+    }
+}
+
 /// A request that replies once for each creation that finishes.
 #[derive(Debug)]
 pub(super) struct Ticket {

@@ -197,6 +197,7 @@ pub(super) fn tell(
             summary.queue_fault(&name, &faults, core.now);
         }
         edge::Event::Down {
+            subscriber,
             session,
             name,
             reason,
@@ -207,6 +208,9 @@ pub(super) fn tell(
         } => {
             if !is_client {
                 note_end((&name, account, was_up), &reason, core);
+                if let Some(translation) = &mut core.translation {
+                    translation.gone(subscriber, &name);
+                }
             }
             // The session's own end, or its tunnel's, reports why it ended.
             if !matches!(reason, edge::End::Session(_))

@@ -64,9 +64,13 @@ fn take(batch: &Batch, core: &mut Core) {
         sockets,
         ports,
         reactor,
+        translation,
         now,
         ..
     } = core;
+    if let Some(translation) = translation {
+        translation.take(&batch.nat, edge);
+    }
     for (route, bytes) in batch.datagrams() {
         edge.receive_left(route, bytes, *now, inside);
     }
@@ -93,5 +97,14 @@ fn take(batch: &Batch, core: &mut Core) {
     }
     for logged in &batch.logged {
         events::log_packet(logged, core);
+    }
+}
+
+/// Takes what packet threads have reported about the translation and this thread has not taken before they ended.
+pub(super) fn take_last(core: &mut Core) {
+    while let Some(batch) = core.shards.next_batch() {
+        if let Some(translation) = &mut core.translation {
+            translation.take(&batch.nat, &core.edge);
+        }
     }
 }

@@ -162,7 +162,7 @@ impl Daemon {
             ..
         } = &mut self.core;
         if let Some(translation) = translation
-            && edge.nat().is_some_and(nat::Nat::has_events)
+            && (translation.is_asking() || edge.nat().is_some_and(nat::Nat::has_events))
         {
             reactor.enter(self.handlers.translation, 0);
             translation.work(edge);
@@ -614,6 +614,7 @@ impl Daemon {
         if let Some(snmp) = &mut self.snmp {
             snmp.shut_down();
         }
+        left::take_last(&mut self.core);
         if let Some(translation) = &mut self.core.translation {
             translation.work(&mut self.core.edge);
             translation.log.end();

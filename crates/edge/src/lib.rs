@@ -46,7 +46,7 @@ pub use config::Config;
 pub use counters::{Discard, Ends, Refusal, Refusals};
 pub use edge::{
     Account, ChangeRefusal, Counts, Dial, Edge, Entry, Far, FilterChange, FiltersMut, Limits,
-    NoRoute, SubscriberView, SwitchedView, TAPPED_MAX, TAPS_MAX, Wanted,
+    NatSubscribers, NoRoute, SubscriberView, SwitchedView, TAPPED_MAX, TAPS_MAX, Wanted,
 };
 pub use end::End;
 pub use event::{Admission, Event, Question};
@@ -54,7 +54,7 @@ pub use garden::Garden;
 pub use history::Ended;
 pub use key::{QueueLosses, SubscriberKey, Traffic};
 pub use path::{
-    Change, Filters, Handover, Inside, Logged, Look, Outside, Passed, Path, PathCounts, Taken,
+    Asked, Change, Filters, Handover, Inside, Logged, Look, NatTotals, Outside, Owner, Passed, Path, PathCounts, Taken,
     TapId, Tapped,
 };
 pub use queue::{QueueFault, Queues, Setting, Source};

@@ -283,6 +283,7 @@ impl<A: Access> Subscriber<A> {
             garden: None,
             addresses: self.addresses,
             home,
+            translator: 0,
             meters,
         }
     }

@@ -3,6 +3,7 @@
 use base::Duration;
 
 use crate::range::Range;
+use crate::share::Share;
 
 /// Which remote hosts may send to a mapping (RFC 4787 section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -139,6 +140,8 @@ pub struct Config {
     pub ftp: bool,
     /// Limits.
     pub limits: Limits,
+    /// Which of several NATs with the same external addresses it is ([`Config::share`]).
+    pub share: Share,
     /// Random numbers of the caller: they key hash tables and choose ports (RFC 7857 section 9).
     pub seed: [u64; 3],
 }
@@ -160,6 +163,7 @@ impl Config {
             exempt: Vec::new(),
             ftp: false,
             limits: Limits::default(),
+            share: Share::default(),
             seed,
         }
     }

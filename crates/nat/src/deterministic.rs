@@ -49,7 +49,7 @@ impl Nat {
         let deterministic = self.config().deterministic.as_ref()?;
         let pool = self.pool();
         let address = pool.index_of(external.to_bits())?;
-        let (block, _) = pool.layout.block_of(port)?;
+        let (block, _) = pool.layout.block_of(address, port)?;
         if block == 0 || pool.layout.is_dynamic(block) {
             return None;
         }
@@ -70,7 +70,7 @@ pub fn record(config: &Config) -> Option<String> {
         let texts = ranges.iter().map(ToString::to_string);
         texts.collect::<Vec<_>>().join(",")
     };
-    let share = crate::layout::Layout::new(config).ports_of(1).1;
+    let share = crate::layout::Layout::new(config).size_of(1);
     let blocks = u32::from(config.limits.blocks_per_subscriber) * u32::from(config.block_ports);
     let most = match deterministic.dynamic {
         0 => share,

@@ -2,6 +2,9 @@
 //!
 //! Block 0 has the ports below `port_first`, for port forwarding only. With RFC 7422 the next blocks are shares that follow
 //! from the inside address; the rest is cut into blocks on demand. A port's block follows by a division, without a table.
+//!
+//! Of several NATs ([`crate::Share`]) each has every `of`-th block on demand, counted from another one at each address, so
+//! that all have about as many. It numbers its own consecutively.
 
 use crate::config::Config;
 use crate::range::Range;
@@ -31,7 +34,7 @@ impl Divisor {
     }
 }
 
-/// The division of an address's ports, the same for each address.
+/// The division of an address's ports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     first: u32,
@@ -39,9 +42,27 @@ pub(crate) struct Layout {
     fixed_ports: Divisor,
     split: u32,
     block_ports: Divisor,
-    /// Blocks of an address, of all three kinds.
+    /// Blocks on demand of an address, those of all NATs.
+    dynamic: u32,
+    /// Which of how many NATs this is.
+    number: u32,
+    of: u32,
+    /// Blocks of an address that this NAT has a place for, of all three kinds.
     pub(crate) per_address: u32,
     blocks: Divisor,
+}
+
+/// What a port is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Forwarding only.
+    Low,
+    /// In a share that follows from the inside address.
+    Fixed,
+    /// In a block on demand of the NAT with this number.
+    Dynamic(u16),
+    /// In no block.
+    None,
 }
 
 impl Layout {
@@ -64,13 +85,17 @@ impl Layout {
             Some(deterministic) if deterministic.dynamic == 0 => 0,
             _ => (65_536 - split) / block_ports,
         };
-        let per_address = 1 + fixed + dynamic;
+        let of = u32::from(config.share.of());
+        let per_address = 1 + fixed + dynamic.div_ceil(of);
         Self {
             first,
             fixed,
             fixed_ports: Divisor::new(fixed_ports),
             split,
             block_ports: Divisor::new(block_ports),
+            dynamic,
+            number: u32::from(config.share.number()),
+            of,
             per_address,
             blocks: Divisor::new(per_address),
         }
@@ -82,37 +107,89 @@ impl Layout {
         self.blocks.divide(block)
     }
 
-    /// The block of a port within its address, and the port's place in the block.
+    /// The block of a port within an address, and the port's place in the block; `None` if this NAT does not have it.
     #[inline]
-    pub(crate) fn block_of(&self, port: u16) -> Option<(u32, u32)> {
+    pub(crate) fn block_of(&self, address: u32, port: u16) -> Option<(u32, u32)> {
         let port = u32::from(port);
         if port < self.first {
             return Some((0, port));
         }
-        let (kind, size, offset) = if port < self.split {
-            (1, self.fixed_ports, port - self.first)
-        } else {
-            (1 + self.fixed, self.block_ports, port - self.split)
-        };
-        let (block, place) = size.divide(offset);
-        (kind + block < self.per_address).then_some((kind + block, place))
+        if port < self.split {
+            let (block, place) = self.fixed_ports.divide(port - self.first);
+            return Some((1 + block, place));
+        }
+        let (mut at, place) = self.block_ports.divide(port - self.split);
+        if at >= self.dynamic {
+            return None;
+        }
+        if self.of > 1 {
+            if (at + address) % self.of != self.number {
+                return None;
+            }
+            at /= self.of;
+        }
+        Some((1 + self.fixed + at, place))
+    }
+
+    /// What a port of an address is for.
+    pub(crate) fn purpose(&self, address: u32, port: u16) -> Purpose {
+        let port = u32::from(port);
+        if port < self.first {
+            return Purpose::Low;
+        }
+        if port < self.split {
+            return Purpose::Fixed;
+        }
+        let (at, _) = self.block_ports.divide(port - self.split);
+        match at < self.dynamic {
+            true => Purpose::Dynamic(((at + address) % self.of) as u16),
+            false => Purpose::None,
+        }
+    }
+
+    /// The place of one of this NAT's blocks on demand among those of all.
+    #[inline]
+    fn place(&self, address: u32, own: u32) -> u32 {
+        match self.of {
+            1 => own,
+            of => own * of + (self.number + of - address % of) % of,
+        }
     }
 
     /// The first port of a block, and how many it has.
-    pub(crate) fn ports_of(&self, block: u32) -> (u16, u32) {
+    #[inline]
+    pub(crate) fn ports_of(&self, address: u32, block: u32) -> (u16, u32) {
         if block == 0 {
             return (0, self.first);
         }
         let (start, size, at) = match block <= self.fixed {
             true => (self.first, self.fixed_ports.by, block - 1),
-            false => (self.split, self.block_ports.by, block - 1 - self.fixed),
+            false => {
+                let at = self.place(address, block - 1 - self.fixed);
+                (self.split, self.block_ports.by, at)
+            }
         };
         ((start + at * size) as u16, size)
+    }
+
+    /// How many ports a block has.
+    #[inline]
+    pub(crate) fn size_of(&self, block: u32) -> u32 {
+        match block {
+            0 => self.first,
+            block if block <= self.fixed => self.fixed_ports.by,
+            _ => self.block_ports.by,
+        }
     }
 
     /// Whether a block is handed out on demand.
     pub(crate) fn is_dynamic(&self, block: u32) -> bool {
         block > self.fixed
+    }
+
+    /// Whether this NAT has a block at an address. At some addresses it has one less than it has places for.
+    pub(crate) fn has(&self, address: u32, block: u32) -> bool {
+        !self.is_dynamic(block) || self.place(address, block - 1 - self.fixed) < self.dynamic
     }
 
     /// How many inside addresses share an external one by RFC 7422.

@@ -21,6 +21,7 @@
 //! | `tcp` | states of a TCP connection |
 //! | `ftp` | commands of FTP that name an address |
 //! | `rewrite` | changes in packets, with checksums |
+//! | `share` | several NATs with the same external addresses |
 //! | `table` | the hash table |
 //! | `wheel` | timers |
 //! | `discard` | reasons to drop a packet, counters |
@@ -49,6 +50,7 @@ mod pool;
 mod range;
 mod rewrite;
 mod sessions;
+mod share;
 mod subscribers;
 mod table;
 pub mod tcp;
@@ -62,9 +64,11 @@ pub use deterministic::record;
 pub use discard::{Counters, Discard};
 pub use event::{Block, Event, Forward};
 pub use nat::forwards::{ForwardError, ForwardRequest};
+pub use nat::homes::{Fragmented, Home};
 pub use nat::{Direction, Nat, Verdict};
 pub use pages::Reserve;
 pub use pool::Protocol;
 pub use range::{Range, RangeError};
 pub use rewrite::Sum;
+pub use share::Share;
 pub use subscribers::{SubscriberId, SubscriberView};

@@ -27,6 +27,17 @@ pub enum Protocol {
     Icmp,
 }
 
+impl Protocol {
+    /// The protocol of a packet that is translated.
+    pub(crate) const fn of(number: u8) -> Self {
+        match number {
+            wire::tcp::PROTOCOL => Self::Tcp,
+            wire::udp::PROTOCOL => Self::Udp,
+            _ => Self::Icmp,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Address {
     external: u32,
@@ -114,7 +125,8 @@ impl Pool {
             pages: [Page::default(); 3],
         }));
         for block in (start..count).rev() {
-            if self.is_dynamic(block) {
+            let (address, own) = (self.address_of(block), block % self.layout.per_address);
+            if self.layout.is_dynamic(own) && self.layout.has(address, own) {
                 self.give_back(block);
             }
         }
@@ -250,13 +262,14 @@ impl Pool {
     /// The first port of a block, and how many it has.
     #[inline]
     pub(crate) fn ports_of(&self, block: u32) -> (u16, u32) {
-        self.layout.ports_of(self.layout.split(block).1)
+        let (address, number) = self.layout.split(block);
+        self.layout.ports_of(address, number)
     }
 
-    /// The block of an external port, and the port's place in it.
+    /// The block of an external port, and the port's place in it; `None` if another NAT has it.
     #[inline]
     pub(crate) fn locate(&self, address: u32, port: u16) -> Option<(u32, u32)> {
-        let (block, place) = self.layout.block_of(port)?;
+        let (block, place) = self.layout.block_of(address, port)?;
         Some((address * self.layout.per_address + block, place))
     }
 
@@ -388,9 +401,10 @@ impl Pool {
     pub(crate) fn levels(&self) -> (u32, u32, u32) {
         let free = self.open.iter();
         let free = free.map(|&at| self.addresses[at as usize].free_count).sum();
-        let dynamic = self.layout.per_address - 1 - self.layout.ratio();
-        let open = self.addresses.iter().filter(|one| one.is_open).count();
-        let all = dynamic * open as u32;
+        let dynamic = 1 + self.layout.ratio()..self.layout.per_address;
+        let blocks = |address| dynamic.clone().filter(move |&own| self.layout.has(address, own));
+        let open = (0..).zip(&self.addresses).filter(|(_, one)| one.is_open);
+        let all = open.map(|(address, _)| blocks(address).count() as u32).sum();
         (free, self.cooling.len() as u32, all)
     }
 }

@@ -76,12 +76,6 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     };
     let mut subscribers = subscribers::read(root, path, notes, &config.host_name, around);
     subscribers.edge.paths = event.shards;
-    if event.shards > 1 && subscribers.nat.is_some() {
-        let message = "needs [event] shards = 1: the external ports are in one table, and a packet from outside may \
-                       arrive on any core; leave out one of the two";
-        let at = root.get("nat").map_or(0, |value| value.span().start);
-        notes.at(at, "nat", message);
-    }
     subscribers.edge.interfaces = interfaces(pppoe.as_ref(), &subscribers);
     subscribers.edge.by_session = event.steer == Steer::Session;
     subscribers.edge.tells_networks = bgp.as_ref().is_some_and(|bgp| bgp.announce.subscribers);

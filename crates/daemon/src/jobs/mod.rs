@@ -17,12 +17,13 @@ use wire::l2tp::Version;
 use super::capture::Captures;
 use super::client::{self, Steps};
 use super::core::Core;
-use super::show::{HistoryShow, Show, Sorted, What, Worst};
+use super::show::{self, HistoryShow, Show, Sorted, What, Worst};
 use super::source::Source;
 use super::waiting::Waiters;
 use control::reply::{self, Code, Refusal};
 use control::request::{Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete};
 use peering::show::BgpShow;
+use nat::NatWork;
 use reloads::Reloaded;
 
 /// A request and its progress.
@@ -57,6 +58,8 @@ enum Work {
     },
     Show(Show),
     Reloaded(Box<Reloaded>),
+    /// The translations of all threads have to answer.
+    Nat(NatWork),
 }
 
 /// The state that a step uses.
@@ -133,6 +136,7 @@ impl Job {
                 show.work(id, client, core, steps).map(Work::Show)
             }
             Work::Reloaded(rows) => context.reloaded(id, rows, steps),
+            Work::Nat(work) => context.nat_answered(id, work, steps),
         };
         next.map(|what| Self { id, name, what })
     }
@@ -172,19 +176,19 @@ impl Context<'_> {
             Do::ShowPppoe(_) => show(What::Pppoe),
             Do::ShowNat(_) => {
                 self.nat()?;
-                show(What::Nat)
+                show(What::Nat(show::NatTotals::default()))
             }
             Do::ShowNatSubscribers(_) => {
                 self.nat()?;
-                show(What::NatSubscribers)
+                show(What::NatSubscribers(show::NatSubscribers::default()))
             }
             Do::ShowNatForwards(_) => {
                 self.nat()?;
-                show(What::NatForwards)
+                show(What::NatForwards(show::NatForwards::default()))
             }
-            Do::NatWho(port) => self.nat_who(id, port),
-            Do::NatForwardAdd(wish) => self.nat_forward(id, wish),
-            Do::NatForwardDelete(name) => self.nat_unforward(id, name),
+            Do::NatWho(port) => self.nat_who(port),
+            Do::NatForwardAdd(wish) => self.nat_forward(wish),
+            Do::NatForwardDelete(name) => self.nat_unforward(name),
             Do::ShowNow(_) => show(What::Now),
             Do::ShowHistory(wanted) => show(What::History(HistoryShow::new(wanted)?)),
             Do::ShowPools(_) => show(What::Pools),

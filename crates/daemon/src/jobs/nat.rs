@@ -1,14 +1,27 @@
-//! Commands about the translation of addresses: who has a port, port forwarding.
+//! Commands about the translation of addresses: who has a port, port forwarding. The translations of all threads answer
+//! each, within a turn or two.
 
+use std::net::SocketAddrV4;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::Duration;
-use nat::{ForwardRequest, Nat, Protocol};
+use edge::{Asked, Owner};
+use nat::{Forward, ForwardError, ForwardRequest, Protocol};
 
 use super::{Context, Work};
+use crate::client::Steps;
 use crate::show;
 use control::reply::{self, Code, Refusal, Rows};
 use control::request::{NatForward, NatForwardName, NatPort, Transport};
+
+/// A command that waits for answers.
+pub(super) enum NatWork {
+    Who(SocketAddrV4, Asked<Owner>),
+    Forward(ForwardRequest, Asked<Result<Forward, ForwardError>>),
+    Unforward(SocketAddrV4, Asked<Option<Forward>>),
+}
+
+type Begun = Result<Option<Work>, Refusal>;
 
 fn protocol(transport: Transport) -> Protocol {
     match transport {
@@ -18,29 +31,22 @@ fn protocol(transport: Transport) -> Protocol {
 }
 
 impl Context<'_> {
-    /// The translation.
-    pub(super) fn nat(&self) -> Result<&Nat, Refusal> {
-        self.core.edge.nat().ok_or_else(none)
+    /// Refuses a request if there is no translation.
+    pub(super) fn nat(&self) -> Result<(), Refusal> {
+        self.core.edge.nat_config().map(|_| ()).ok_or_else(none)
     }
 
-    /// Answers who has an external port now.
-    pub(super) fn nat_who(&mut self, id: u64, port: NatPort) -> Result<Option<Work>, Refusal> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let at_s = since.map_or(0.0, |since| (since.as_millis() as f64) / 1000.0);
-        let found = show::nat_who(self.core, self.nat()?, port.external, at_s);
-        for row in &found {
-            reply::row(self.client.out(), id, row);
-        }
-        reply::end(self.client.out(), id, found.len() as u64);
-        Ok(None)
+    /// Asks who has an external port now.
+    pub(super) fn nat_who(&mut self, port: NatPort) -> Begun {
+        let now = self.core.now;
+        let (address, number) = (*port.external.ip(), port.external.port());
+        let asked = self.core.edge.nat_owner(address, number, now);
+        let asked = asked.ok_or_else(none)?;
+        Ok(Some(Work::Nat(NatWork::Who(port.external, asked))))
     }
 
     /// Forwards a port, or renews that.
-    pub(super) fn nat_forward(
-        &mut self,
-        id: u64,
-        wish: NatForward,
-    ) -> Result<Option<Work>, Refusal> {
+    pub(super) fn nat_forward(&mut self, wish: NatForward) -> Begun {
         let wish = ForwardRequest {
             protocol: protocol(wish.protocol),
             inside: *wish.inside.ip(),
@@ -57,10 +63,71 @@ impl Context<'_> {
             return Err(Refusal::new(Code::BadRequest, "port 0 cannot be forwarded"));
         }
         let now = self.core.now;
-        let forwarded = self.core.edge.forward_port(&wish, now).ok_or_else(none)?;
-        let forward = forwarded.map_err(|why| {
+        let asked = self.core.edge.forward_port(&wish, now).ok_or_else(none)?;
+        Ok(Some(Work::Nat(NatWork::Forward(wish, asked))))
+    }
+
+    /// Ends a port forwarding.
+    pub(super) fn nat_unforward(&mut self, name: NatForwardName) -> Begun {
+        let now = self.core.now;
+        let external = (*name.external.ip(), name.external.port());
+        let edge = &mut self.core.edge;
+        let asked = edge.unforward_port(protocol(name.protocol), external, now);
+        let asked = asked.ok_or_else(none)?;
+        Ok(Some(Work::Nat(NatWork::Unforward(name.external, asked))))
+    }
+
+    /// Replies once all threads have answered.
+    pub(super) fn nat_answered(
+        &mut self,
+        id: u64,
+        work: NatWork,
+        steps: &mut Steps,
+    ) -> Option<Work> {
+        let replied = match &work {
+            NatWork::Who(external, asked) => asked.answer().map(|owner| {
+                self.tell_owner(id, *external, &owner);
+                Ok(())
+            }),
+            NatWork::Forward(wish, asked) => {
+                let answer = asked.answer();
+                answer.map(|answer| self.tell_forwarded(id, wish, answer))
+            }
+            NatWork::Unforward(external, asked) => {
+                let answer = asked.answer();
+                answer.map(|ended| self.tell_unforwarded(id, *external, ended))
+            }
+        };
+        match replied {
+            None => {
+                steps.end();
+                return Some(Work::Nat(work));
+            }
+            Some(Ok(())) => {}
+            Some(Err(refusal)) => reply::refused(self.client.out(), id, &refusal),
+        }
+        None
+    }
+
+    fn tell_owner(&mut self, id: u64, external: SocketAddrV4, owner: &Owner) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let at_s = since.map_or(0.0, |since| (since.as_millis() as f64) / 1000.0);
+        let found = show::nat_who(self.core, owner, external, at_s);
+        for row in &found {
+            reply::row(self.client.out(), id, row);
+        }
+        reply::end(self.client.out(), id, found.len() as u64);
+    }
+
+    fn tell_forwarded(
+        &mut self,
+        id: u64,
+        wish: &ForwardRequest,
+        answer: Result<Forward, ForwardError>,
+    ) -> Result<(), Refusal> {
+        let forward = answer.map_err(|why| {
             let message = match why {
-                nat::ForwardError::Nobody => format!(
+                ForwardError::Nobody => format!(
                     "no subscriber has {}, and no external port is named",
                     wish.inside
                 ),
@@ -75,34 +142,29 @@ impl Context<'_> {
             forward.inside,
             forward.inside_port
         );
-        let mut out = Rows::new(self.client.out(), id);
-        show::push_forward(self.core, &forward, &mut out);
-        reply::end(self.client.out(), id, 1);
-        Ok(None)
+        self.tell_forward(id, &forward);
+        Ok(())
     }
 
-    /// Ends a port forwarding.
-    pub(super) fn nat_unforward(
+    fn tell_unforwarded(
         &mut self,
         id: u64,
-        name: NatForwardName,
-    ) -> Result<Option<Work>, Refusal> {
-        let now = self.core.now;
-        let (address, port) = (*name.external.ip(), name.external.port());
-        let nat = self.core.edge.nat_mut().ok_or_else(none)?;
-        let ended = nat.unforward(protocol(name.protocol), address, port, now);
+        external: SocketAddrV4,
+        ended: Option<Forward>,
+    ) -> Result<(), Refusal> {
         let Some(forward) = ended else {
-            let message = format!("{} is not forwarded", name.external);
+            let message = format!("{external} is not forwarded");
             return Err(Refusal::new(Code::NotFound, message));
         };
-        tracing::info!(
-            "headend nat forward: {} is not forwarded any more",
-            name.external
-        );
+        tracing::info!("headend nat forward: {external} is not forwarded any more");
+        self.tell_forward(id, &forward);
+        Ok(())
+    }
+
+    fn tell_forward(&mut self, id: u64, forward: &Forward) {
         let mut out = Rows::new(self.client.out(), id);
-        show::push_forward(self.core, &forward, &mut out);
+        show::push_forward(self.core, forward, &mut out);
         reply::end(self.client.out(), id, 1);
-        Ok(None)
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Batch {
     pub(crate) lost: Vec<(TapId, [u64; 2])>,
     pub(crate) heard: Vec<Session>,
     pub(crate) logged: Vec<Logged>,
+    /// Events of the translation. They are kept until the first thread takes them.
+    pub(crate) nat: Vec<nat::Event>,
 }
 
 type Span = core::ops::Range<usize>;
@@ -31,6 +33,7 @@ impl Batch {
             && self.lost.is_empty()
             && self.heard.is_empty()
             && self.logged.is_empty()
+            && self.nat.is_empty()
     }
 
     /// Number of datagrams and packets.
@@ -44,6 +47,7 @@ impl Batch {
             mut lost,
             mut heard,
             mut logged,
+            nat,
             ..
         } = self;
         lost.extend(tapped.iter().map(|(tapped, _)| lost_one(tapped)));
@@ -63,6 +67,7 @@ impl Batch {
             lost,
             heard,
             logged,
+            nat,
             ..Self::default()
         }
     }

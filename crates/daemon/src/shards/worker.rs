@@ -22,6 +22,7 @@ use crate::inside::Inside;
 use crate::rest::Rest;
 use crate::sockets::{Outside, Sockets};
 use crate::source::Source;
+use crate::translation::EVENTS;
 
 /// Batches read from one socket in a turn before other sources get theirs.
 const READS: usize = 8;
@@ -29,7 +30,7 @@ const READS: usize = 8;
 const WAITS_FAILED_MAX: u32 = 8;
 /// Calls of [`Path::drain`] in a turn before other sources get theirs.
 const DRAINS: usize = 8;
-/// Wait before queues that moved are handed over again.
+/// Wait before queues that moved, or what the first thread had no room for, are handed over again.
 const OWED: Duration = Duration::from_millis(1);
 /// Pause after a failed wait.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -178,6 +179,10 @@ impl Worker {
             }
         }
         self.mend();
+        let path = &mut self.parts.path;
+        if path.poll_timeout().is_some_and(|(at, _)| at <= now) {
+            path.handle_timeout(now);
+        }
         self.drain();
         self.rest.note(now, self.came, other_work);
         self.parts.inside.flush();
@@ -198,8 +203,11 @@ impl Worker {
         // Queued packets wait for blocked sockets, which wake this thread when they are writable.
         let is_blocked = sockets.is_blocked() || ports.is_blocked();
         let queues = path.next_deadline().filter(|_| !is_blocked);
-        let owed = path.owes().then(|| self.now + OWED);
-        [self.health.due(), queues, owed]
+        // What the first thread had no room for is passed on again.
+        let is_owing = path.owes() || !self.left.is_empty();
+        let owed = is_owing.then(|| self.now + OWED);
+        let nat = path.poll_timeout().map(|(at, _)| at);
+        [self.health.due(), queues, owed, nat]
             .into_iter()
             .flatten()
             .min()
@@ -560,6 +568,10 @@ impl Worker {
         left.logged
             .extend(core::iter::from_fn(|| path.poll_logged()));
         left.lost.extend(core::iter::from_fn(|| path.poll_lost()));
+        // Beyond this they wait in the translation, which then allocates no block.
+        let room = EVENTS.saturating_sub(left.nat.len());
+        left.nat
+            .extend(core::iter::from_fn(|| path.poll_nat_event()).take(room));
         loop {
             composed.clear();
             let Some(tapped) = path.poll_tapped(composed) else {

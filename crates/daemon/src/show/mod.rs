@@ -26,7 +26,10 @@ use super::core::Core;
 use control::reply::{self, Rows};
 use control::request::SubscriberFilter;
 pub(super) use history::HistoryShow;
-pub(super) use nat::{push_forward, who as nat_who};
+pub(super) use nat::{
+    Forwards as NatForwards, Subscribers as NatSubscribers, Totals as NatTotals, push_forward,
+    who as nat_who,
+};
 use peering::show::BgpShow;
 pub(super) use queues::Queues;
 pub(super) use sorted::Sorted;
@@ -64,11 +67,11 @@ pub(super) enum What {
     /// The interfaces of PPPoE.
     Pppoe,
     /// The translation of addresses.
-    Nat,
+    Nat(nat::Totals),
     /// Its subscribers.
-    NatSubscribers,
+    NatSubscribers(nat::Subscribers),
     /// The ports that it forwards.
-    NatForwards,
+    NatForwards(nat::Forwards),
     /// The state of the whole daemon.
     Now,
     /// What was recorded of the last day.
@@ -99,6 +102,8 @@ enum Step {
     From(u32),
     /// Continue with the next part.
     Then(What),
+    /// Continue from the same place in another turn: other threads have to answer.
+    Wait,
     End,
 }
 
@@ -128,6 +133,7 @@ impl Show {
             match step {
                 Step::From(cursor) => self.cursor = cursor,
                 Step::Then(what) => (self.what, self.cursor) = (what, 0),
+                Step::Wait => steps.end(),
                 Step::End => {
                     reply::end(client.out(), id, self.rows);
                     return None;
@@ -156,6 +162,12 @@ impl What {
         }
         if let What::Details(details) = self {
             return details.next(core, cursor, out);
+        }
+        match self {
+            What::Nat(totals) => return totals.next(core, out),
+            What::NatSubscribers(subscribers) => return subscribers.next(core, out),
+            What::NatForwards(forwards) => return forwards.next(core, out),
+            _ => {}
         }
         let core = &*core;
         let endpoint = core.edge.endpoint().l2tp();
@@ -214,20 +226,19 @@ impl What {
                 pppoe::rows(core, out);
                 Step::End
             }
-            What::Nat => {
-                nat::row(core, out);
-                Step::End
-            }
-            What::NatSubscribers => nat::subscribers(core, cursor, out),
-            What::NatForwards => nat::forwards(core, cursor, out),
             What::Server { clients } => {
                 accounts::server(core, *clients, out);
                 Step::End
             }
             // Handled above.
-            What::Bgp(_) | What::Now | What::Sorted(_) | What::Queues(_) | What::Details(_) => {
-                Step::End
-            }
+            What::Bgp(_)
+            | What::Now
+            | What::Sorted(_)
+            | What::Queues(_)
+            | What::Details(_)
+            | What::Nat(_)
+            | What::NatSubscribers(_)
+            | What::NatForwards(_) => Step::End,
         }
     }
 }

@@ -1,25 +1,72 @@
-//! Rows of the translation of addresses.
+//! Rows of the translation of addresses. The translations of all threads answer each question, within a turn or two.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use edge::SubscriberKey;
-use nat::{Discard, Nat, Protocol};
+use base::Instant;
+use edge::{Asked, NatSubscribers, Owner, SubscriberKey};
+use nat::{Discard, Forward, Protocol};
 
 use super::{Rows, Step, seconds};
 use crate::core::Core;
+use crate::served::Edge;
 use control::rows;
 
-/// Forwarded ports per step. Continuing costs a walk over those before.
+/// Forwarded ports of a question.
 const FORWARDS: usize = 256;
+/// Subscribers of a question.
+const SUBSCRIBERS: usize = 64;
+
+/// A question, while it waits for its answer.
+struct Waiting<T>(Option<Asked<T>>);
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Waiting<T> {
+    /// The answer; `Err` says what to do without it.
+    fn ask(
+        &mut self,
+        core: &mut Core,
+        ask: impl FnOnce(&mut Edge, Instant) -> Option<Asked<T>>,
+    ) -> Result<T, Step> {
+        let asked = self.0.take().or_else(|| ask(&mut core.edge, core.now));
+        let asked = asked.ok_or(Step::End)?;
+        match asked.answer() {
+            Some(answer) => Ok(answer),
+            None => {
+                self.0 = Some(asked);
+                Err(Step::Wait)
+            }
+        }
+    }
+}
 
 /// The row about the whole.
-pub(super) fn row(core: &Core, out: &mut Rows) {
-    let (Some(nat), Some(translation)) = (core.edge.nat(), &core.translation) else {
+#[derive(Default)]
+pub(crate) struct Totals(Waiting<edge::NatTotals>);
+
+impl Totals {
+    pub(super) fn next(&mut self, core: &mut Core, out: &mut Rows) -> Step {
+        match self.0.ask(core, Edge::nat_totals) {
+            Ok(totals) => {
+                row(core, &totals, out);
+                Step::End
+            }
+            Err(step) => step,
+        }
+    }
+}
+
+fn row(core: &Core, totals: &edge::NatTotals, out: &mut Rows) {
+    let (Some(config), Some(translation)) = (core.edge.nat_config(), &core.translation) else {
         return;
     };
-    let counters = nat.counters();
-    let (free, held, all) = nat.blocks();
+    let counters = totals.counters;
+    let [free, held, all] = totals.blocks;
     let dropped = Discard::ALL.iter().zip(counters.discards);
     let dropped: Vec<(String, u64)> = dropped
         .filter(|(_, count)| *count > 0)
@@ -29,7 +76,6 @@ pub(super) fn row(core: &Core, out: &mut Rows) {
         .iter()
         .map(|(why, count)| (&**why, *count))
         .collect();
-    let config = nat.config();
     let log = translation.log.counts();
     let store = translation
         .log
@@ -53,7 +99,7 @@ pub(super) fn row(core: &Core, out: &mut Rows) {
         mappings_max: config.limits.mappings_max,
         mappings_made: counters.mappings_made,
         sessions: counters.sessions,
-        forwards: nat.forwards().len() as u32,
+        forwards: totals.forwards,
         outbound: counters.outbound,
         inbound: counters.inbound,
         hairpinned: counters.hairpinned,
@@ -83,39 +129,66 @@ fn name(core: &Core, tag: u64) -> Option<String> {
     Some(String::from_utf8_lossy(view.name).into_owned())
 }
 
-/// The subscriber at the cursor.
-pub(super) fn subscribers(core: &Core, cursor: u32, out: &mut Rows) -> Step {
-    let nat = core.edge.nat();
-    let Some((nat, (next, view))) = nat.and_then(|nat| Some((nat, nat.next_subscriber(cursor)?)))
-    else {
-        return Step::End;
-    };
-    let limits = &nat.config().limits;
-    out.push(&rows::NatSubscriber {
-        schema: rows::NatSubscriber::SCHEMA,
-        name: &name(core, view.tag).unwrap_or_default(),
-        inside: view.inside,
-        external: view.external,
-        blocks: view.blocks,
-        blocks_max: limits.blocks_per_subscriber,
-        mappings: view.mappings,
-        mappings_max: limits.mappings_per_subscriber,
-    });
-    Step::From(next)
+/// The rows of subscribers.
+#[derive(Default)]
+pub(crate) struct Subscribers {
+    /// The thread and the cursor that are next.
+    at: (u8, u32),
+    waiting: Waiting<NatSubscribers>,
 }
 
-/// Forwarded ports from the cursor on.
-pub(super) fn forwards(core: &Core, cursor: u32, out: &mut Rows) -> Step {
-    let Some(nat) = core.edge.nat() else {
-        return Step::End;
-    };
-    let before = out.count;
-    for forward in nat.forwards().skip(cursor as usize).take(FORWARDS) {
-        push_forward(core, forward, out);
+impl Subscribers {
+    pub(super) fn next(&mut self, core: &mut Core, out: &mut Rows) -> Step {
+        let at = self.at;
+        let ask = |edge: &mut Edge, now| edge.nat_subscribers(at, SUBSCRIBERS, now);
+        let (views, next) = match self.waiting.ask(core, ask) {
+            Ok(answer) => answer,
+            Err(step) => return step,
+        };
+        let Some(limits) = core.edge.nat_config().map(|config| config.limits) else {
+            return Step::End;
+        };
+        for view in views {
+            out.push(&rows::NatSubscriber {
+                schema: rows::NatSubscriber::SCHEMA,
+                name: &name(core, view.tag).unwrap_or_default(),
+                inside: view.inside,
+                external: view.external,
+                blocks: view.blocks,
+                blocks_max: limits.blocks_per_subscriber,
+                mappings: view.mappings,
+                mappings_max: limits.mappings_per_subscriber,
+            });
+        }
+        let Some(next) = next else { return Step::End };
+        self.at = next;
+        Step::From(0)
     }
-    match (out.count - before) as usize {
-        FORWARDS => Step::From(cursor + FORWARDS as u32),
-        _ => Step::End,
+}
+
+/// The rows of forwarded ports, in the order of their external ends.
+#[derive(Default)]
+pub(crate) struct Forwards {
+    last: Option<Forward>,
+    waiting: Waiting<Vec<Forward>>,
+}
+
+impl Forwards {
+    pub(super) fn next(&mut self, core: &mut Core, out: &mut Rows) -> Step {
+        let last = self.last;
+        let ask = |edge: &mut Edge, now| edge.nat_forwards(last.as_ref(), FORWARDS, now);
+        let forwards = match self.waiting.ask(core, ask) {
+            Ok(answer) => answer,
+            Err(step) => return step,
+        };
+        for forward in &forwards {
+            push_forward(core, forward, out);
+        }
+        self.last = forwards.last().copied();
+        match forwards.len() {
+            FORWARDS => Step::From(0),
+            _ => Step::End,
+        }
     }
 }
 
@@ -145,7 +218,7 @@ const fn protocol(protocol: Protocol) -> &'static str {
 /// Who has an external port now: forwarded ports, then the owner of its block.
 pub(in super::super) fn who(
     core: &Core,
-    nat: &Nat,
+    owner: &Owner,
     external: SocketAddrV4,
     at_s: f64,
 ) -> Vec<rows::NatWho> {
@@ -173,8 +246,11 @@ pub(in super::super) fn who(
     };
     let (address, port) = (*external.ip(), external.port());
     let mut found = Vec::new();
-    let is_it = |one: &&nat::Forward| one.external == address && one.external_port == port;
-    for forward in nat.forwards().filter(is_it) {
+    let share = core
+        .edge
+        .nat()
+        .and_then(|nat| nat.deterministic_inside(address, port));
+    for forward in &owner.forwards {
         let subscriber = core.edge.subscriber_at(forward.inside);
         found.push(rows::NatWho {
             name: subscriber.and_then(|key| name(core, key.to_token())),
@@ -182,8 +258,8 @@ pub(in super::super) fn who(
             ..owned("forward", forward.inside, (port, port))
         });
     }
-    if let Some(block) = nat.owner_of(address, port) {
-        let by = match nat.deterministic_inside(address, port) {
+    if let Some(block) = owner.block {
+        let by = match share {
             Some(_) => "share",
             None => "block",
         };
@@ -191,7 +267,8 @@ pub(in super::super) fn who(
             name: name(core, block.tag),
             ..owned(by, block.inside, (block.first, block.last))
         });
-    } else if let Some(inside) = nat.deterministic_inside(address, port)
+    } else if let Some(inside) = share
+        && let Some(nat) = core.edge.nat()
         && let Some((_, first, last)) = nat.deterministic_ports(inside)
     {
         found.push(owned("share", inside, (first, last)));

@@ -4,10 +4,12 @@
 
 mod log;
 
+use std::collections::{HashMap, VecDeque};
+
 use anyhow::{Context, Result};
 use base::Instant;
-use edge::SubscriberKey;
-use nat::{Discard, Event, ForwardRequest, Nat};
+use edge::{Asked, SubscriberKey};
+use nat::{Discard, Event, Forward, ForwardError, ForwardRequest};
 use reactor::clock;
 
 use crate::config;
@@ -16,13 +18,20 @@ use log::Item;
 pub(super) use log::Log;
 
 /// Events that are passed on in a turn.
-const EVENTS: usize = 4_096;
+pub(super) const EVENTS: usize = 4_096;
+/// Subscribers that have ended and whose names are still known.
+const GONE_MAX: usize = 16_384;
 
 /// The part of the translation that is not in the edge.
 pub(super) struct Translation {
     pub(super) log: Log,
     /// The ports that the configuration forwards.
     forwards: Vec<config::NatForward>,
+    /// Those of them that not all threads have answered for.
+    asked: Vec<(config::NatForward, Asked<Result<Forward, ForwardError>>)>,
+    /// Names of subscribers that have ended, by their numbers; oldest first. Events of other threads name them.
+    gone: HashMap<u64, Box<[u8]>>,
+    gone_order: VecDeque<u64>,
     has_more: bool,
 }
 
@@ -44,15 +53,16 @@ pub(super) fn start(
     if let Some(record) = nat::record(&config) {
         tracing::info!("nat: deterministic ports (RFC 7422): {record}");
     }
-    let mut nat = Nat::new(config).context("nat")?;
-    nat.on_reserve(reactor::memory::large_pages);
-    if edge.set_nat(nat, settings.inside.clone()).is_err() {
-        anyhow::bail!("nat: needs [event] shards = 1");
-    }
+    let large_pages = reactor::memory::large_pages;
+    edge.set_nat(config, settings.inside.clone(), large_pages)
+        .context("nat")?;
     let log = Log::start(&settings.log).context("nat.log")?;
     let mut translation = Translation {
         log,
         forwards: Vec::new(),
+        asked: Vec::new(),
+        gone: HashMap::new(),
+        gone_order: VecDeque::new(),
         has_more: false,
     };
     for why in translation.forward(edge, &settings.forwards, clock::now()) {
@@ -62,29 +72,71 @@ pub(super) fn start(
 }
 
 impl Translation {
-    /// Passes the events of the translation to the log.
+    /// Passes the events of the first thread's translation to the log.
     #[inline]
     pub(super) fn work(&mut self, edge: &mut Edge) {
         self.has_more = false;
-        let Some(first) = edge.nat_mut().and_then(Nat::poll_event) else {
+        if !self.asked.is_empty() {
+            self.hear();
+        }
+        let Some(first) = edge.poll_nat_event() else {
             return;
         };
-        let mut items = Vec::new();
-        let mut next = Some(first);
-        while let Some(event) = next {
-            items.push(item(event, edge));
+        let mut items = vec![self.item(first, edge)];
+        while let Some(event) = edge.poll_nat_event() {
+            items.push(self.item(event, edge));
             self.has_more = items.len() == EVENTS;
             if self.has_more {
                 break;
             }
-            next = edge.nat_mut().and_then(Nat::poll_event);
         }
         self.log.push(items);
+    }
+
+    /// Passes the events of another thread to the log.
+    pub(super) fn take(&mut self, events: &[Event], edge: &Edge) {
+        if !events.is_empty() {
+            let items = events.iter().map(|event| self.item(*event, edge));
+            self.log.push(items.collect());
+        }
+    }
+
+    /// A subscriber has ended.
+    pub(super) fn gone(&mut self, subscriber: SubscriberKey, name: &[u8]) {
+        let number = subscriber.to_token();
+        if self.gone.insert(number, name.into()).is_none() {
+            self.gone_order.push_back(number);
+        }
+        if self.gone_order.len() > GONE_MAX
+            && let Some(oldest) = self.gone_order.pop_front()
+        {
+            self.gone.remove(&oldest);
+        }
+    }
+
+    /// Looks for the answers of other threads about forwarded ports.
+    #[cold]
+    fn hear(&mut self) {
+        for (one, asked) in core::mem::take(&mut self.asked) {
+            match asked.answer() {
+                None => self.asked.push((one, asked)),
+                Some(Ok(_)) => {}
+                Some(Err(why)) => {
+                    self.forwards.retain(|known| *known != one);
+                    tracing::warn!("nat.forward: {}: {why}", one.external);
+                }
+            }
+        }
     }
 
     /// Whether more events wait.
     pub(super) fn has_work(&self) -> bool {
         self.has_more
+    }
+
+    /// Whether other threads have to answer.
+    pub(super) fn is_asking(&self) -> bool {
+        !self.asked.is_empty()
     }
 
     /// Forwards exactly these ports, besides those that were added by a command. Returns what failed.
@@ -96,11 +148,9 @@ impl Translation {
     ) -> Vec<String> {
         let mut failed = Vec::new();
         for one in &self.forwards {
-            if !wanted.contains(one)
-                && let Some(nat) = edge.nat_mut()
-            {
-                let (address, port) = (*one.external.ip(), one.external.port());
-                nat.unforward(one.protocol, address, port, now);
+            if !wanted.contains(one) {
+                let external = (*one.external.ip(), one.external.port());
+                let _ = edge.unforward_port(one.protocol, external, now);
             }
         }
         let before = core::mem::take(&mut self.forwards);
@@ -117,10 +167,16 @@ impl Translation {
                 subscriber: None,
                 lifetime: None,
             };
-            match edge.forward_port(&wish, now) {
+            let Some(asked) = edge.forward_port(&wish, now) else {
+                continue;
+            };
+            match asked.answer() {
                 Some(Err(why)) => failed.push(format!("{}: {why}", one.external)),
                 Some(Ok(_)) => self.forwards.push(*one),
-                None => {}
+                None => {
+                    self.forwards.push(*one);
+                    self.asked.push((*one, asked));
+                }
             }
         }
         failed
@@ -134,11 +190,10 @@ impl Translation {
         now: Instant,
     ) -> Vec<(&'static str, String)> {
         let mut failed = Vec::new();
-        let Some(nat) = edge.nat_mut() else {
+        // What needs a restart stays as it is.
+        let Some(old) = edge.nat_config() else {
             return failed;
         };
-        // What needs a restart stays as it is.
-        let old = nat.config();
         let mut config = new.config.clone();
         config.port_first = old.port_first;
         config.block_ports = old.block_ports;
@@ -153,7 +208,7 @@ impl Translation {
             failed.push(("nat.external", fixed.to_owned()));
         }
         let fixed_inside = config.deterministic.as_ref().map(|one| one.inside.clone());
-        if let Err(why) = nat.reconfigure(config) {
+        if let Err(why) = edge.reconfigure_nat(config) {
             return vec![("nat.", why.to_string())];
         }
         match fixed_inside {
@@ -169,17 +224,22 @@ impl Translation {
         self.log.set(&new.log);
         failed
     }
+
+    /// The event with the name of its subscriber.
+    fn item(&self, event: Event, edge: &Edge) -> Item {
+        let tag = match &event {
+            Event::BlockAllocated(block, _) | Event::BlockFreed(block, _) => block.tag,
+            Event::ForwardAdded(forward, _) | Event::ForwardRemoved(forward, _) => forward.tag,
+            Event::PoolUsedUp { tag, .. } | Event::SubscriberLimit { tag, .. } => *tag,
+        };
+        let view = edge.subscriber(SubscriberKey::from_token(tag));
+        let gone = || self.gone.get(&tag).cloned().unwrap_or_default();
+        described(event, view.map_or_else(gone, |view| view.name.into()))
+    }
 }
 
 /// The event with the name of its subscriber, and a line of the daemon's log about a shortage.
-fn item(event: Event, edge: &Edge) -> Item {
-    let tag = match &event {
-        Event::BlockAllocated(block, _) | Event::BlockFreed(block, _) => block.tag,
-        Event::ForwardAdded(forward, _) | Event::ForwardRemoved(forward, _) => forward.tag,
-        Event::PoolUsedUp { tag, .. } | Event::SubscriberLimit { tag, .. } => *tag,
-    };
-    let view = edge.subscriber(SubscriberKey::from_token(tag));
-    let name: Box<[u8]> = view.map_or_else(Box::default, |view| view.name.into());
+fn described(event: Event, name: Box<[u8]>) -> Item {
     let subscriber = || String::from_utf8_lossy(&name);
     match &event {
         Event::PoolUsedUp { inside, .. } => tracing::warn!(

@@ -462,6 +462,9 @@ impl<A: Access> Edge<A> {
                 let meters = Arc::clone(meters);
                 let mut facts = subscriber.facts(home, meters);
                 self.wall(index, &mut facts);
+                if !facts.is_client {
+                    facts.translator = self.translator(index);
+                }
                 let entry = Entry::new(facts, way, header.as_ref());
                 if self.config.paths > 1 {
                     let copy = Step::Put(index, Box::new(entry.clone()));

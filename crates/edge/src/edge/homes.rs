@@ -43,6 +43,25 @@ pub(crate) struct Move {
     pub(super) is_released: bool,
 }
 
+/// The path with the fewest subscribers; of several the last, because the first one has other work.
+fn idlest(loads: &[u32]) -> u8 {
+    let loads = loads.iter().enumerate().rev();
+    loads
+        .min_by_key(|(_, load)| **load)
+        .map_or(0, |(path, _)| path as u8)
+}
+
+/// The path on which a subscriber's packets arrive, unless it has far more subscribers than another; then, and if that path
+/// is not known, the one with the fewest.
+pub(super) fn near_or_idlest(loads: &[u32], near: Option<u8>) -> u8 {
+    let least = loads.iter().min().copied().unwrap_or(0);
+    let is_fair = |near: &u8| {
+        let load = loads.get(usize::from(*near));
+        load.is_some_and(|load| *load <= least + least / 4 + UNEVEN_MAX)
+    };
+    near.filter(is_fair).unwrap_or_else(|| idlest(loads))
+}
+
 impl Homes {
     pub(super) fn new(paths: u16) -> Self {
         Self {
@@ -56,23 +75,12 @@ impl Homes {
         Some(root)
     }
 
-    /// The path with the fewest subscribers; of several the last, because the first one has other work.
     fn idlest(&self) -> u8 {
-        let loads = self.loads.iter().enumerate().rev();
-        loads
-            .min_by_key(|(_, load)| **load)
-            .map_or(0, |(path, _)| path as u8)
+        idlest(&self.loads)
     }
 
     fn least(&self) -> u32 {
         self.loads.iter().min().copied().unwrap_or(0)
-    }
-
-    /// The path on which a subscriber's packets arrive, unless it has far more subscribers than another.
-    fn near(&self, near: Option<u8>) -> Option<u8> {
-        let load = *self.loads.get(usize::from(near?))?;
-        let least = self.least();
-        near.filter(|_| load <= least + least / 4 + UNEVEN_MAX)
     }
 
     /// Chooses the path of a subscriber and counts it there. `before` is its shape and path until now, if it is shaped. Its
@@ -96,7 +104,7 @@ impl Homes {
                 home
             }
             // The subscribers of a link arrive everywhere.
-            (None, None) if root.is_none() => self.near(near).unwrap_or_else(|| self.idlest()),
+            (None, None) if root.is_none() => near_or_idlest(&self.loads, near),
             (None, _) => self.idlest(),
         };
         self.loads[usize::from(home)] += 1;

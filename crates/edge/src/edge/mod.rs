@@ -82,6 +82,8 @@ use switching::Switches;
 pub use switching::{Far, NoRoute, SwitchedView, Wanted};
 use tap::Tap;
 pub use tap::{TAPPED_MAX, TAPS_MAX};
+use translation::Translation;
+pub use translation::NatSubscribers;
 pub use views::{Counts, Limits, SubscriberView};
 
 /// Events of the endpoint that are handled together, each in a few microseconds.
@@ -137,6 +139,8 @@ pub struct Edge<A: Access = L2tp> {
     pub(crate) waiting: Waiting,
     /// Number of changes that all other paths have applied.
     pub(crate) applied: u64,
+    /// The NAT, if there is one.
+    pub(crate) nat: Option<Box<Translation>>,
     /// The shaped subscribers, by index.
     pub(crate) shaped: HashMap<u32, Shaped>,
     /// Which path has which queues.
@@ -204,6 +208,7 @@ impl<A: Access> Edge<A> {
             stays: 0,
             queue_seed,
             on_links: HashMap::new(),
+            nat: None,
             taps: Vec::new(),
             last_tap: 0,
             shutting_down: false,
@@ -405,6 +410,7 @@ impl<A: Access> Edge<A> {
     pub(crate) fn remove_subscriber(&mut self, key: Key) -> Option<Subscriber<A>> {
         let mut subscriber = self.subscribers.remove(key)?;
         self.forget_shape(key.index);
+        self.forget_translator(key.index);
         subscriber.leave(&mut self.phases, &mut self.versions);
         self.forget_account(key.index, subscriber.account);
         self.queue_gone(subscriber.queue.as_deref());

@@ -51,6 +51,7 @@ impl<A: Access> Edge<A> {
         }
         self.applied = changes;
         self.go_on_moving(changes, now);
+        self.settle_forwards(now);
         while self.parting.front().is_some_and(|one| one.after <= changes)
             && let Some(mut one) = self.parting.pop_front()
         {

@@ -106,7 +106,8 @@ impl<A: Access> Edge<A> {
     /// changes.
     #[must_use]
     pub fn replica(&self, number: usize) -> Path<A::Encapsulation> {
-        self.path.replica(number, &self.config)
+        let nat = self.nat_of(number);
+        self.path.replica(number, &self.config, nat)
     }
 
     /// Applies a step to every path. `false` if it cannot be applied.

@@ -195,7 +195,7 @@ impl<A: Access> Edge<A> {
     }
 
     /// The path on which the data messages of a subscriber arrive, if that is known.
-    fn near(&self, index: u32) -> Option<u8> {
+    pub(super) fn near(&self, index: u32) -> Option<u8> {
         let paths = u32::from(self.config.paths);
         if paths <= 1 || !self.config.by_session {
             return None;

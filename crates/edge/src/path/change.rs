@@ -6,7 +6,9 @@ use std::sync::Arc;
 use base::Instant;
 use filter::{FilterSet, Hits};
 use hqos::{Plan, Shape};
+use nat::Range;
 
+use super::asked::Inquiry;
 use super::look::Look;
 use super::{Crossing, Entry, Path, TapId};
 use crate::access::{Access, Encapsulation, L2tp};
@@ -51,6 +53,19 @@ pub(crate) enum Step<E: Encapsulation> {
     Release(Arc<Release>),
     /// Asks for the state of a subscriber's queues.
     Look(Look),
+    /// Changes the NATs, or asks them.
+    Nat(Arc<NatStep>),
+}
+
+/// A change of all paths' NATs.
+#[derive(Debug)]
+pub(crate) enum NatStep {
+    /// Inside addresses that are translated.
+    Inside(Vec<Range>),
+    /// Settings, as they are for all paths together.
+    Config(Box<nat::Config>),
+    /// A question, or a command with an answer.
+    Ask(Inquiry),
 }
 
 /// A subscriber's queues.
@@ -124,6 +139,7 @@ impl<E: Encapsulation> Path<E> {
             Step::Unshape(place) => self.unshape(place),
             Step::Release(release) => self.release(&release),
             Step::Look(look) => self.look(&look),
+            Step::Nat(step) => return self.nat_step(&step),
         }
         true
     }

@@ -38,6 +38,8 @@ pub(crate) struct Entry<E: Encapsulation> {
     queue: Option<SubId>,
     /// The path that has its queues, or [`NOWHERE`].
     home: u8,
+    /// The path that translates its packets, if there is a NAT.
+    pub(super) translator: u8,
     /// The addresses that it may send from. A client's are our own.
     pub(super) addresses: Addresses,
     /// When its last packet arrived, in units of 2^30 ns, modulo 2^16.
@@ -88,6 +90,8 @@ pub(crate) struct Facts {
     pub(crate) addresses: Addresses,
     /// The path that has its queues, if it is shaped.
     pub(crate) home: Option<u8>,
+    /// The path that translates its packets, if there is a NAT.
+    pub(crate) translator: u8,
     /// Where each path counts its packets.
     pub(crate) meters: Arc<[Meter]>,
 }
@@ -114,6 +118,7 @@ impl<E: Encapsulation> Entry<E> {
                 | u8::from(one.isolate.is_some()) << 3,
             queue: None,
             home: one.home.unwrap_or(NOWHERE),
+            translator: one.translator,
             mtu: one.mtu,
             filter: one.filter,
             garden: one.garden,

@@ -6,6 +6,7 @@ use base::Instant;
 use forward::icmp::{Bucket, Error, LENGTH_MAX, Local, Rate, Sender};
 use wire::ip::Header;
 
+use super::handover::Kind;
 use super::outward::numbered;
 use super::{Headers, Passed, Path};
 use crate::access::Encapsulation;
@@ -55,6 +56,8 @@ impl<E: Encapsulation> Path<E> {
     ) {
         let mut out = [0; LENGTH_MAX];
         let entry = place.and_then(|place| self.entries.get_mut(place as usize)?.as_mut());
+        let of = entry.as_ref().zip(place);
+        let of = of.map(|(entry, place)| (entry.translator, (place, entry.generation())));
         let Errors {
             sender,
             nobody,
@@ -64,13 +67,30 @@ impl<E: Encapsulation> Path<E> {
         if inside.len() < WAITING_MAX
             && let Ok(length) = sender.write(error, header, packet, bucket, now, &mut out)
         {
-            if let Some(nat) = &mut self.nat
-                && let Some(place) = place
-            {
-                nat.error(place, &mut out[..length], now);
-            }
-            inside.push_back(out[..length].into());
             self.counts().tell();
+            match of.filter(|_| self.nat.is_some() && header.version == 4) {
+                Some((path, of)) if usize::from(path) != self.number => {
+                    // The error quotes the packet with the address of the subscriber's inside.
+                    let error = |to: &mut Vec<u8>| to.extend_from_slice(&out[..length]);
+                    let _ = self.hand_over(path, of, Kind::Error, 4, error);
+                }
+                of => {
+                    let place = of.map(|(_, (place, _))| place);
+                    self.push_inside(place, &mut out[..length], now);
+                }
+            }
+        }
+    }
+
+    /// Queues an error to the inside, translated if it is about a packet to a subscriber that is.
+    pub(super) fn push_inside(&mut self, place: Option<u32>, error: &mut [u8], now: Instant) {
+        if let Some(nat) = &mut self.nat
+            && let Some(place) = place
+        {
+            nat.error(place, error, now);
+        }
+        if self.errors.inside.len() < WAITING_MAX {
+            self.errors.inside.push_back((&*error).into());
         }
     }
 

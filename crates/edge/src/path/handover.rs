@@ -1,19 +1,20 @@
-//! Packets for queues on another path, in batches.
+//! Packets for queues or NATs on another path, in batches.
 //!
 //! A path checks and filters a packet of a shaped subscriber where the packet arrives. If the queues are on another path,
-//! the packet goes into a batch for it. The owner moves batches between cores: it takes them
+//! the packet goes into a batch for it. So does a packet that another path translates (`translators`). The owner moves batches between cores: it takes them
 //! ([`Path::poll_handovers`]) before it reports changes as applied, and gives each to its path
 //! ([`Path::take_handover`]), in order. If a path has too many batches, the owner returns the batch
 //! ([`Path::refuse_handover`]), and its packets are counted as dropped.
 
 use std::collections::VecDeque;
 
-use base::Instant;
+use base::{Duration, Instant};
 use hqos::{Counts, Direction};
+use nat::Fragmented;
 
 use super::entry::Lane;
 use super::queues::To;
-use super::{Entry, Headers, Inside, Nobody, Outside, Path};
+use super::{Entry, Headers, Inside, Nobody, Outside, Path, Taken};
 use crate::access::Encapsulation;
 use crate::counters::Discard;
 
@@ -22,6 +23,12 @@ const OCTETS_MAX: usize = 256 << 10;
 /// Complete batches that wait for the owner.
 const SEALED_MAX: usize = 64;
 
+/// How long packets wait for the change that announces their subscriber.
+const EARLY_MAX: Duration = Duration::from_secs(1);
+
+/// The place and generation of a packet whose subscriber is not known.
+pub(super) const NOBODY: (u32, u32) = (u32::MAX, 0);
+
 /// A batch of packets for one path.
 #[derive(Debug, Default)]
 pub struct Handover {
@@ -29,6 +36,8 @@ pub struct Handover {
     items: Vec<Item>,
     /// What queues that moved have counted, in the order of their items.
     counts: Vec<[Counts; 2]>,
+    /// Translations of fragmented datagrams, in the order of their items.
+    fragmented: Vec<Fragmented>,
     /// Whether queues that moved are in it.
     has_moved: bool,
 }
@@ -54,11 +63,28 @@ pub(super) enum Kind {
     Moved(Direction),
     /// No more packets of a queue that moved follow.
     End,
+    /// It is from a subscriber, and is to be translated.
+    Outbound,
+    /// It is from the inside: what a TUN device returned. The path that has it now forwards it.
+    Inbound,
+    /// It is an ICMP error of ours to the inside, and is to be translated.
+    Error,
+    /// No packet: how the first fragment of a datagram was translated.
+    Fragmented,
 }
 
 impl Kind {
     fn is_moved(self) -> bool {
         matches!(self, Self::Moved(_) | Self::End)
+    }
+
+    fn is_packet(self) -> bool {
+        !matches!(self, Self::End | Self::Fragmented)
+    }
+
+    /// Whether the path that gets it has to know its subscriber.
+    fn is_of_subscriber(self) -> bool {
+        matches!(self, Self::Queue(_) | Self::Outbound)
     }
 }
 
@@ -74,7 +100,7 @@ impl Handover {
     pub fn len(&self) -> usize {
         self.items
             .iter()
-            .filter(|one| one.kind != Kind::End)
+            .filter(|one| one.kind.is_packet())
             .count()
     }
 
@@ -94,6 +120,14 @@ impl Handover {
             length: (self.octets.len() - start) as u32,
             kind,
             version,
+        });
+    }
+
+    /// Adds a packet of another batch.
+    fn add(&mut self, item: Item, octets: &[u8]) {
+        let of = (item.place, item.generation);
+        self.push(of, item.kind, item.version, |out| {
+            out.extend_from_slice(octets);
         });
     }
 
@@ -117,8 +151,9 @@ pub(super) struct Handovers {
     sealed: VecDeque<(usize, Handover)>,
     /// Queues that moved and found no room.
     owed: Vec<(usize, Handover)>,
-    /// Packets of subscribers that this path does not know yet.
+    /// Packets of subscribers that this path does not know yet, and until when they wait.
     early: Handover,
+    early_until: Instant,
 }
 
 impl Handovers {
@@ -162,6 +197,14 @@ impl Handovers {
         }
     }
 
+    /// Adds the translation of a datagram. Without room the datagram's other fragments are lost.
+    pub(super) fn push_fragmented(&mut self, path: u8, fragmented: Fragmented) {
+        if let Some(open) = self.open(path, false) {
+            open.push(NOBODY, Kind::Fragmented, 4, |_| {});
+            open.fragmented.push(fragmented);
+        }
+    }
+
     /// Ends queues that moved.
     pub(super) fn end_moved(&mut self, path: u8, of: (u32, u32), counts: [Counts; 2]) {
         if let Some(open) = self.open(path, true) {
@@ -187,11 +230,8 @@ impl<E: Encapsulation> Path<E> {
         let mut owed = Handover::default();
         for (item, octets) in batch.each() {
             if item.kind.is_moved() {
-                let of = (item.place, item.generation);
-                owed.push(of, item.kind, item.version, |out| {
-                    out.extend_from_slice(octets);
-                });
-            } else {
+                owed.add(item, octets);
+            } else if item.kind.is_packet() {
                 self.drop_of(item.place, Discard::Handover);
             }
         }
@@ -231,11 +271,14 @@ impl<E: Encapsulation> Path<E> {
         inside: &mut impl Inside,
     ) {
         let mut counts = batch.counts.iter();
+        let mut fragmented = batch.fragmented.iter();
         for (item, octets) in batch.each() {
             let headers = headers.as_deref_mut();
             let of = (item.place, item.generation);
             let taken = match item.kind {
-                Kind::Queue(_) if self.is_early(of) => self.keep_early(item, octets),
+                kind if kind.is_of_subscriber() && self.is_early(of) => {
+                    self.keep_early(item, octets, now)
+                }
                 Kind::Queue(direction) => {
                     let one = (direction, item.version, octets);
                     self.arrive(of, one, now, headers, outside, inside)
@@ -254,6 +297,25 @@ impl<E: Encapsulation> Path<E> {
                     self.end_hold(of, counts, now, headers, outside, inside);
                     Ok(())
                 }
+                Kind::Outbound => self
+                    .check(of)
+                    .and_then(|()| self.translate_in(item.place, octets, now, inside)),
+                Kind::Inbound => {
+                    self.take_inbound(octets, now, headers, outside);
+                    Ok(())
+                }
+                Kind::Error => {
+                    let place = self.check(of).is_ok().then_some(item.place);
+                    self.push_inside(place, &mut octets.to_vec(), now);
+                    Ok(())
+                }
+                Kind::Fragmented => {
+                    if let Some((nat, one)) = self.nat.as_mut().zip(fragmented.next()) {
+                        nat.nat.note_fragmented(one, now);
+                    }
+                    self.forward_released(now, headers, outside);
+                    Ok(())
+                }
             };
             if let Err(why) = taken {
                 self.drop_of(item.place, why);
@@ -261,8 +323,25 @@ impl<E: Encapsulation> Path<E> {
         }
     }
 
-    /// Takes the packets that arrived before the changes that announced their subscribers. Call it after each
-    /// [`Path::apply`] of several changes.
+    /// Forwards what a TUN device returned to another path.
+    fn take_inbound(
+        &mut self,
+        octets: &[u8],
+        now: Instant,
+        headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
+    ) {
+        let mut packet = core::mem::take(&mut self.inbound);
+        packet.clear();
+        packet.extend_from_slice(octets);
+        if self.forward_here(&mut packet, now, headers, outside) == Taken::Left {
+            self.hand_to_edge(&packet);
+        }
+        self.inbound = packet;
+    }
+
+    /// Takes the packets that arrived before the changes that announced their subscribers; others wait on, for a second at
+    /// most. Call it after each [`Path::apply`] of several changes.
     pub fn retry_handovers(
         &mut self,
         now: Instant,
@@ -273,13 +352,28 @@ impl<E: Encapsulation> Path<E> {
             return;
         }
         let early = core::mem::take(&mut self.handovers.early);
+        let is_over = self.handovers.early_until <= now;
         for (item, octets) in early.each() {
-            let Kind::Queue(direction) = item.kind else {
-                continue;
-            };
             let of = (item.place, item.generation);
-            let one = (direction, item.version, octets);
-            let taken = self.arrive(of, one, now, None::<&mut Nobody>, outside, inside);
+            if !is_over && self.is_early(of) {
+                self.handovers.early.add(item, octets);
+                continue;
+            }
+            let taken = match item.kind {
+                Kind::Queue(direction) => {
+                    let one = (direction, item.version, octets);
+                    self.arrive(of, one, now, None::<&mut Nobody>, outside, inside)
+                }
+                Kind::Outbound => self
+                    .check(of)
+                    .and_then(|()| self.translate_in(item.place, octets, now, inside)),
+                Kind::Numbered
+                | Kind::Moved(_)
+                | Kind::End
+                | Kind::Inbound
+                | Kind::Error
+                | Kind::Fragmented => Ok(()),
+            };
             if let Err(why) = taken {
                 self.drop_of(item.place, why);
             }
@@ -292,15 +386,17 @@ impl<E: Encapsulation> Path<E> {
         self.number != 0 && !self.entry(place).is_some_and(known)
     }
 
-    fn keep_early(&mut self, item: Item, octets: &[u8]) -> Result<(), Discard> {
-        let early = &mut self.handovers.early;
+    fn keep_early(&mut self, item: Item, octets: &[u8], now: Instant) -> Result<(), Discard> {
+        let Handovers {
+            early, early_until, ..
+        } = &mut self.handovers;
         if early.octets.len() >= OCTETS_MAX {
             return Err(Discard::Handover);
         }
-        let of = (item.place, item.generation);
-        early.push(of, item.kind, item.version, |out| {
-            out.extend_from_slice(octets);
-        });
+        if early.is_empty() {
+            *early_until = now + EARLY_MAX;
+        }
+        early.add(item, octets);
         Ok(())
     }
 

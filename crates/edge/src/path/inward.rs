@@ -10,6 +10,7 @@ use wire::ip::Header;
 use wire::ppp::{Frame, protocol};
 
 use super::entry::Lane;
+use super::handover::Kind;
 use super::nat::Translator;
 use super::queues::To;
 use super::{Entry, Headers, Inside, Nobody, Passed, Path, Taken};
@@ -162,11 +163,33 @@ impl<E: Encapsulation> Path<E> {
             && !entry.is_client
             && nat.covers(&header)
         {
-            let who = (place, entry.subscriber().to_token());
-            let translated = nat.outbound(who, &header, packet, now)?;
+            let of = (place, entry.generation());
+            let (home, tag) = (entry.translator, entry.subscriber().to_token());
+            if usize::from(home) != *number {
+                return self.hand_over(home, of, Kind::Outbound, 4, |out| {
+                    out.extend_from_slice(packet);
+                });
+            }
+            let translated = nat.outbound((place, tag), &header, packet, now)?;
             return self.translated_in(place, translated, now, inside);
         }
         self.pass_in(place, &header, packet, now, inside)
+    }
+
+    /// Translates and forwards a packet that another path checked.
+    pub(super) fn translate_in(
+        &mut self,
+        place: u32,
+        packet: &[u8],
+        now: Instant,
+        inside: &mut impl Inside,
+    ) -> Result<(), Discard> {
+        let entry = self.entry(place).ok_or(Discard::NotOpen)?;
+        let who = (place, entry.subscriber().to_token());
+        let header = Header::read(packet).map_err(|why| Discard::Forward(why.into()))?;
+        let nat = self.nat.as_mut().ok_or(Discard::Nat)?;
+        let translated = nat.outbound(who, &header, packet, now)?;
+        self.translated_in(place, translated, now, inside)
     }
 
     /// Forwards a translated packet, and fragments that waited for it.

@@ -5,8 +5,8 @@
 //! core has a copy ([`crate::Edge::replica`]), which applies the same changes in the same order
 //! ([`crate::Edge::poll_change`], [`Path::apply`]). A copy leaves to the edge all that is not an IP packet of an open
 //! session, and all packets of sessions whose frames are numbered, because only one core can count. Each path writes its
-//! own counters; any thread may read them. A shaped subscriber's queues are on one path; the others hand its packets over
-//! ([`Path::poll_handovers`]).
+//! own counters; any thread may read them. A shaped subscriber's queues are on one path, and one path translates a
+//! subscriber's addresses; the others hand its packets over ([`Path::poll_handovers`]).
 //!
 //! | file | what it does |
 //! |---|---|
@@ -16,9 +16,11 @@
 //! | `inward` | packets from subscribers to the inside |
 //! | `outward` | packets from the inside to subscribers |
 //! | `queues` | queues of shaped subscribers |
-//! | `handover` | packets for queues on another path |
+//! | `handover` | packets for another path: for its queues, or its NAT |
 //! | `moves` | queues that move to another path |
 //! | `nat` | translation of addresses |
+//! | `translators` | which path translates a packet |
+//! | `asked` | questions to the NATs of all paths |
 //! | `look` | the state of queues, for a view |
 //! | `errors` | ICMP errors about dropped packets |
 //! | `filters` | packet filters |
@@ -26,6 +28,7 @@
 //! | `copies` | copies of packets for captures |
 //! | `counts` | counters |
 
+pub(crate) mod asked;
 pub(crate) mod change;
 mod copies;
 mod counts;
@@ -41,12 +44,14 @@ mod moves;
 pub(crate) mod nat;
 mod outward;
 mod queues;
+mod translators;
 
 use std::sync::Arc;
 
 use forward::routes::Routes;
 use hashbrown::HashTable;
 use hqos::Plan;
+use ::nat::Nat;
 
 use crate::access::{Access, Encapsulation, Header, L2tp};
 use crate::config::Config;
@@ -65,7 +70,9 @@ use errors::Errors;
 pub use filters::{Filters, Logged};
 pub use handover::Handover;
 use handover::Handovers;
+use nat::Translator;
 pub(crate) use inward::packet;
+pub use asked::{Asked, NatTotals, Owner};
 pub use look::Look;
 use queues::{Limits, Queues};
 
@@ -129,13 +136,15 @@ pub struct Path<E: Encapsulation = <L2tp as Access>::Encapsulation> {
     /// Queues of shaped subscribers, if this path has had any.
     pub(crate) queues: Option<Box<Queues>>,
     /// Translates addresses, if there is a NAT.
-    pub(crate) nat: Option<Box<nat::Translator>>,
-    /// Packets for queues on other paths.
+    pub(crate) nat: Option<Box<Translator>>,
+    /// Packets for other paths.
     handovers: Handovers,
     /// Sessions that packets arrived in since the last poll.
     heard: Vec<E::Session>,
     /// Buffer for a packet that is changed.
     scratch: Vec<u8>,
+    /// Buffer for a packet from the inside that another path handed over.
+    inbound: Vec<u8>,
 }
 
 impl<E: Encapsulation> Path<E> {
@@ -165,12 +174,16 @@ impl<E: Encapsulation> Path<E> {
             handovers: Handovers::default(),
             heard: Vec::new(),
             scratch: Vec::new(),
+            inbound: Vec::new(),
         }
     }
 
     /// A path of the same edge for another core, before any change.
-    pub(crate) fn replica(&self, number: usize, config: &Config) -> Self {
+    pub(crate) fn replica(&self, number: usize, config: &Config, nat: Option<Nat>) -> Self {
+        let translator = nat.zip(self.nat.as_ref());
+        let translator = translator.map(|(nat, own)| Translator::new(nat, own.inside().to_vec()));
         Self {
+            nat: translator.map(Box::new),
             number,
             counts: Arc::clone(&self.counts),
             filters: self.filters.replica(number),

@@ -5,14 +5,16 @@
 //! subscribers' external addresses goes to the inside with both ends translated, and comes back as any other. So does an ICMP
 //! error of ours about a translated packet.
 //!
-//! An edge with several paths has no NAT: an external port belongs to one table, and a packet from the inside may arrive on
-//! any path.
+//! Of several paths each has a NAT of its own, with a part of the port blocks; `translators` says which one translates a
+//! packet.
 
 use base::Instant;
 use nat::{
-    Direction, Forward, ForwardError, ForwardRequest, Nat, Range, SubscriberId, Sum, Verdict,
+    Direction, Forward, ForwardError, ForwardRequest, Fragmented, Nat, Range, SubscriberId, Sum,
+    Verdict,
 };
 use wire::ip::Header;
+use wire::packet::Fragment;
 use wire::virtio;
 
 use super::Path;
@@ -32,6 +34,8 @@ pub(crate) struct Translator {
     members: Vec<Option<SubscriberId>>,
     /// Members that left and whose ports are not freed yet.
     leaving: Vec<SubscriberId>,
+    /// What another path has to know about the fragmented datagram whose first fragment was translated last.
+    pub(super) fragmented: Option<(u16, Fragmented)>,
     /// Buffer for a packet that is translated.
     buffer: Vec<u8>,
 }
@@ -43,6 +47,7 @@ impl Translator {
             inside,
             members: Vec::new(),
             leaving: Vec::new(),
+            fragmented: None,
             buffer: Vec::new(),
         }
     }
@@ -50,6 +55,17 @@ impl Translator {
     /// Whether it is worth while to load mappings of a batch of packets.
     pub(super) fn is_large(&self) -> bool {
         self.nat.mappings() >= TOUCH_MIN
+    }
+
+    /// Whether other paths have NATs too.
+    #[inline]
+    pub(super) fn has_others(&self) -> bool {
+        self.nat.config().share.has_others()
+    }
+
+    /// Inside addresses that are translated.
+    pub(super) fn inside(&self) -> &[Range] {
+        &self.inside
     }
 
     #[inline]
@@ -172,7 +188,12 @@ impl Translator {
         };
         let packet = &mut packet[..header.total_length as usize];
         match self.nat.inbound(&header, packet, sum, now) {
-            Ok(verdict) => Ok(verdict != Verdict::Held),
+            Ok(verdict) => {
+                if header.fragment == Fragment::First {
+                    self.fragmented = self.nat.fragmented(&header, packet);
+                }
+                Ok(verdict != Verdict::Held)
+            }
             Err(_) => Err(Discard::Nat),
         }
     }
@@ -234,5 +255,23 @@ impl<E: Encapsulation> Path<E> {
         if let Some(translator) = &mut self.nat {
             translator.part(place);
         }
+    }
+
+    /// Does what the NAT has to do by now. [`Path::poll_timeout`] says when.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let Some(translator) = &mut self.nat {
+            translator.handle_timeout(now);
+        }
+    }
+
+    /// When [`Path::handle_timeout`] is due, and for which timer.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        self.nat.as_ref()?.poll_timeout()
+    }
+
+    /// The next event of the NAT, oldest first.
+    pub fn poll_nat_event(&mut self) -> Option<nat::Event> {
+        self.nat.as_mut()?.nat.poll_event()
     }
 }

@@ -9,7 +9,7 @@ use forward::{fragment, icmp, mss};
 use wire::ip::Header;
 use wire::virtio;
 
-use super::handover::Kind;
+use super::handover::{Kind, NOBODY};
 use super::queues::To;
 use super::{Entry, Headers, Nobody, Outside, Passed, Path, Taken};
 use crate::access::Encapsulation;
@@ -35,12 +35,34 @@ impl<E: Encapsulation> Path<E> {
         &mut self,
         octets: &mut [u8],
         now: Instant,
+        headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
+    ) -> Taken {
+        let Some(nat) = &mut self.nat else {
+            return self.forward_one(octets, now, headers, outside);
+        };
+        if nat.has_others()
+            && let Some(path) = self.elsewhere(octets)
+        {
+            let packet = |out: &mut Vec<u8>| out.extend_from_slice(octets);
+            if let Err(why) = self.hand_over(path, NOBODY, Kind::Inbound, 4, packet) {
+                self.counts().discard(why);
+            }
+            return Taken::Done;
+        }
+        self.forward_here(octets, now, headers, outside)
+    }
+
+    /// The same for a packet that no other path translates.
+    pub(super) fn forward_here(
+        &mut self,
+        octets: &mut [u8],
+        now: Instant,
         mut headers: Option<&mut impl Headers<E>>,
         outside: &mut impl Outside<E::Route>,
     ) -> Taken {
         match self.nat.as_mut().map(|nat| nat.inbound(octets, now)) {
-            None => return self.forward_one(octets, now, headers, outside),
-            Some(Ok(true)) => {}
+            None | Some(Ok(true)) => {}
             Some(Ok(false)) => return Taken::Done,
             Some(Err(why)) => {
                 self.counts().discard(why);
@@ -48,13 +70,31 @@ impl<E: Encapsulation> Path<E> {
             }
         }
         let taken = self.forward_one(octets, now, headers.as_deref_mut(), outside);
+        self.forward_released(now, headers, outside);
+        taken
+    }
+
+    /// Forwards fragments that waited for a first one, and lets another path do so.
+    #[inline]
+    pub(super) fn forward_released(
+        &mut self,
+        now: Instant,
+        mut headers: Option<&mut impl Headers<E>>,
+        outside: &mut impl Outside<E::Route>,
+    ) {
         while let Some(nat) = &mut self.nat
             && let Some(mut piece) = nat.released(nat::Direction::In, virtio::LENGTH)
         {
             let headers = headers.as_deref_mut();
-            let _ = self.forward_one(&mut piece, now, headers, outside);
+            if self.forward_one(&mut piece, now, headers, outside) == Taken::Left {
+                self.hand_to_edge(&piece);
+            }
         }
-        taken
+        if let Some(nat) = &mut self.nat
+            && let Some((path, fragmented)) = nat.fragmented.take()
+        {
+            self.hand_fragmented(path, fragmented);
+        }
     }
 
     /// The same, after translation.

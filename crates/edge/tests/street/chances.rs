@@ -305,8 +305,8 @@ impl Street {
             2 => {
                 let config = nat_config(rng.below(3));
                 self.world.with(self.edge, |node, _| {
-                    let nat = node.edge.nat_mut().expect("it translates");
-                    nat.reconfigure(config).expect("the same tables");
+                    let taken = node.edge.reconfigure_nat(config);
+                    taken.expect("the same tables");
                 });
             }
             _ => {

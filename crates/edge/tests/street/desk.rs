@@ -157,7 +157,7 @@ impl Desk {
                 edge.open_wanted(&wanted, route, now);
             }
         }
-        while let Some(event) = edge.nat_mut().and_then(nat::Nat::poll_event) {
+        while let Some(event) = edge.poll_nat_event() {
             books.block(event);
         }
         while let Some(account) = edge.poll_account() {

@@ -67,8 +67,8 @@ fn heal(street: &mut Street) {
         node.has_vlan = [true; VLANS as usize];
         let endpoint = node.edge.endpoint_mut().pppoe_mut();
         endpoint.add_port(0, pppoe::PortConfig::default());
-        let nat = node.edge.nat_mut().expect("it translates");
-        nat.reconfigure(nat_config(2)).expect("the same tables");
+        let taken = node.edge.reconfigure_nat(nat_config(2));
+        taken.expect("the same tables");
     });
     for _ in 0..5 {
         street.world.run_for(Duration::from_secs(20));

@@ -10,7 +10,6 @@ use base::{Duration, Redacted};
 use edge::access::{Both, Served};
 use edge::v6::PrefixWish;
 use edge::{Config, Edge, NamedTunnel, Switching};
-use nat::Nat;
 use ppp::Authentication;
 use sim::{Link, NodeHandle, Rng, World};
 
@@ -180,9 +179,9 @@ fn edge(rng: &mut Rng) -> Node {
     edge.prefixes_mut()
         .reload(v6::specs(rng))
         .expect("faultless");
-    let nat = Nat::new(nat_config(rng.below(3))).expect("a NAT");
+    let nat = nat_config(rng.below(3));
     let inside = vec!["10.0.0.0/8".parse().expect("a range")];
-    assert!(edge.set_nat(nat, inside).is_ok());
+    assert!(edge.set_nat(nat, inside, |_, _| ()).is_ok());
     let mut config = aaa::radius::Config::new(nas());
     let mut requests = DynauthConfig::new(nas());
     for number in 0..2 {

@@ -13,5 +13,6 @@ mod speed;
 mod stage;
 mod tapped;
 mod translated;
+mod translated_several;
 mod uplinks;
 mod v6;

@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use aaa::Prefix;
 use base::Duration;
 use edge::Discard;
-use nat::{Config, Event, ForwardRequest, Nat};
+use nat::{Config, Event, Forward, ForwardError, ForwardRequest};
 use wire::checksum;
 
 use crate::packets::{FAR, udp};
@@ -17,9 +17,9 @@ const EXTERNAL: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
 fn stage(config: edge::Config) -> (Stage, Ipv4Addr) {
     let mut stage = Stage::new(config);
     let external = EXTERNAL.to_string().parse().unwrap();
-    let nat = Nat::new(Config::new(vec![external], [1, 2, 3])).unwrap();
+    let nat = Config::new(vec![external], [1, 2, 3]);
     let inside = vec!["0.0.0.0-198.51.99.255".parse().unwrap()];
-    stage.lns.set_nat(nat, inside).unwrap();
+    stage.lns.set_nat(nat, inside, |_, _| ()).unwrap();
     stage.dial("alice", "sesame");
     let address = stage.lns.subscriber(stage.up[0]).unwrap().address.unwrap();
     (stage, address)
@@ -120,9 +120,8 @@ fn fragments_that_arrive_before_their_first_one_follow_it() {
 fn a_subscriber_that_leaves_gives_its_ports_back() {
     let (mut stage, address) = stage(lns_config());
     stage.up_stream(&udp(address, FAR, 10, true));
-    let nat = stage.lns.nat_mut().unwrap();
     assert!(matches!(
-        nat.poll_event(),
+        stage.lns.poll_nat_event(),
         Some(Event::BlockAllocated(block, _)) if block.inside == address && block.external == EXTERNAL
     ));
     // A Terminate-Request of the client.
@@ -135,10 +134,17 @@ fn a_subscriber_that_leaves_gives_its_ports_back() {
     stage.settle();
     assert_eq!(stage.ended.len(), 1);
     stage.pass(Duration::from_secs(1));
-    let nat = stage.lns.nat_mut().unwrap();
-    assert!(matches!(nat.poll_event(), Some(Event::BlockFreed(..))));
+    let freed = stage.lns.poll_nat_event();
+    assert!(matches!(freed, Some(Event::BlockFreed(..))));
+    let nat = stage.lns.nat().unwrap();
     assert_eq!(nat.counters().mappings, 0);
     assert_eq!(nat.counters().subscribers, 0);
+}
+
+/// Forwards a port. An edge with one path answers at once.
+fn forward(stage: &mut Stage, wish: &ForwardRequest) -> Result<Forward, ForwardError> {
+    let asked = stage.lns.forward_port(wish, stage.now).unwrap();
+    asked.answer().unwrap()
 }
 
 #[test]
@@ -153,22 +159,21 @@ fn a_port_of_a_subscriber_is_forwarded_until_it_leaves() {
         subscriber: None,
         lifetime: None,
     };
-    let now = stage.now;
-    let forward = stage.lns.forward_port(&wish, now).unwrap().unwrap();
-    assert_eq!((forward.external, forward.tag), (EXTERNAL, key.to_token()));
-    stage.down_stream(&to_port(forward.external_port, 100, true));
+    let forwarded = forward(&mut stage, &wish).unwrap();
+    assert_eq!((forwarded.external, forwarded.tag), (EXTERNAL, key.to_token()));
+    stage.down_stream(&to_port(forwarded.external_port, 100, true));
     let got = &stage.client_inside.0[0];
     assert_eq!(got[22..24], 7777_u16.to_be_bytes());
     // Nobody has the next address.
     let inside = Ipv4Addr::from_bits(address.to_bits() ^ 1);
     let wish = ForwardRequest { inside, ..wish };
-    let refused = stage.lns.forward_port(&wish, now).unwrap();
+    let refused = forward(&mut stage, &wish);
     assert_eq!(refused, Err(nat::ForwardError::Nobody));
     // But a port below the blocks needs no subscriber.
     let external = Some((EXTERNAL, 80));
     let wish = ForwardRequest { external, ..wish };
-    let forward = stage.lns.forward_port(&wish, now).unwrap().unwrap();
-    assert_eq!((forward.external_port, forward.tag), (80, 0));
+    let forwarded = forward(&mut stage, &wish).unwrap();
+    assert_eq!((forwarded.external_port, forwarded.tag), (80, 0));
 }
 
 #[test]
@@ -176,22 +181,11 @@ fn a_network_that_is_not_translated_keeps_its_addresses() {
     let mut stage = Stage::new(lns_config());
     stage.profile.routes = vec![Prefix::new("198.51.101.0".parse().unwrap(), 24).unwrap()];
     let external = EXTERNAL.to_string().parse().unwrap();
-    let nat = Nat::new(Config::new(vec![external], [1, 2, 3])).unwrap();
+    let nat = Config::new(vec![external], [1, 2, 3]);
     let inside = vec!["10.0.0.0/8".parse().unwrap()];
-    stage.lns.set_nat(nat, inside).unwrap();
+    stage.lns.set_nat(nat, inside, |_, _| ()).unwrap();
     stage.dial("alice", "sesame");
     let packet = udp("198.51.101.7".parse().unwrap(), FAR, 10, true);
     stage.send_up_raw(&packet);
     assert_eq!(stage.inside.0, [packet]);
-}
-
-#[test]
-fn an_edge_with_several_paths_has_no_nat() {
-    let mut config = lns_config();
-    config.paths = 2;
-    let mut stage = Stage::new(config);
-    let external = EXTERNAL.to_string().parse().unwrap();
-    let nat = Nat::new(Config::new(vec![external], [1, 2, 3])).unwrap();
-    assert!(stage.lns.set_nat(nat, Vec::new()).is_err());
-    assert!(stage.lns.nat().is_none());
 }

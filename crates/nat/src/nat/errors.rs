@@ -66,6 +66,12 @@ fn quoted(header: &Header, packet: &[u8]) -> Result<Quoted, Discard> {
     })
 }
 
+/// The endpoint that sent what an error quotes, if that can be read.
+pub(super) fn quoted_source(header: &Header, packet: &[u8]) -> Option<(Protocol, u32, u16)> {
+    let quoted = quoted(header, packet).ok()?;
+    Some((quoted.protocol, quoted.source, quoted.source_port))
+}
+
 impl Nat {
     /// The mapping of an external endpoint that an error quotes.
     fn quoted_mapping(&self, external: u32, port: u16, quoted: &Quoted, tick: u32) -> Option<u32> {
@@ -119,6 +125,7 @@ impl Nat {
         }
         let target = match self.pool.index_of(quoted.source) {
             None => None,
+            Some(_) if self.config.share.has_others() => None,
             Some(_) => {
                 let at = self.quoted_mapping(quoted.source, quoted.source_port, &quoted, tick);
                 Some(self.mappings[at.ok_or(Discard::NoMapping)? as usize])

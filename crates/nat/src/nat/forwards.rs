@@ -233,7 +233,9 @@ impl Nat {
         if let Some(until) = until {
             self.forwards.lapses.insert((until, key));
         }
-        self.events.push_back(Event::ForwardAdded(forward, now));
+        if self.reports(forward.external_port) {
+            self.events.push_back(Event::ForwardAdded(forward, now));
+        }
         forward
     }
 
@@ -264,6 +266,11 @@ impl Nat {
         }
     }
 
+    /// Whether this NAT reports the forwarding of a port: of several NATs all forward ports below the blocks.
+    fn reports(&self, port: u16) -> bool {
+        port >= self.config.port_first || self.config.share.number() == 0
+    }
+
     /// Forgets the forwarding of a mapping that ends.
     pub(super) fn forgotten(&mut self, protocol: Protocol, external: u32, port: u16, now: Instant) {
         let key = (external, port, protocol);
@@ -282,6 +289,8 @@ impl Nat {
                 self.forwards.anchors.remove(&inside);
             }
         }
-        self.events.push_back(Event::ForwardRemoved(forward, now));
+        if self.reports(port) {
+            self.events.push_back(Event::ForwardRemoved(forward, now));
+        }
     }
 }

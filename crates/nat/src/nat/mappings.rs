@@ -83,7 +83,7 @@ impl Nat {
         let mut found = None;
         while block != NONE && found.is_none() {
             let (address, number) = self.pool.layout.split(block);
-            let (first, count) = self.pool.layout.ports_of(number);
+            let (first, count) = self.pool.layout.ports_of(address, number);
             found = match self.pool.is_open(address) {
                 true => self.pool.find_port(block, count, protocol, random),
                 false => None,
@@ -98,7 +98,7 @@ impl Nat {
             None => {
                 block = self.allocate(id, now)?;
                 let (address, number) = self.pool.layout.split(block);
-                let (first, count) = self.pool.layout.ports_of(number);
+                let (first, count) = self.pool.layout.ports_of(address, number);
                 let place = self.pool.find_port(block, count, protocol, random);
                 (
                     address,

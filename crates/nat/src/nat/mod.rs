@@ -12,6 +12,7 @@
 //! | `pieces` | fragments |
 //! | `ftp` | addresses in commands of active FTP |
 //! | `forwards` | port forwarding |
+//! | `homes` | which of several NATs has a port |
 //! | `settings` | changes of settings while the NAT works |
 //! | `early` | loads of records before they are needed |
 
@@ -22,6 +23,7 @@ mod errors;
 pub(crate) mod flow;
 pub(crate) mod forwards;
 mod ftp;
+pub(crate) mod homes;
 mod mappings;
 pub(crate) mod pieces;
 mod quick;
@@ -59,7 +61,8 @@ pub enum Verdict {
     /// Translated: forward it to its new destination, or from its new source.
     Translated,
     /// From inside, to the external endpoint of another mapping: both ends are translated, and the destination is inside
-    /// (RFC 4787 REQ-9).
+    /// (RFC 4787 REQ-9). Of several NATs ([`crate::Share`]) the source alone is translated: the packet has to reach the NAT
+    /// of its destination as one from outside.
     Hairpin,
     /// Not translated, because its destination is exempt (RFC 6888 REQ-6).
     Untouched,

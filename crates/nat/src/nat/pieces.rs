@@ -25,7 +25,7 @@ const WAITS: u32 = 4;
 
 /// Names a fragmented datagram, before its translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(crate) struct Key {
     direction: Direction,
     protocol: Protocol,
     identification: u16,
@@ -47,6 +47,16 @@ impl Key {
             source,
             destination,
         }
+    }
+
+    /// Its addresses as a number.
+    pub(super) fn ends(&self) -> u64 {
+        u64::from(self.source) << 32 | u64::from(self.destination)
+    }
+
+    /// The rest of it as a number.
+    pub(super) fn rest(&self) -> u64 {
+        u64::from(self.identification) << 8 | self.protocol as u64
     }
 }
 
@@ -191,11 +201,7 @@ impl Nat {
         now: Instant,
     ) -> Result<Verdict, Discard> {
         let tick = tick(now);
-        let protocol = match header.protocol {
-            wire::tcp::PROTOCOL => Protocol::Tcp,
-            wire::udp::PROTOCOL => Protocol::Udp,
-            _ => Protocol::Icmp,
-        };
+        let protocol = Protocol::of(header.protocol);
         let ends = (header.source as u32, header.destination as u32);
         let key = Key::new(
             direction,

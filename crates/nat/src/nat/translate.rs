@@ -151,6 +151,7 @@ impl Nat {
         let external = (mapping.external, mapping.external_port);
         let target = match hairpin {
             None => None,
+            Some(_) if self.config.share.has_others() => None,
             Some(address) => {
                 let flow = Flow {
                     source: external.0,
@@ -177,7 +178,7 @@ impl Nat {
             let key = super::pieces::Key::new(Direction::Out, old, flow.protocol);
             self.note_first(key, translation, tick(now));
         }
-        match target {
+        match hairpin {
             Some(_) => Ok(Verdict::Hairpin),
             None => Ok(Verdict::Translated),
         }
@@ -237,7 +238,7 @@ impl Nat {
         let next = &mut self.identifications[mixed as usize];
         // A super-packet numbers up to 64 kB of segments from its own number on.
         *next = next.wrapping_add(if sum == Sum::Partial { 64 } else { 1 });
-        *next
+        self.config.share.identification(*next)
     }
 }
 

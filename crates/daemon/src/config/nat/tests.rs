@@ -112,10 +112,6 @@ fn faults_name_their_key_and_a_remedy() {
         ),
         (twice, "203.0.113.1:80 is forwarded already"),
         (
-            within("[event]\nshards = 2\n"),
-            "nat: needs [event] shards = 1",
-        ),
-        (
             within("inisde = []\n"),
             "nat.inisde: unknown key; did you mean inside?",
         ),
