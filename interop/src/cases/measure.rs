@@ -4,8 +4,10 @@
 
 use crate::kernel;
 use crate::runner::Bench;
+use crate::subscribers::private_file;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Sizes of the table of connections.
 const CONNECTIONS: [u32; 3] = [1_024, 16_384, 262_144];
@@ -69,6 +71,130 @@ pub(crate) fn translation(bench: &Bench<'_>) -> Result<()> {
             ours("new mapping")?,
             ours("packet out")?,
             ours("packet in")?
+        );
+    }
+    Ok(())
+}
+
+/// Sessions of a run.
+const SESSIONS: [u32; 2] = [50, 200];
+
+/// Hosts: pppd with the kernel's PPPoE, IPv4 and IPv6, all on one interface. Each access concentrator runs in a control
+/// group of its own, whose time and memory are read; `usage` prints them, with the time of the whole guest.
+const HOSTS_AND_METER: &str = r#"
+mount -t cgroup2 none /sys/fs/cgroup; echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+ulimit -n 65536
+usage() {
+  sleep 2; g=/sys/fs/cgroup/$1
+  read -r up idle < /proc/uptime
+  awk -v up=$up -v idle=$idle '
+    $1 == "usage_usec" { cpu = $2 } $1 == "anon" { anon = $2 } $1 == "kernel" { kernel = $2 } $1 == "sock" { sock = $2 }
+    END { printf "%.0f %.0f %.0f", cpu, (up - idle) * 1000000, anon + kernel + sock }' $g/cpu.stat $g/memory.stat
+}
+serve() { mkdir -p /sys/fs/cgroup/$1; ( echo $BASHPID > /sys/fs/cgroup/$1/cgroup.procs; shift; exec ip netns exec bng "$@" ) > $1.server.log 2>&1 & server=$!; }
+up() { [ $(host ip -o link show type ppp 2> /dev/null | grep -c LOWER_UP) -ge $1 ]; }
+hosts() {
+  for n in $(seq $1 $2); do
+    ip netns exec host pppd file /tmp/host.ppp plugin rp-pppoe.so host-uniq $(printf %08x $n) wire > /dev/null 2>&1 &
+    [ $((n % 10)) -ne 0 ] || for i in $(seq 600); do up $n && break; sleep 0.05; done
+  done
+  for i in $(seq 600); do up $2 && return; sleep 0.1; done
+  echo "$(host ip -o link show type ppp | wc -l) of $2 hosts" >&2; cp *.log $work; exit 1
+}
+run() {
+  name=$1; first=$(usage $name); hosts 1 FEW; second=$(usage $name); hosts $((FEW + 1)) MANY; third=$(usage $name)
+  echo "$name $first $second $third" >> $work/sessions.txt
+  for p in $(pidof pppd); do [ "$(ip netns identify $p)" = host ] && kill $p; done
+  for i in $(seq 600); do up 1 || break; sleep 0.1; done
+  kill $server; wait $server || true; sleep 5; for p in $(pidof pppd); do kill -9 $p; done
+}
+mkdir ppp; printf 'ann * sesame *\n' > ppp/chap-secrets; chmod 600 ppp/chap-secrets; mount --bind ppp /etc/ppp
+"#;
+
+/// Set-up and memory of a dual-stack session: headend, rp-pppoe's server with pppd and the kernel's PPPoE, and accel-ppp.
+pub(crate) fn sessions(bench: &Bench<'_>) -> Result<()> {
+    super::pppoe::bring(bench)?;
+    let ours = "[control]\nsocket = \"/tmp/bng.sock\"\n\
+        [pppoe]\nac_name = \"bng1\"\nsessions_per_mac = 0\n[[pppoe.interface]]\nname = \"wire\"\n\
+        [ppp]\naddress = \"10.64.255.1\"\nauthenticate = [\"chap\"]\naddress_v6 = \"2001:db8::1\"\n\
+        [[pool]]\nname = \"home\"\nranges = [\"10.64.0.0/22\"]\n[users]\nfile = \"users.toml\"\n[tun]\nname = \"inside\"\n\
+        [[prefix_pool]]\nname = \"links\"\nranges = [\"2001:db8:4::/46\"]\nlength = 64\n[ipv6]\nlink_pool = \"links\"\n";
+    private_file(bench, "bng.toml", ours)?;
+    let users = "[[user]]\nname = \"ann\"\npassword = \"sesame\"\n";
+    private_file(bench, "users.toml", users)?;
+    let host = "nodetach\nnoauth\nnodefaultroute\nuser ann\npassword sesame\n+ipv6\nmtu 1400\nmru 1400\nnoccp\n";
+    std::fs::write(bench.directory.join("host.ppp"), host)?;
+    let server = "require-chap\nname there\nauth\nmtu 1400\nmru 1400\n+ipv6\nnoccp\n";
+    std::fs::write(bench.directory.join("server.ppp"), server)?;
+    let [few, many] = SESSIONS.map(|count| count.to_string());
+    let mut servers = vec![
+        "serve headend ./headend run --config bng.toml\nsoon ./headend show server --socket bng.sock; run headend\n".to_owned(),
+        "serve pppoe-server pppoe-server -F -k -q /usr/sbin/pppd -I wire -C there -N 1000 -L 10.9.9.1 -R 10.9.10.1 -O /tmp/server.ppp\n\
+         sleep 1; run pppoe-server\n"
+            .to_owned(),
+    ];
+    match bench.accel_ppp {
+        None => println!("left out: accel-ppp, which needs --accel-ppp DIR with its sources"),
+        Some(place) => {
+            std::fs::write(bench.directory.join("accel.conf"), accel_ppp(place))?;
+            servers.push(format!(
+                "cp $work/accel.conf /tmp; cp ppp/chap-secrets /tmp/accel.secrets\n\
+                 serve accel-ppp {} -c /tmp/accel.conf; sleep 1; run accel-ppp\n",
+                place.join("accel-pppd").display()
+            ));
+        }
+    }
+    // Hundreds of processes, one guest for each access concentrator.
+    for server in servers {
+        let script = [super::pppoe::HOSTS, HOSTS_AND_METER, &server].concat();
+        let script = script.replace("FEW", &few).replace("MANY", &many);
+        kernel::boot_with(bench, &script, "2048")?;
+    }
+    print_sessions(&std::fs::read_to_string(
+        bench.directory.join("sessions.txt"),
+    )?)
+}
+
+/// accel-ppp's configuration for dual-stack sessions, without a log of each packet.
+fn accel_ppp(place: &Path) -> String {
+    let sections = "[pppoe]\nac-name=there\ninterface=wire\n[ipv6-pool]\n2001:db8:4::/46,64\n";
+    super::accel_ppp::settings(place, "pppoe\nipv6pool\nipv6_nd", sections)
+        .replace("ipv6=deny", "ipv6=require")
+        .replace("10.9.9.7-10", "10.9.12.0/22")
+        .replace("verbose=1", "verbose=0")
+        .replace("level=5", "level=1")
+}
+
+fn print_sessions(text: &str) -> Result<()> {
+    println!(
+        "a dual-stack session of PPPoE, sessions {0} to {1}; in brackets 1 to {0}:",
+        SESSIONS[0], SESSIONS[1]
+    );
+    println!(
+        "  access concentrator  its instructions  the guest's, hosts included  its memory in bytes"
+    );
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap_or_default();
+        let figures: Vec<f64> = words.map(str::parse).collect::<Result<_, _>>()?;
+        let [first, second, third]: [&[f64]; 3] = figures
+            .chunks(3)
+            .collect::<Vec<_>>()
+            .try_into()
+            .ok()
+            .context("three readings")?;
+        let counts = SESSIONS.map(f64::from);
+        // A microsecond is 500 instructions.
+        let each = |at: usize, factor: f64| {
+            let later = (third[at] - second[at]) * factor / (counts[1] - counts[0]);
+            let early = (second[at] - first[at]) * factor / counts[0];
+            format!("{later:.0} ({early:.0})")
+        };
+        println!(
+            "  {name:<19}  {:<16}  {:<27}  {}",
+            each(0, 500.0),
+            each(1, 500.0),
+            each(2, 1.0)
         );
     }
     Ok(())

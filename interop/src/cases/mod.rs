@@ -121,7 +121,13 @@ const fn alone(name: &'static str, run: fn(&Bench<'_>) -> Result<()>) -> Case {
 }
 
 /// What `cargo xtask interop --measure` runs.
-pub(crate) const MEASURES: &[Case] = &[alone("translation_beside_conntrack", measure::translation)];
+pub(crate) const MEASURES: &[Case] = &[
+    alone("translation_beside_conntrack", measure::translation),
+    alone(
+        "pppoe_sessions_beside_pppd_and_accel_ppp",
+        measure::sessions,
+    ),
+];
 
 /// Every test; the longest first, so that they do not run alone at the end. Tests that must run alone follow them.
 pub(crate) const ALL: &[Case] = &[

@@ -23,6 +23,9 @@ use std::process::{Command, Stdio};
 /// How long a guest may run on this machine's clock, which a busy machine stretches.
 const GUEST_SECONDS_MAX: &str = "600";
 
+/// Memory of a guest.
+const GUEST_MEGABYTES: &str = "768";
+
 /// A packet and its send time, in microseconds after the experiment's start.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
@@ -142,11 +145,20 @@ pub(crate) fn run(bench: &Bench<'_>, experiments: &[Experiment]) -> Result<Vec<O
 /// # Errors
 /// Any exit status but 0, with the output.
 pub(crate) fn boot(bench: &Bench<'_>, script: &str) -> Result<String> {
+    boot_with(bench, script, GUEST_MEGABYTES)
+}
+
+/// The same, in a guest with this much memory.
+///
+/// # Errors
+/// Any exit status but 0, with the output.
+pub(crate) fn boot_with(bench: &Bench<'_>, script: &str, megabytes: &str) -> Result<String> {
     std::fs::write(bench.directory.join("script"), script)?;
     let output = Command::new(bench.root.join("interop/kernel-lab/boot"))
         .arg("-k")
         .arg(bench.kernel)
-        .args(["-t", GUEST_SECONDS_MAX, "--", "bash", "./script"])
+        .args(["-m", megabytes, "-t", GUEST_SECONDS_MAX])
+        .args(["--", "bash", "./script"])
         .current_dir(&bench.directory)
         .env("TMPDIR", &bench.directory)
         .stdin(Stdio::null())
