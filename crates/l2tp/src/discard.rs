@@ -112,9 +112,10 @@ impl Discard {
 }
 
 /// Message types with counters of their own, by number; others share one row.
-const MESSAGES: [&str; 21] = [
+const MESSAGES: [&str; 30] = [
     "other", "sccrq", "sccrp", "scccn", "stopccn", "other", "hello", "ocrq", "ocrp", "occn",
     "icrq", "icrp", "iccn", "other", "cdn", "wen", "sli", "other", "other", "other", "ack",
+    "other", "other", "other", "other", "other", "other", "other", "csun", "csurq",
 ];
 
 /// Everything an endpoint counts. Plain numbers: counting costs an addition.
@@ -136,6 +137,8 @@ pub(crate) struct Counters {
     pub(crate) duplicates_unanswered: u64,
     pub(crate) held_forgotten: u64,
     pub(crate) session_strays: u64,
+    /// Sessions in CSUNs and CSURQs that are unknown, or have no updates.
+    pub(crate) speeds_ignored: u64,
     pub(crate) data_not_forwarded: u64,
     pub(crate) tunnels_opened: u64,
     pub(crate) tunnels_established: u64,
@@ -174,6 +177,7 @@ impl Counters {
             ("duplicates_unanswered", self.duplicates_unanswered),
             ("held_forgotten", self.held_forgotten),
             ("session_strays", self.session_strays),
+            ("speeds_ignored", self.speeds_ignored),
             ("data_not_forwarded", self.data_not_forwarded),
             ("tunnels_opened", self.tunnels_opened),
             ("tunnels_established", self.tunnels_established),

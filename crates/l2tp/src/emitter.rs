@@ -65,6 +65,15 @@ impl<'a> Emitter<'a> {
         self
     }
 
+    /// Why PPP ended (RFC 3145); it is not hidden.
+    pub(crate) fn disconnect_cause(
+        &mut self,
+        cause: &wire::l2tp::DisconnectCause<'_>,
+    ) -> &mut Self {
+        self.writer.disconnect_cause(cause);
+        self
+    }
+
     pub(crate) fn u16(&mut self, attribute: Attribute, value: u16) -> &mut Self {
         self.bytes(attribute, &value.to_be_bytes())
     }

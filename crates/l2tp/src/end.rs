@@ -3,7 +3,12 @@
 
 use core::fmt;
 
-use wire::l2tp::{Attribute, Version};
+use wire::l2tp::{Attribute, Message, Version};
+
+use crate::cause::{PppCause, printable};
+
+/// The most octets of a peer's Error Message that are kept.
+const MESSAGE_MAX: usize = 128;
 
 /// Why a tunnel ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +107,8 @@ pub struct Notice {
     pub error: Option<u16>,
     /// Error Message, truncated to 128 octets and made printable.
     pub message: Box<str>,
+    /// Why PPP ended, if the peer of a session reported it (RFC 3145).
+    pub cause: Option<Box<PppCause>>,
 }
 
 impl Notice {
@@ -112,17 +119,23 @@ impl Notice {
                 result: 0,
                 error: None,
                 message: "no Result Code".into(),
+                cause: None,
             };
         };
-        let shown = &code.message[..code.message.len().min(128)];
-        let message: String = String::from_utf8_lossy(shown)
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
         Self {
             result: code.result,
             error: code.error,
-            message: message.into(),
+            message: printable(code.message, MESSAGE_MAX),
+            cause: None,
+        }
+    }
+
+    /// The notice of a CDN.
+    pub(crate) fn of_cdn(message: &Message<'_>) -> Self {
+        let cause = message.disconnect_cause().map(PppCause::from_wire);
+        Self {
+            cause: cause.map(Box::new),
+            ..Self::from_wire(message.result_code())
         }
     }
 }
@@ -222,10 +235,12 @@ impl fmt::Display for Notice {
         if let Some(error) = self.error {
             write!(f, ", error {error}")?;
         }
-        if self.message.is_empty() {
-            Ok(())
-        } else {
-            write!(f, ": {}", self.message)
+        if !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        match &self.cause {
+            Some(cause) => write!(f, "; {cause}"),
+            None => Ok(()),
         }
     }
 }

@@ -67,6 +67,15 @@ pub enum Event {
         /// The counters.
         errors: CallErrors,
     },
+    /// A CSUN arrived: the session has other speeds (RFC 5515 4.1).
+    SpeedChanged {
+        /// The session.
+        session: SessionKey,
+        /// From the LAC to the remote system, in bit/s; 0 if unknown.
+        tx_bps: u64,
+        /// From the remote system to the LAC, in bit/s; 0 if unknown.
+        rx_bps: u64,
+    },
     /// An SLI arrived.
     LinkInfo {
         /// The session.

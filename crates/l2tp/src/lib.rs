@@ -9,14 +9,14 @@
 //! The owner handles the frames in sessions: [`Endpoint::receive_data`] returns a frame's session,
 //! [`Endpoint::data_header`] the header of a frame to send.
 //!
-//! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), recovery (RFC 4951),
-//! updates of connect speeds (RFC 5515 4).
+//! Left out: L2TPv3 directly over IP (RFC 3931 4.1.1), recovery (RFC 4951).
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod cause;
 mod config;
 mod discard;
 mod emitter;
@@ -31,6 +31,7 @@ mod reliable;
 mod session;
 mod tunnel;
 
+pub use cause::PppCause;
 pub use config::{
     Config, ConfigFault, ConfigIds, Limits, OutgoingCalls, PeerLookup, Pseudowire, Retransmit,
     Versions,

@@ -43,7 +43,7 @@ impl Endpoint {
             return self.receive_stray(tunnel, header_id, message);
         };
         if kind == MessageType::Cdn {
-            let notice = Notice::from_wire(message.result_code());
+            let notice = Notice::of_cdn(message);
             return self.step_and_end(index, Event::Cdn, SessionEnd::Peer(notice), now);
         }
         if let Err(reason) = unreadable_call(message) {
@@ -87,7 +87,7 @@ impl Endpoint {
             Version::V3 => message.u32(Attribute::RemoteSessionId).unwrap_or(0),
         };
         if local_id != 0 {
-            self.compose_cdn(tunnel, local_id, remote_id, &invalid_session());
+            self.compose_cdn(tunnel, local_id, remote_id, &invalid_session(), None);
         }
     }
 
@@ -191,7 +191,7 @@ impl Endpoint {
             Version::V3 => crate::ids::wide_id(0, &mut self.random),
         };
         if let Some(codes) = reason.codes(version) {
-            self.compose_cdn(tunnel, id, remote_id, &codes);
+            self.compose_cdn(tunnel, id, remote_id, &codes, None);
         }
         self.remember_session(EndedSession {
             id,

@@ -5,6 +5,8 @@ use base::{Duration, Instant, Route};
 use wire::l2tp::{self, MessageType, Version};
 
 use super::{Endpoint, FIRST_REPLY, REFUSALS_MAX, compose};
+use crate::cause::PppCause;
+use crate::config::Pseudowire;
 use crate::discard::Discard;
 use crate::emitter::Emitter;
 use crate::end::{Codes, SessionEnd, TunnelEnd};
@@ -284,7 +286,11 @@ impl Endpoint {
         let (tunnel, announced) = (session.tunnel, session.announced);
         if announced && let Some(codes) = reason.codes(session.version) {
             let (local_id, remote_id) = (session.local_id, session.remote_id);
-            self.compose_cdn(tunnel, local_id, remote_id, &codes);
+            let cause = match &reason {
+                SessionEnd::Relayed(notice) => notice.cause.clone(),
+                _ => self.session_at_mut(index).cause.take(),
+            };
+            self.compose_cdn(tunnel, local_id, remote_id, &codes, cause.as_deref());
         }
         let tunnel_id = self.tunnel_at(tunnel).local_id;
         self.set_session_state(index, SessionState::Idle);
@@ -356,6 +362,14 @@ impl Endpoint {
             self.end_session(session.0.index, SessionEnd::Payload, now);
         }
         open
+    }
+
+    /// Sets what our CDN will say about the end of PPP in a session (RFC 3145). `false` if there is no session with PPP.
+    pub fn set_ppp_cause(&mut self, session: SessionKey, cause: PppCause) -> bool {
+        let ppp = Pseudowire::Ppp.number();
+        let one = self.sessions.get_mut(session.0);
+        let one = one.filter(|one| one.pseudowire == ppp);
+        one.map(|one| one.cause = Some(Box::new(cause))).is_some()
     }
 
     /// Ends a half of a switched call, whose other half ended for this reason. `false` if there is no session.

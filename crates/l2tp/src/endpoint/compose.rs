@@ -1,10 +1,11 @@
 //! The AVPs of our messages: RFC 2661 6, RFC 3931 6.
 
 use base::slab::Key;
-use wire::l2tp::{Attribute, Message, MessageType, Version, auth};
+use wire::l2tp::{Attribute, ConnectSpeed, Message, MessageType, Version, auth};
 use wire::pppoe::{LineAvp, LineInfo};
 
 use super::Endpoint;
+use crate::cause::PppCause;
 use crate::config::{Config, OutgoingCalls};
 use crate::emitter::{Emitter, Hide};
 use crate::end::Codes;
@@ -210,6 +211,7 @@ impl Endpoint {
                     speeds_v3(emitter, details);
                     if kind == MessageType::Icrq {
                         line(emitter, details);
+                        updates(emitter, details);
                     }
                 }
             }
@@ -265,6 +267,7 @@ impl Endpoint {
         local_id: u32,
         remote_id: u32,
         codes: &Codes,
+        cause: Option<&PppCause>,
     ) {
         let version = self.tunnel_at(tunnel).version;
         let call = SessionIds {
@@ -275,6 +278,9 @@ impl Endpoint {
         self.compose(tunnel, call.header(), MessageType::Cdn, |emitter, _| {
             emitter.result_code(codes);
             call.write(emitter);
+            if let Some(cause) = cause {
+                emitter.disconnect_cause(&cause.to_wire());
+            }
         });
     }
 
@@ -286,6 +292,24 @@ impl Endpoint {
                 call.write(emitter);
             }
             emitter.bytes(Attribute::CallErrors, &errors.to_wire());
+        });
+    }
+
+    /// CSUN or CSURQ: RFC 5515 4.1, 4.2.
+    pub(super) fn compose_speeds(
+        &mut self,
+        tunnel: u32,
+        kind: MessageType,
+        speeds: &[ConnectSpeed],
+    ) {
+        let version = self.tunnel_at(tunnel).version;
+        self.compose(tunnel, 0, kind, |emitter, _| {
+            let mut value = Vec::with_capacity(ConnectSpeed::len(version));
+            for speed in speeds {
+                value.clear();
+                speed.emit(version, &mut value);
+                emitter.bytes(Attribute::ConnectSpeedUpdate, &value);
+            }
         });
     }
 
@@ -385,6 +409,14 @@ fn request_v2(emitter: &mut Emitter<'_>, kind: MessageType, details: &CallDetail
     emitter.optional(Attribute::SubAddress, &details.sub_address);
     if kind == MessageType::Icrq {
         line(emitter, details);
+        updates(emitter, details);
+    }
+}
+
+/// Whether the LAC may send connect speed updates (RFC 5515, section 6.2).
+fn updates(emitter: &mut Emitter<'_>, details: &CallDetails) {
+    if details.speed_updates {
+        emitter.bytes(Attribute::ConnectSpeedUpdateEnable, &[]);
     }
 }
 

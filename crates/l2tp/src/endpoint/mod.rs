@@ -52,6 +52,7 @@ mod read;
 mod receive;
 mod reconfigure;
 mod setup;
+mod speeds;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -361,6 +361,7 @@ impl Endpoint {
                     self.end_tunnel(index, Event::Close, reason, now);
                 }
             }
+            MessageType::Csun | MessageType::Csurq => self.receive_speeds(index, message, now),
             MessageType::Ack => {}
             MessageType::Unknown(number) => self.receive_unknown(index, number, message, now),
         }

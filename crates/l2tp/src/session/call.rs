@@ -3,7 +3,7 @@
 use core::fmt;
 
 use base::Redacted;
-use wire::l2tp::{Attribute, Message};
+use wire::l2tp::{Attribute, Message, MessageType};
 use wire::pppoe::LineInfo;
 
 use crate::config::Pseudowire;
@@ -73,6 +73,8 @@ pub struct CallDetails {
     pub circuit_status: u16,
     /// The access line of the caller (RFC 5515).
     pub line: Option<LineInfo>,
+    /// Whether the LAC may send connect speed updates (RFC 5515, section 6.2).
+    pub speed_updates: bool,
     /// The LAC's negotiation before the tunnel (RFC 2661 4.4.5).
     pub proxy: Option<Box<Proxy>>,
 }
@@ -151,6 +153,8 @@ impl CallDetails {
         if message.has_line() {
             self.line = LineInfo::from_avps(message.line()).or(self.line.take());
         }
+        self.speed_updates |=
+            message.kind() == MessageType::Icrq && message.has(Attribute::ConnectSpeedUpdateEnable);
         self.take_proxy(message);
     }
 

@@ -5,6 +5,7 @@ use base::slab::Key;
 use base::timer::TimerId;
 use wire::l2tp::Version;
 
+use crate::cause::PppCause;
 use crate::end::SessionEnd;
 use crate::pool::NIL;
 use crate::tunnel::TunnelKey;
@@ -67,6 +68,8 @@ pub(crate) struct Session {
     pub(crate) tie_breaker: u64,
     /// Details from the set-up, if any.
     pub(crate) details: Option<Box<CallDetails>>,
+    /// What our CDN says about the end of PPP.
+    pub(crate) cause: Option<Box<PppCause>>,
 }
 
 impl Session {
@@ -97,6 +100,7 @@ impl Session {
             sequencing_by_peer: false,
             tie_breaker: 0,
             details: None,
+            cause: None,
         }
     }
 

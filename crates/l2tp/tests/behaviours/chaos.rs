@@ -274,7 +274,9 @@ fn account(events: &[Event], asked: &[SessionKey], complete: bool) {
             Event::CallRequested { session } => calls.entry(*session).or_default().push(0),
             Event::SessionUp { session, .. } => calls.entry(*session).or_default().push(1),
             Event::SessionDown { session, .. } => calls.entry(*session).or_default().push(2),
-            Event::WanErrors { session, .. } | Event::LinkInfo { session, .. } => {
+            Event::WanErrors { session, .. }
+            | Event::SpeedChanged { session, .. }
+            | Event::LinkInfo { session, .. } => {
                 let told = calls.get(session);
                 // An LNS may send data before the ICCN, but not for an ended call.
                 assert!(told.is_none_or(|told| !told.contains(&2)), "{event:?}");

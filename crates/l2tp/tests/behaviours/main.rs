@@ -4,6 +4,7 @@
 
 mod authentication;
 mod calls;
+mod causes;
 mod chaos;
 mod common;
 mod data;
@@ -25,6 +26,7 @@ mod reliable;
 mod requests;
 mod sequence;
 mod sessions;
+mod speeds;
 mod storms;
 mod teardown;
 mod ties;

@@ -1,6 +1,6 @@
-//! The table of all attributes: RFC 2661 4.4 and RFC 3931 5.4, vendor 0.
+//! The table of all attributes: RFC 2661 4.4, RFC 3931 5.4, RFC 3145 2 and RFC 5515 6, vendor 0.
 //!
-//! A row holds what both RFCs specify for an attribute: its number, whether its M bit is set when we send it,
+//! A row holds what the RFCs specify for an attribute: its number, whether its M bit is set when we send it,
 //! whether it may be hidden, and the length of its value. An attribute that RFC 3931 renamed keeps its RFC 2661
 //! name here.
 
@@ -34,7 +34,7 @@ const ANY: u16 = VALUE_LEN_MAX as u16;
 
 macro_rules! attributes {
     ($($variant:ident $number:literal $name:literal $v2:ident $v3:ident $hide:literal $min:literal $max:tt $sections:literal;)*) => {
-        /// An attribute that RFC 2661 or RFC 3931 defines.
+        /// An attribute that RFC 2661, RFC 3931, RFC 3145 or RFC 5515 defines.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Attribute {
@@ -99,6 +99,7 @@ attributes! {
     PrivateGroupId 37 "Private Group ID" M0 No true 0 ANY "RFC 2661 4.4.4";
     RxConnectSpeed 38 "Rx Connect Speed" M0 No true 4 4 "RFC 2661 4.4.4";
     SequencingRequired 39 "Sequencing Required" M1 No false 0 0 "RFC 2661 4.4.4";
+    PppDisconnectCauseCode 46 "PPP Disconnect Cause Code" M0 M0 true 5 ANY "RFC 3145 2";
     ExtendedVendorId 58 "Extended Vendor ID" No M0 true 6 ANY "RFC 3931 5.1";
     MessageDigest 59 "Message Digest" No M1 false 17 ANY "RFC 3931 5.4.1";
     RouterId 60 "Router ID" No M1 false 4 4 "RFC 3931 5.4.3";
@@ -116,12 +117,14 @@ attributes! {
     ControlMessageAuthenticationNonce 73 "Control Message Authentication Nonce" No M1 false 1 ANY "RFC 3931 5.4.1";
     TxConnectSpeedBps 74 "Tx Connect Speed BPS" No M0 true 8 8 "RFC 3931 5.4.4";
     RxConnectSpeedBps 75 "Rx Connect Speed BPS" No M0 true 8 8 "RFC 3931 5.4.4";
+    ConnectSpeedUpdate 97 "Connect Speed Update" M0 M0 true 12 20 "RFC 5515 6.1";
+    ConnectSpeedUpdateEnable 98 "Connect Speed Update Enable" M0 M0 true 0 0 "RFC 5515 6.2";
 }
 
 /// The number of attributes in the table.
 pub(super) const COUNT: usize = ALL.len();
 
-const NUMBER_MAX: usize = 75;
+const NUMBER_MAX: usize = 98;
 
 /// Maps a number to an index in [`ALL`], 0xff if unassigned.
 const BY_NUMBER: [u8; NUMBER_MAX + 1] = {
@@ -218,6 +221,10 @@ impl Attribute {
             Attribute::CallErrors => len == 26 || (len == 18 && version == Version::V3),
             Attribute::PseudowireCapabilitiesList => len.is_multiple_of(2),
             Attribute::AssignedCookie => matches!(len, 0 | 4 | 8),
+            Attribute::ConnectSpeedUpdate => match version {
+                Version::V2 => len == 12,
+                Version::V3 => len == 20,
+            },
             _ => true,
         };
         listed && min <= len && len <= max
@@ -260,13 +267,15 @@ mod tests {
     }
 
     #[test]
-    fn both_rfcs_define_ten_attributes_in_common() {
+    fn both_rfcs_define_ten_attributes_in_common_and_two_later_ones_three_more() {
         let in_both: Vec<u16> = Attribute::all()
             .iter()
             .filter(|a| a.defined_in(Version::V2) && a.defined_in(Version::V3))
             .map(|a| a.number())
             .collect();
-        assert_eq!(in_both, [0, 1, 5, 7, 8, 10, 15, 25, 34, 36]);
+        let later = [46, 97, 98];
+        let first = [0, 1, 5, 7, 8, 10, 15, 25, 34, 36];
+        assert_eq!(in_both, [&first[..], &later].concat());
     }
 
     #[test]
@@ -286,6 +295,8 @@ mod tests {
         assert_eq!(lens(Attribute::AssignedCookie, Version::V3), [0, 4, 8]);
         assert_eq!(lens(Attribute::CallErrors, Version::V2), [26]);
         assert_eq!(lens(Attribute::CallErrors, Version::V3), [18, 26]);
+        assert_eq!(lens(Attribute::ConnectSpeedUpdate, Version::V2), [12]);
+        assert_eq!(lens(Attribute::ConnectSpeedUpdate, Version::V3), [20]);
         assert_eq!(lens(Attribute::ResultCode, Version::V2)[..3], [2, 4, 5]);
         assert_eq!(
             lens(Attribute::PseudowireCapabilitiesList, Version::V3)[..3],

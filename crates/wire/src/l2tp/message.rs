@@ -16,8 +16,10 @@
 
 use super::attribute::{Attribute, COUNT};
 use super::avp::{AVP_HEADER_LEN, Avp, Avps};
+use super::disconnect::DisconnectCause;
 use super::header::{CONTROL_BODY_LEN_MAX, Version};
 use super::message_type::MessageType;
+use super::speed::ConnectSpeed;
 use crate::pppoe::ADSL_FORUM;
 
 /// A fault in a message's AVPs.
@@ -309,6 +311,24 @@ impl<'a> Message<'a> {
             error,
             message,
         })
+    }
+
+    /// The PPP Disconnect Cause Code AVP of a CDN (RFC 3145).
+    #[must_use]
+    pub fn disconnect_cause(&self) -> Option<DisconnectCause<'a>> {
+        DisconnectCause::parse(self.get(Attribute::PppDisconnectCauseCode)?)
+    }
+
+    /// The Connect Speed Update AVPs of a CSUN or CSURQ, of which there may be several (RFC 5515 4.1). Malformed ones
+    /// and those that are still hidden are left out.
+    pub fn speeds(&self) -> impl Iterator<Item = ConnectSpeed> + use<'a> {
+        let version = self.version;
+        let all = Avps::new(self.body).filter(move |avp| {
+            avp.known() == Some(Attribute::ConnectSpeedUpdate)
+                && !avp.hidden
+                && (version == Version::V3 || avp.reserved == 0)
+        });
+        all.filter_map(move |avp| ConnectSpeed::parse(version, avp.value))
     }
 
     /// Every AVP as encoded in the message, up to where reading ended.

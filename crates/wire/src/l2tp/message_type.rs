@@ -1,8 +1,8 @@
-//! The numbers of the control messages: RFC 2661 3.2, RFC 3931 3.1.
+//! The numbers of the control messages: RFC 2661 3.2, RFC 3931 3.1, RFC 5515 4.
 
 use super::header::Version;
 
-/// The kind of a control message: RFC 2661 3.2, RFC 3931 3.1.
+/// The kind of a control message: RFC 2661 3.2, RFC 3931 3.1, RFC 5515 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageType {
     /// Start-Control-Connection-Request, 1.
@@ -35,6 +35,10 @@ pub enum MessageType {
     Sli,
     /// Explicit-Acknowledgement, 20, of v3 only.
     Ack,
+    /// Connect-Speed-Update-Notification, 28: RFC 5515 4.1.
+    Csun,
+    /// Connect-Speed-Update-Request, 29: RFC 5515 4.2.
+    Csurq,
     /// Any other number: a vendor's message type, or 0 if there is none.
     Unknown(u16),
 }
@@ -59,6 +63,8 @@ impl MessageType {
             15 => MessageType::Wen,
             16 => MessageType::Sli,
             20 if version == Version::V3 => MessageType::Ack,
+            28 => MessageType::Csun,
+            29 => MessageType::Csurq,
             other => MessageType::Unknown(other),
         }
     }
@@ -82,8 +88,17 @@ impl MessageType {
             MessageType::Wen => 15,
             MessageType::Sli => 16,
             MessageType::Ack => 20,
+            MessageType::Csun => 28,
+            MessageType::Csurq => 29,
             MessageType::Unknown(number) => number,
         }
+    }
+
+    /// The M bit of the Message Type AVP that we send: a peer that does not know CSUN and CSURQ keeps the control
+    /// connection (RFC 5515 4).
+    #[must_use]
+    pub fn mandatory(self) -> bool {
+        !matches!(self, MessageType::Csun | MessageType::Csurq)
     }
 
     /// The RFC's abbreviation.
@@ -105,6 +120,8 @@ impl MessageType {
             MessageType::Wen => "WEN",
             MessageType::Sli => "SLI",
             MessageType::Ack => "ACK",
+            MessageType::Csun => "CSUN",
+            MessageType::Csurq => "CSURQ",
             MessageType::Unknown(_) => "unknown",
         }
     }

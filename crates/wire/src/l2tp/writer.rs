@@ -2,6 +2,7 @@
 
 use super::attribute::Attribute;
 use super::avp::{AVP_HEADER_LEN, BIT_HIDDEN, BIT_MANDATORY, VALUE_LEN_MAX};
+use super::disconnect::DisconnectCause;
 use super::header::Version;
 use super::hidden;
 use super::message_type::MessageType;
@@ -17,11 +18,12 @@ pub struct Writer<'b> {
 }
 
 impl<'b> Writer<'b> {
-    /// Appends the Message Type AVP, with M = 1, to `out`.
+    /// Appends the Message Type AVP to `out`, with the M bit of the message.
     #[must_use]
     pub fn new(out: &'b mut Vec<u8>, version: Version, kind: MessageType) -> Self {
         let mut writer = Writer { out, version };
-        writer.u16(Attribute::MessageType, kind.number());
+        let number = Attribute::MessageType.number();
+        writer.raw(kind.mandatory(), 0, number, &kind.number().to_be_bytes());
         writer
     }
 
@@ -67,6 +69,26 @@ impl<'b> Writer<'b> {
             self.out.extend_from_slice(&error.to_be_bytes());
             self.out.extend_from_slice(message.as_bytes());
         }
+        self
+    }
+
+    /// Appends a PPP Disconnect Cause Code AVP. Its text is cut to what fits.
+    pub fn disconnect_cause(&mut self, cause: &DisconnectCause<'_>) -> &mut Self {
+        let room = VALUE_LEN_MAX - DisconnectCause::FIXED_LEN;
+        let message = &cause.message[..cause.message.len().min(room)];
+        let attribute = Attribute::PppDisconnectCauseCode;
+        let len = DisconnectCause::FIXED_LEN + message.len();
+        self.header(
+            attribute.mandatory(self.version),
+            false,
+            0,
+            attribute.number(),
+            len,
+        );
+        self.out.extend_from_slice(&cause.code.to_be_bytes());
+        self.out.extend_from_slice(&cause.protocol.to_be_bytes());
+        self.out.push(cause.direction);
+        self.out.extend_from_slice(message);
         self
     }
 
@@ -139,6 +161,14 @@ fn cut_at_char(text: &str, max: usize) -> &str {
 mod tests {
     use super::*;
     use crate::l2tp::Message;
+
+    /// RFC 5515 4: "The Mandatory (M) bit within the Message Type AVP SHOULD be clear".
+    #[test]
+    fn the_type_of_a_speed_update_is_not_mandatory() {
+        let mut body = Vec::new();
+        let _ = Writer::new(&mut body, Version::V2, MessageType::Csun);
+        assert_eq!(body, [0, 8, 0, 0, 0, 0, 0, 28]);
+    }
 
     #[test]
     fn the_message_type_comes_first_and_is_mandatory() {

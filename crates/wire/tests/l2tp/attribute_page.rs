@@ -8,8 +8,8 @@ use wire::l2tp::{Attribute, VALUE_LEN_MAX, Version};
 const HEAD: &str = "\
 # L2TP attributes
 
-This page lists every attribute of RFC 2661 (L2TPv2) and RFC 3931 (L2TPv3) with vendor id 0 that headend reads and
-writes. The page is generated from the table in `crates/wire/src/l2tp/attribute.rs`, and a test compares the page with
+This page lists every attribute of RFC 2661 (L2TPv2), RFC 3931 (L2TPv3), RFC 3145 and RFC 5515 with vendor id 0 that
+headend reads and writes. The page is generated from the table in `crates/wire/src/l2tp/attribute.rs`, and a test compares the page with
 the table. To regenerate the page, run `REWRITE_DOCS=1 cargo test -p headend-wire`.
 
 - The columns *M in v2* and *M in v3* give the M (mandatory) bit that headend sends in L2TPv2 and L2TPv3. `-` means that

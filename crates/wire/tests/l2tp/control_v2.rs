@@ -387,3 +387,65 @@ fn sccrq_for_either_version_is_whole_in_v3() {
     );
     assert_eq!(message.get(A::AssignedTunnelId), None);
 }
+
+/// RFC 5515 6.2.
+#[test]
+fn icrq_whose_lac_may_send_speed_updates() {
+    check(
+        "v2-18-icrq-updates",
+        (LNS_TUNNEL, 0),
+        (3, 2),
+        MessageType::Icrq,
+        &[
+            (A::AssignedSessionId, U16(LAC_SESSION)),
+            (A::CallSerialNumber, U32(1)),
+            (A::ConnectSpeedUpdateEnable, Flag),
+        ],
+    );
+}
+
+/// RFC 5515 4.1 and 6.1: the id is the receiver's, and the speeds have 32 bits.
+#[test]
+fn csun() {
+    check(
+        "v2-19-csun",
+        (LNS_TUNNEL, 0),
+        (6, 3),
+        MessageType::Csun,
+        &[(
+            A::ConnectSpeedUpdate,
+            Bytes(b"\0\0\x0d\x22\x05\xf5\xe1\0\x02\x62\x5a\0"),
+        )],
+    );
+}
+
+/// RFC 5515 4.2: both speeds are 0.
+#[test]
+fn csurq() {
+    check(
+        "v2-20-csurq",
+        (LAC_TUNNEL, 0),
+        (4, 7),
+        MessageType::Csurq,
+        &[(
+            A::ConnectSpeedUpdate,
+            Bytes(b"\0\0\x0c\x11\0\0\0\0\0\0\0\0"),
+        )],
+    );
+}
+
+/// RFC 3145 2.
+#[test]
+fn cdn_with_the_reason_why_ppp_ended() {
+    check(
+        "v2-21-cdn-cause",
+        (LAC_TUNNEL, LAC_SESSION),
+        (5, 7),
+        MessageType::Cdn,
+        &[
+            (A::ResultCode, Result(3, None, "")),
+            (A::AssignedSessionId, U16(LNS_SESSION)),
+            (A::PppDisconnectCauseCode, Bytes(b"\0\x10\xc2\x23\x01no")),
+        ],
+    );
+}

@@ -379,3 +379,47 @@ fn hello_with_a_digest_for_integrity_only() {
         &[],
     );
 }
+
+/// RFC 5515 6.1: the speeds have 64 bits.
+#[test]
+fn csun() {
+    a_to_b(
+        "v3-17-csun",
+        (9, 3),
+        MessageType::Csun,
+        &[(
+            A::ConnectSpeedUpdate,
+            Bytes(b"\xb0\0\0\x02\0\0\0\x02\x54\x0b\xe4\0\0\0\0\0\x3b\x9a\xca\0"),
+        )],
+    );
+}
+
+/// RFC 5515 6.2.
+#[test]
+fn icrq_whose_lcce_may_send_speed_updates() {
+    a_to_b(
+        "v3-18-icrq-updates",
+        (10, 3),
+        MessageType::Icrq,
+        &[
+            (A::LocalSessionId, U32(A_SESSION)),
+            (A::ConnectSpeedUpdateEnable, Flag),
+        ],
+    );
+}
+
+/// RFC 3145 2.
+#[test]
+fn cdn_with_the_reason_why_ppp_ended() {
+    a_to_b(
+        "v3-19-cdn-cause",
+        (11, 3),
+        MessageType::Cdn,
+        &[
+            (A::ResultCode, Result(3, None, "")),
+            (A::LocalSessionId, U32(A_SESSION)),
+            (A::RemoteSessionId, U32(B_SESSION)),
+            (A::PppDisconnectCauseCode, Bytes(b"\0\x08\xc0\x21\0")),
+        ],
+    );
+}

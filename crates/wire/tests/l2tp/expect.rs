@@ -100,7 +100,7 @@ impl Expected {
         let message = Message::parse(version, &clear);
         assert_eq!(
             (message.kind(), message.kind_mandatory()),
-            (kind, true),
+            (kind, kind.mandatory()),
             "{name}"
         );
         assert_eq!(

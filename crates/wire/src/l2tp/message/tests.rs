@@ -415,3 +415,26 @@ fn a_body_of_the_greatest_length_is_read_to_its_end() {
         (None, Some(0x0102))
     );
 }
+
+/// RFC 5515 4.1: "more than one may be present".
+#[test]
+fn every_speed_of_a_message_is_read() {
+    let mut body = Vec::new();
+    let mut writer = Writer::new(&mut body, Version::V2, MessageType::Csun);
+    let speeds = [(7, 100_000_000), (9, 0)].map(|(session, tx_bps)| ConnectSpeed {
+        session,
+        tx_bps,
+        rx_bps: 1,
+    });
+    for speed in speeds {
+        let mut value = Vec::new();
+        speed.emit(Version::V2, &mut value);
+        writer.bytes(Attribute::ConnectSpeedUpdate, &value);
+        // One of the other version, which is malformed here and not mandatory.
+        writer.raw(false, 0, 97, &[0; 20]);
+    }
+    let message = Message::parse(Version::V2, &body);
+    assert_eq!(message.kind(), MessageType::Csun);
+    assert!(!message.kind_mandatory());
+    assert_eq!(message.speeds().collect::<Vec<_>>(), speeds);
+}
