@@ -54,8 +54,8 @@ pub use garden::Garden;
 pub use history::Ended;
 pub use key::{QueueLosses, SubscriberKey, Traffic};
 pub use path::{
-    Asked, Change, Filters, Handover, Inside, Logged, Look, NatTotals, Outside, Owner, Passed, Path, PathCounts, Taken,
-    TapId, Tapped,
+    Asked, Change, Filters, Handover, Inside, Logged, Look, NatTotals, Outside, Owner, Passed,
+    Path, PathCounts, Taken, TapId, Tapped,
 };
 pub use queue::{QueueFault, Queues, Setting, Source};
 pub use subscriber::{ByVersion, Phase};

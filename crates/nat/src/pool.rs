@@ -402,9 +402,15 @@ impl Pool {
         let free = self.open.iter();
         let free = free.map(|&at| self.addresses[at as usize].free_count).sum();
         let dynamic = 1 + self.layout.ratio()..self.layout.per_address;
-        let blocks = |address| dynamic.clone().filter(move |&own| self.layout.has(address, own));
+        let blocks = |address| {
+            dynamic
+                .clone()
+                .filter(move |&own| self.layout.has(address, own))
+        };
         let open = (0..).zip(&self.addresses).filter(|(_, one)| one.is_open);
-        let all = open.map(|(address, _)| blocks(address).count() as u32).sum();
+        let all = open
+            .map(|(address, _)| blocks(address).count() as u32)
+            .sum();
         (free, self.cooling.len() as u32, all)
     }
 }

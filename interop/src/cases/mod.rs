@@ -307,11 +307,19 @@ pub(crate) const ALL: &[Case] = &[
         "nat_shares_external_addresses",
         nat::shares_external_addresses,
     ),
+    case(
+        "nat_shares_external_addresses_on_two_cores",
+        nat::shares_external_addresses_on_two_cores,
+    ),
     case("nat_logs_port_blocks", nat::logs_port_blocks),
     case("nat_translates_active_ftp", nat::translates_active_ftp),
     case(
         "nat_bounds_a_flood_and_reloads",
         nat::bounds_a_flood_and_reloads,
+    ),
+    case(
+        "nat_bounds_a_flood_and_reloads_on_two_cores",
+        nat::bounds_a_flood_and_reloads_on_two_cores,
     ),
     case("bgp_announces_subscribers", bgp_edge::announces_subscribers),
     case("bgp_tells_the_kernel", bgp_edge::tells_the_kernel),

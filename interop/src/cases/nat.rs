@@ -29,6 +29,9 @@ const SETTLE: Duration = Duration::from_millis(500);
 const EXTERNAL: &str = "203.0.113.0/30";
 const FORWARDED: &str = "203.0.113.1:80";
 
+/// Packets are carried on two cores.
+const TWO_CORES: &str = "[event]\nshards = 2\n";
+
 /// A TCP server that sends each client its address, and prints it.
 const TCP: &str = "import socket,sys
 server=socket.create_server((sys.argv[1],int(sys.argv[2])))
@@ -194,6 +197,15 @@ fn who(lns: &Headend, external: &str, more: &[&str]) -> Result<Value> {
 /// ping, TCP and UDP to hosts outside, hairpinning, port forwarding; `nat who` names the subscriber of each connection that
 /// the hosts outside see, also after the daemon was killed.
 pub(crate) fn shares_external_addresses(bench: &Bench<'_>) -> Result<()> {
+    shares(bench, "")
+}
+
+/// The same with a NAT on each of two cores: a home is on one of them, and packets arrive on both.
+pub(crate) fn shares_external_addresses_on_two_cores(bench: &Bench<'_>) -> Result<()> {
+    shares(bench, TWO_CORES)
+}
+
+fn shares(bench: &Bench<'_>, event: &str) -> Result<()> {
     private_file(bench, "users.toml", &users(2))?;
     let (near, far) = (&bench.wire.lac, &bench.wire.lns);
     far.ip(&["address", "add", &format!("{BEYOND}/32"), "dev", "lo"])?;
@@ -203,7 +215,8 @@ pub(crate) fn shares_external_addresses(bench: &Bench<'_>) -> Result<()> {
         .status()?;
     ensure!(status.success(), "no forwarding");
     let store = bench.directory.join("store");
-    let configuration = lns_settings("", "", &settings(&store));
+    let sections = settings(&store) + event;
+    let configuration = lns_settings("", "", &sections);
     let lns = Headend::lns(bench, &configuration)?;
     let lac = Headend::lac(bench, &client_settings())?;
     let homes = two_homes(bench, &lns, &lac)?;
@@ -444,6 +457,15 @@ fn read_by_nfdump(bench: &Bench<'_>, flows: &Path, homes: &[String; 2]) -> Resul
 /// A subscriber that opens many connections uses up its blocks, and no more; the other one is not affected. Reloads take
 /// external addresses away and give others.
 pub(crate) fn bounds_a_flood_and_reloads(bench: &Bench<'_>) -> Result<()> {
+    bounds(bench, "")
+}
+
+/// The same on two cores.
+pub(crate) fn bounds_a_flood_and_reloads_on_two_cores(bench: &Bench<'_>) -> Result<()> {
+    bounds(bench, TWO_CORES)
+}
+
+fn bounds(bench: &Bench<'_>, event: &str) -> Result<()> {
     private_file(bench, "users.toml", &users(2))?;
     let (near, far) = (&bench.wire.lac, &bench.wire.lns);
     far.ip(&["address", "add", &format!("{BEYOND}/32"), "dev", "lo"])?;
@@ -451,7 +473,7 @@ pub(crate) fn bounds_a_flood_and_reloads(bench: &Bench<'_>) -> Result<()> {
     let sections = settings(&store).replace(
         "[nat.log]",
         "block_ports = 64\nblocks_per_subscriber = 2\n[nat.log]",
-    );
+    ) + event;
     let lns = Headend::lns(bench, &lns_settings("", "", &sections))?;
     let lac = Headend::lac(bench, &client_settings())?;
     let homes = two_homes(bench, &lns, &lac)?;

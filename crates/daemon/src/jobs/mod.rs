@@ -22,8 +22,8 @@ use super::source::Source;
 use super::waiting::Waiters;
 use control::reply::{self, Code, Refusal};
 use control::request::{Do, Request, SessionCreate, SessionName, TunnelCreate, TunnelDelete};
-use peering::show::BgpShow;
 use nat::NatWork;
+use peering::show::BgpShow;
 use reloads::Reloaded;
 
 /// A request and its progress.

@@ -82,8 +82,8 @@ use switching::Switches;
 pub use switching::{Far, NoRoute, SwitchedView, Wanted};
 use tap::Tap;
 pub use tap::{TAPPED_MAX, TAPS_MAX};
-use translation::Translation;
 pub use translation::NatSubscribers;
+use translation::Translation;
 pub use views::{Counts, Limits, SubscriberView};
 
 /// Events of the endpoint that are handled together, each in a few microseconds.

@@ -219,7 +219,10 @@ impl<A: Access> Edge<A> {
             .forwarding
             .extract_if(.., |inquiry| inquiry.is_answered());
         let answered: Vec<_> = answered.filter_map(|inquiry| inquiry.all()).collect();
-        for answers in answered.iter().filter(|all| all.iter().any(Answer::is_refusal)) {
+        for answers in answered
+            .iter()
+            .filter(|all| all.iter().any(Answer::is_refusal))
+        {
             if let Some(done) = answers.iter().find_map(Answer::done) {
                 let external = (done.external, done.external_port);
                 let _ = self.unforward_port(done.protocol, external, now);

@@ -98,10 +98,7 @@ impl Handover {
     /// Number of packets.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.items
-            .iter()
-            .filter(|one| one.kind.is_packet())
-            .count()
+        self.items.iter().filter(|one| one.kind.is_packet()).count()
     }
 
     fn push(

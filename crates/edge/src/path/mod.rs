@@ -48,10 +48,10 @@ mod translators;
 
 use std::sync::Arc;
 
+use ::nat::Nat;
 use forward::routes::Routes;
 use hashbrown::HashTable;
 use hqos::Plan;
-use ::nat::Nat;
 
 use crate::access::{Access, Encapsulation, Header, L2tp};
 use crate::config::Config;
@@ -59,6 +59,7 @@ use crate::counters::Discard;
 use crate::garden::Gardens;
 use crate::outgoing::Outgoing;
 
+pub use asked::{Asked, NatTotals, Owner};
 pub use change::Change;
 pub(crate) use copies::Copies;
 pub use copies::{Passed, TapId, Tapped};
@@ -70,10 +71,9 @@ use errors::Errors;
 pub use filters::{Filters, Logged};
 pub use handover::Handover;
 use handover::Handovers;
-use nat::Translator;
 pub(crate) use inward::packet;
-pub use asked::{Asked, NatTotals, Owner};
 pub use look::Look;
+use nat::Translator;
 use queues::{Limits, Queues};
 
 /// What a path did with a datagram or a packet.

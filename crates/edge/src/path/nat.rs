@@ -28,6 +28,7 @@ const TOUCH_MIN: u32 = 8_000;
 #[derive(Debug)]
 pub(crate) struct Translator {
     pub(crate) nat: Nat,
+    has_others: bool,
     /// Inside addresses that are translated.
     inside: Vec<Range>,
     /// By the subscriber's place.
@@ -43,6 +44,7 @@ pub(crate) struct Translator {
 impl Translator {
     pub(crate) fn new(nat: Nat, inside: Vec<Range>) -> Self {
         Self {
+            has_others: nat.config().share.has_others(),
             nat,
             inside,
             members: Vec::new(),
@@ -60,7 +62,7 @@ impl Translator {
     /// Whether other paths have NATs too.
     #[inline]
     pub(super) fn has_others(&self) -> bool {
-        self.nat.config().share.has_others()
+        self.has_others
     }
 
     /// Inside addresses that are translated.
@@ -189,7 +191,7 @@ impl Translator {
         let packet = &mut packet[..header.total_length as usize];
         match self.nat.inbound(&header, packet, sum, now) {
             Ok(verdict) => {
-                if header.fragment == Fragment::First {
+                if self.has_others && header.fragment == Fragment::First {
                     self.fragmented = self.nat.fragmented(&header, packet);
                 }
                 Ok(verdict != Verdict::Held)

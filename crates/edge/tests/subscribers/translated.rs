@@ -160,7 +160,10 @@ fn a_port_of_a_subscriber_is_forwarded_until_it_leaves() {
         lifetime: None,
     };
     let forwarded = forward(&mut stage, &wish).unwrap();
-    assert_eq!((forwarded.external, forwarded.tag), (EXTERNAL, key.to_token()));
+    assert_eq!(
+        (forwarded.external, forwarded.tag),
+        (EXTERNAL, key.to_token())
+    );
     stage.down_stream(&to_port(forwarded.external_port, 100, true));
     let got = &stage.client_inside.0[0];
     assert_eq!(got[22..24], 7777_u16.to_be_bytes());

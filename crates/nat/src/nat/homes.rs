@@ -76,7 +76,11 @@ impl Nat {
     /// The NAT that has the later fragments of a datagram.
     fn home_of(&self, key: &Key) -> u16 {
         // Not secret: a flood to one NAT is possible with ports too.
-        let mixed = u64::from(hash([0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03], key.ends(), key.rest()));
+        let mixed = u64::from(hash(
+            [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03],
+            key.ends(),
+            key.rest(),
+        ));
         let of = u64::from(self.config.share.of());
         ((mixed * of) >> 32) as u16
     }

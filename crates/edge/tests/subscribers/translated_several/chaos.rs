@@ -132,7 +132,12 @@ fn no_port_has_two_owners_and_none_is_left_when_all_have_gone() {
         world.settle();
         let totals = world.totals();
         let counters = totals.counters;
-        let left = (counters.subscribers, counters.mappings, counters.sessions, totals.forwards);
+        let left = (
+            counters.subscribers,
+            counters.mappings,
+            counters.sessions,
+            totals.forwards,
+        );
         assert_eq!(left, (0, 0, 0, 0), "seed {seed}");
         assert!(world.blocks.is_empty(), "seed {seed}: {:?}", world.blocks);
         // Blocks are free again once they have waited.

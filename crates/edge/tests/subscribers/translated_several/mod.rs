@@ -60,7 +60,10 @@ fn a_socket_has_one_external_end_and_every_reply_reaches_it_in_order() {
         assert_eq!(totals.counters.subscribers, 7);
         assert_eq!(totals.counters.outbound, 8 * 7 * 9);
         let [free, held, all] = totals.blocks;
-        assert_eq!((free + held + world.blocks.len() as u32, all), (all, 4 * 126));
+        assert_eq!(
+            (free + held + world.blocks.len() as u32, all),
+            (all, 4 * 126)
+        );
         // Every subscriber has one external address (RFC 6888 REQ-2).
         for n in 0..7 {
             let own = world.external.iter().filter(|(socket, _)| socket.0 == n);
@@ -320,7 +323,11 @@ fn a_forwarding_that_one_path_refuses_is_on_none() {
         assert_eq!(world.lost(), 0);
         // The port below the blocks is free for another one.
         let other = world.address(1);
-        assert!(world.forward(&wish(other, 1, Some((external(9), 80)))).is_ok());
+        assert!(
+            world
+                .forward(&wish(other, 1, Some((external(9), 80))))
+                .is_ok()
+        );
         let now = world.now();
         let asked = world.stage.lns.nat_forwards(None, 1, now).unwrap();
         world.settle();

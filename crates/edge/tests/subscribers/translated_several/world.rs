@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use base::{Duration, Instant};
 use edge::{Change, Config, Discard, End as Ended, Handover, Path};
-use nat::{Block, Event, Forward, ForwardError, ForwardRequest};
 use l2tp::Call;
+use nat::{Block, Event, Forward, ForwardError, ForwardRequest};
 
 use super::wire::{End, ICMP, Seen, inner, is_error, is_piece, packet, seen};
 use crate::packets::FAR;
@@ -76,12 +76,7 @@ impl World {
     }
 
     /// The same before other paths have heard of the subscribers.
-    pub(super) fn unsettled(
-        paths: u16,
-        subscribers: usize,
-        nat: nat::Config,
-        seed: u64,
-    ) -> Self {
+    pub(super) fn unsettled(paths: u16, subscribers: usize, nat: nat::Config, seed: u64) -> Self {
         let config = Config {
             paths,
             by_session: seed % 3 != 0,
@@ -243,7 +238,8 @@ impl World {
     fn log(&mut self, event: Event) {
         match event {
             Event::BlockAllocated(block, _) => {
-                let has_port = |one: &&Block| (one.external, one.first) == (block.external, block.first);
+                let has_port =
+                    |one: &&Block| (one.external, one.first) == (block.external, block.first);
                 assert!(!self.blocks.iter().any(|one| has_port(&one)), "{block:?}");
                 self.blocks.insert(block);
             }
@@ -290,7 +286,10 @@ impl World {
         // RFC 4787 REQ-1: whatever the destination is.
         let external = *self.external.entry(socket).or_insert(seen.from);
         assert_eq!(external, seen.from, "{socket:?}");
-        let owner = *self.owners.entry((external, seen.protocol)).or_insert(socket);
+        let owner = *self
+            .owners
+            .entry((external, seen.protocol))
+            .or_insert(socket);
         assert_eq!(owner, socket, "two have {external:?}");
         self.in_order(false, socket, seen.number);
     }
@@ -306,7 +305,10 @@ impl World {
     fn in_order(&mut self, down: bool, socket: Socket, number: u32) {
         let last = self.last.insert((down, socket), number);
         let is_later = last.is_none_or(|last| last < number);
-        assert!(is_later || self.anywhere, "{socket:?}: {number} after {last:?}");
+        assert!(
+            is_later || self.anywhere,
+            "{socket:?}: {number} after {last:?}"
+        );
     }
 
     /// The path on which a flow arrives.
@@ -440,7 +442,10 @@ impl World {
 
     pub(super) fn end(&mut self, n: usize) {
         let (key, now) = (self.stage.up[n], self.stage.now);
-        let ended = self.stage.lns.drop_subscriber(key, Ended::Administrator, now);
+        let ended = self
+            .stage
+            .lns
+            .drop_subscriber(key, Ended::Administrator, now);
         assert!(ended);
         self.stage.settle();
         // Its packets on their way may be dropped.
