@@ -80,6 +80,8 @@ const _: () = assert!(size_of::<BlockState>() == 32, "two in a cache line");
 #[derive(Debug)]
 pub(crate) struct Pool {
     ranges: Vec<(Range, u32)>,
+    /// The lowest of their addresses, and how far the highest is behind it: most packets have an address outside of it.
+    bounds: (u32, u32),
     pub(crate) layout: Layout,
     addresses: Vec<Address>,
     blocks: Vec<BlockState>,
@@ -103,6 +105,7 @@ impl Pool {
         }
         let mut pool = Self {
             ranges,
+            bounds: (0, u32::MAX),
             layout,
             blocks: Vec::new(),
             pages: Pages::default(),
@@ -111,7 +114,16 @@ impl Pool {
             cooling: VecDeque::new(),
         };
         pool.add_blocks();
+        pool.bound();
         pool
+    }
+
+    fn bound(&mut self) {
+        let low = self.ranges.iter().map(|(range, _)| range.first()).min();
+        let high = self.ranges.iter().map(|(range, _)| range.last()).max();
+        if let (Some(low), Some(high)) = (low, high) {
+            self.bounds = (low.to_bits(), high.to_bits() - low.to_bits());
+        }
     }
 
     /// Makes the blocks of addresses that have none yet.
@@ -155,10 +167,12 @@ impl Pool {
                 }
             }
         }
+        self.bounds = (0, u32::MAX);
         for range in externals {
             self.add_range(range);
         }
         self.add_blocks();
+        self.bound();
     }
 
     /// Adds the addresses of a range that are not known yet, by ranges of consecutive ones.
@@ -216,6 +230,9 @@ impl Pool {
     /// The index of an external address.
     #[inline]
     pub(crate) fn index_of(&self, address: u32) -> Option<u32> {
+        if address.wrapping_sub(self.bounds.0) > self.bounds.1 {
+            return None;
+        }
         self.ranges
             .iter()
             .find_map(|(range, base)| range.position(address).map(|at| base + at))

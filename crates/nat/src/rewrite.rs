@@ -63,6 +63,13 @@ impl Delta {
     }
 }
 
+/// The sum of two words in one's complement arithmetic.
+#[inline]
+const fn add(one: u16, other: u16) -> u16 {
+    let (sum, carry) = one.overflowing_add(other);
+    sum + carry as u16
+}
+
 /// What the change from one endpoint to another adds to checksums, computed once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sums {
@@ -112,12 +119,14 @@ pub(crate) fn quick(
     let Some(head) = packet.first_chunk_mut::<SHORTEST>() else {
         return;
     };
-    let mut delta = Delta(u32::from(sums.address));
+    let mut added = sums.address;
     if let Some(new) = identification {
+        let mut delta = Delta(u32::from(added));
         delta.word(u16::from_be_bytes([head[4], head[5]]), new);
+        added = delta.folded(0);
         head[4..6].copy_from_slice(&new.to_be_bytes());
     }
-    let new = delta.apply(u16::from_be_bytes([head[10], head[11]]));
+    let new = !add(!u16::from_be_bytes([head[10], head[11]]), added);
     head[10..12].copy_from_slice(&new.to_be_bytes());
     let (address_at, port_at) = (side.address_at(), 20 + side.port_at());
     head[address_at..address_at + 4].copy_from_slice(&address.to_be_bytes());
@@ -128,9 +137,9 @@ pub(crate) fn quick(
     };
     let old = u16::from_be_bytes([two[0], two[1]]);
     let new = match sum {
-        Sum::Partial => Delta(u32::from(sums.address)).folded(old),
+        Sum::Partial => add(old, sums.address),
         Sum::Complete if is_udp && old == 0 => 0,
-        Sum::Complete => match Delta(u32::from(sums.endpoint)).apply(old) {
+        Sum::Complete => match !add(!old, sums.endpoint) {
             0 if is_udp => 0xffff,
             new => new,
         },

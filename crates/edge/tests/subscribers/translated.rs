@@ -9,7 +9,7 @@ use nat::{Config, Event, Forward, ForwardError, ForwardRequest};
 use wire::checksum;
 
 use crate::packets::{FAR, udp};
-use crate::stage::{Stage, lns_config};
+use crate::stage::{LAC, Stage, lns_config, route};
 
 const EXTERNAL: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
 
@@ -191,4 +191,47 @@ fn a_network_that_is_not_translated_keeps_its_addresses() {
     let packet = udp("198.51.101.7".parse().unwrap(), FAR, 10, true);
     stage.send_up_raw(&packet);
     assert_eq!(stage.inside.0, [packet]);
+}
+
+/// Alice's packet from this port.
+fn from_port(address: Ipv4Addr, port: u16) -> Vec<u8> {
+    let mut packet = udp(address, FAR, 10, true);
+    packet[20..22].copy_from_slice(&port.to_be_bytes());
+    packet[26..28].fill(0);
+    packet
+}
+
+#[test]
+fn a_batch_whose_mappings_were_loaded_ahead_keeps_them() {
+    let mut stage = Stage::new(lns_config());
+    let mut config = Config::new(vec![EXTERNAL.to_string().parse().unwrap()], [1, 2, 3]);
+    config.limits.blocks_per_subscriber = 100;
+    config.limits.mappings_per_subscriber = 20_000;
+    let inside = vec!["0.0.0.0-198.51.99.255".parse().unwrap()];
+    stage.lns.set_nat(config, inside, |_, _| ()).unwrap();
+    stage.dial("alice", "sesame");
+    let address = stage.lns.subscriber(stage.up[0]).unwrap().address.unwrap();
+    // As many as are loaded ahead.
+    for port in 10_000..18_100 {
+        stage.up_stream(&from_port(address, port));
+    }
+    assert_eq!(stage.lns.nat().unwrap().mappings(), 8_100);
+    let first: Vec<_> = stage.inside.0.drain(..).map(|one| source(&one)).collect();
+    // Known mappings, and new ones.
+    let known = (10_000..10_030).map(|port| from_port(address, port));
+    let new = (20_000..20_020).map(|port| from_port(address, port));
+    let packets = known.chain(new);
+    let datagrams: Vec<Vec<u8>> = packets.flat_map(|one| stage.datagrams_up(&one)).collect();
+    stage
+        .lns
+        .touch(|| datagrams.iter().map(|one| (route(LAC), &one[..])));
+    for datagram in &datagrams {
+        stage
+            .lns
+            .receive(route(LAC), datagram, stage.now, &mut stage.inside);
+    }
+    let second: Vec<_> = stage.inside.0.iter().map(|one| source(one)).collect();
+    assert_eq!(second[..30], first[..30]);
+    assert_eq!(second.len(), 50);
+    assert_eq!(stage.lns.nat().unwrap().mappings(), 8_120);
 }
