@@ -97,6 +97,7 @@ impl Config {
                 fragmented_max: share.part(limits.fragmented_max),
                 waiting_fragments_max: share.part(limits.waiting_fragments_max),
                 events_max: share.part(limits.events_max),
+                ftp_controls_max: share.part(limits.ftp_controls_max),
                 ..limits
             },
             share,
@@ -125,6 +126,10 @@ impl Add for Counters {
             fragmented_evicted: self.fragmented_evicted + other.fragmented_evicted,
             fragments_lost: self.fragments_lost + other.fragments_lost,
             peers_unrecorded: self.peers_unrecorded + other.peers_unrecorded,
+            ftp_rewritten: self.ftp_rewritten + other.ftp_rewritten,
+            ftp_left: self.ftp_left + other.ftp_left,
+            ftp_untracked: self.ftp_untracked + other.ftp_untracked,
+            ftp_controls: self.ftp_controls + other.ftp_controls,
             mappings: self.mappings + other.mappings,
             sessions: self.sessions + other.sessions,
             subscribers: self.subscribers + other.subscribers,

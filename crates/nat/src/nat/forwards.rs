@@ -216,7 +216,7 @@ impl Nat {
         self.mappings[at as usize].set_static();
         self.arm(at);
         let mapping = self.mappings[at as usize];
-        let (block, _) = self.home(&mapping);
+        let (block, _) = self.block_of(&mapping);
         let owner = self.pool.block(block).owner;
         let tag = self.subscribers.at_mut(owner).map_or(0, |one| one.tag);
         let forward = Forward {

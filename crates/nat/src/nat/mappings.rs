@@ -118,7 +118,7 @@ impl Nat {
     }
 
     /// The block of a mapping, and its port's place there.
-    pub(super) fn home(&self, mapping: &Mapping) -> (u32, u32) {
+    pub(super) fn block_of(&self, mapping: &Mapping) -> (u32, u32) {
         let address = self.pool.index_of(mapping.external);
         let address = address.expect("external addresses stay known");
         let located = self.pool.locate(address, mapping.external_port);
@@ -180,7 +180,7 @@ impl Nat {
         self.mappings[at as usize] = Mapping::free(self.free);
         self.free = at;
         self.counters.mappings -= 1;
-        let (block, place) = self.home(&mapping);
+        let (block, place) = self.block_of(&mapping);
         self.pool.free_port(block, protocol, place);
         let owner = self.pool.block(block).owner;
         if let Some(subscriber) = self.subscribers.at_mut(owner) {
