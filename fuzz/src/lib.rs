@@ -385,6 +385,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "radius_tunnels",
+        run: targets::radius_tunnels::target,
+        len_max: 1200,
+        is_slow: false,
+    },
+    Target {
         name: "tc_message",
         run: targets::tc_message::target,
         len_max: 1500,

@@ -387,6 +387,19 @@ fn tell_l2tp(event: Event, core: &mut Core, server: &mut Server, summary: &mut S
             let id = id_of(session);
             tracing::debug!(session = id, ?errors, "the peer reports line errors");
         }
+        Event::SpeedChanged {
+            session,
+            tx_bps,
+            rx_bps,
+        } => {
+            let id = id_of(session);
+            tracing::debug!(
+                session = id,
+                tx_bps,
+                rx_bps,
+                "the peer reports new speeds of the line"
+            );
+        }
         Event::LinkInfo {
             session,
             accm,

@@ -493,6 +493,23 @@ impl Daemon {
         core.reactor.enter(handlers.output, 0);
         let slice = core.reactor.slice(*span);
         let mut messages = 0;
+        if !core.sockets.is_blocked() && !core.ports.is_blocked() {
+            let Core {
+                edge,
+                sockets,
+                ports,
+                reactor,
+                ..
+            } = core;
+            let poured = edge.pour(&mut Outside {
+                sockets,
+                ports,
+                reactor,
+            });
+            if poured > 0 {
+                core.reactor.lap_many(handlers.output, poured);
+            }
+        }
         while !core.sockets.is_blocked() && !core.ports.is_blocked() {
             composed.clear();
             let Some(route) = core.edge.poll_transmit(core.now, composed) else {

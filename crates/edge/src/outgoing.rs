@@ -69,6 +69,25 @@ impl<R> Outgoing<R> {
         Some(route)
     }
 
+    /// The oldest one.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<(&R, &[u8])> {
+        let (end, route) = self.ends.front()?;
+        Some((route, &self.octets[self.taken..*end as usize]))
+    }
+
+    /// Removes the oldest one.
+    #[inline]
+    pub(crate) fn drop_front(&mut self) {
+        if let Some((end, _)) = self.ends.pop_front() {
+            self.taken = end as usize;
+        }
+        if self.ends.is_empty() {
+            self.octets.clear();
+            self.taken = 0;
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

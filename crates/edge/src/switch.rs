@@ -184,6 +184,8 @@ pub struct SwitchCounts {
     pub not_taken: u64,
     /// LNSs that were left out because their address is our own.
     pub own_address: u64,
+    /// New speeds of lines that were reported to LNSs.
+    pub speeds_reported: u64,
     /// Frames that were dropped because too many arrived before the LNS answered.
     pub not_held: u64,
 }

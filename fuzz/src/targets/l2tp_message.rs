@@ -1,7 +1,7 @@
 //! A control message's AVPs, compared with a second implementation of the rules that keeps a list instead of a
 //! table.
 
-use wire::l2tp::{Attribute, Avp, Fault, Message, MessageType, Version, Writer};
+use wire::l2tp::{Attribute, Avp, ConnectSpeed, Fault, Message, MessageType, Version, Writer};
 
 /// Takes the body of a v2 control message.
 ///
@@ -116,6 +116,19 @@ fn check_values(version: Version, message: &Message<'_>, avps: &[Avp<'_>]) {
         assert_eq!(message.u32(attribute).is_some(), len == Some(4));
         assert_eq!(message.u64(attribute).is_some(), len == Some(8));
     }
+    let speeds = avps.iter().filter(|avp| {
+        let update = Attribute::ConnectSpeedUpdate;
+        recognised(version, avp) == Some(update)
+            && !avp.hidden
+            && update.allows_len(version, avp.value.len())
+    });
+    let speeds = speeds.map(|avp| ConnectSpeed::parse(version, avp.value).unwrap());
+    assert!(message.speeds().eq(speeds));
+    let cause = message.disconnect_cause();
+    assert_eq!(
+        cause.is_some(),
+        message.has(Attribute::PppDisconnectCauseCode)
+    );
     let code = message.result_code();
     assert_eq!(code.is_some(), message.has(Attribute::ResultCode));
     assert!(code.is_none_or(|code| code.error.is_some() || code.message.is_empty()));

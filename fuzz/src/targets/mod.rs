@@ -47,6 +47,7 @@ pub mod pppoe_live;
 pub mod pppoe_packet;
 pub mod radius_client;
 pub mod radius_dynauth;
+pub mod radius_tunnels;
 pub mod tc_message;
 pub mod trace_analyzer;
 pub mod trace_capture;

@@ -1,10 +1,12 @@
 //! Reads and writes the frames of ports.
 
+use edge::access::Either::Second;
 use pppoe::Route;
 use reactor::{Interest, Reactor};
 use wire::pppoe::Code;
 
 use super::{Port, Ports, ethernet};
+use crate::served;
 
 impl Ports {
     /// Reads a batch of frames of a port. Returns whether more may be waiting.
@@ -21,6 +23,22 @@ impl Ports {
         let received = port.socket.receive(&mut self.received);
         received.map_err(std::io::Error::other)?;
         Ok(self.received.is_full())
+    }
+
+    /// The packets of the batch that was read last, unchecked, with their routes.
+    pub(crate) fn ahead(&self, number: u32) -> impl Iterator<Item = (served::Route, &[u8])> {
+        let opened = self
+            .received
+            .iter()
+            .filter_map(|frame| ethernet::open(&frame));
+        opened.map(move |opened| {
+            let route = Route {
+                port: number as u16,
+                peer: opened.source,
+                vlans: opened.vlans,
+            };
+            (Second(route), opened.packet)
+        })
     }
 
     /// Passes each PPPoE packet of the batch that was read last to `take`, with its route.

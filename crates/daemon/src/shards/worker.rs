@@ -453,6 +453,7 @@ impl Worker {
                 Err(error) => return Outcome::Lost(error),
             };
             let (path, inside) = (&mut parts.path, &mut parts.inside);
+            path.touch(parts.ports.ahead(number));
             *came += parts.ports.each(number, |route, packet| {
                 let route = Second(route);
                 let taken = path.receive(&route, packet, now, inside);
@@ -511,27 +512,11 @@ impl Worker {
             edge::Inside::packet(inside, &packet);
             inside.flush();
         }
-        loop {
-            self.composed.clear();
-            let Some(route) = path.poll_transmit(&mut self.composed) else {
-                break;
-            };
-            let route = match route {
-                First(route) => route,
-                Second(route) => {
-                    ports.push(&route, &self.composed, reactor);
-                    continue;
-                }
-            };
-            if sockets.needs_room(route.socket) {
-                sockets.make_room(route.socket, reactor);
-            }
-            if sockets.needs_room(route.socket) {
-                sockets.dropped += 1;
-            } else {
-                sockets.push(route, &self.composed);
-            }
-        }
+        path.pour(&mut Outside {
+            sockets,
+            ports,
+            reactor,
+        });
         if sockets.has_queued() {
             sockets.flush(reactor);
         }

@@ -165,6 +165,7 @@ fn edge_counters(core: &Core, push: &mut impl FnMut(&dyn std::fmt::Display, u64)
     push(&"switched_failed_over", switched.failed_over);
     push(&"switched_not_taken", switched.not_taken);
     push(&"switched_own_address", switched.own_address);
+    push(&"switched_speeds_reported", switched.speeds_reported);
     push(&"switched_frames_not_held", switched.not_held);
     for what in edge::v6::V6Count::ALL {
         let count = core.edge.v6_counts().of(what);

@@ -11,7 +11,8 @@ use base::{Duration, Instant, Machine};
 use wire::pppoe::Vlans;
 
 use super::{
-    Access, Call, Encapsulation, Header, Numbers, Peer, Reason, SessionChange, SessionInfo,
+    Access, Call, Encapsulation, Header, LinkCause, Numbers, Peer, Reason, SessionChange,
+    SessionInfo,
 };
 
 /// A value of the first protocol or of the second.
@@ -304,6 +305,34 @@ impl<A: Access, B: Access> Access for Both<A, B> {
         match session {
             First(session) => self.first.hang_up(session, first, now),
             Second(session) => self.second.hang_up(session, second, now),
+        }
+    }
+
+    fn set_cause(&mut self, session: Self::Session, cause: LinkCause) {
+        match session {
+            First(session) => self.first.set_cause(session, cause),
+            Second(session) => self.second.set_cause(session, cause),
+        }
+    }
+
+    fn may_report_speed(&self, session: Self::Session) -> bool {
+        match session {
+            First(session) => self.first.may_report_speed(session),
+            Second(session) => self.second.may_report_speed(session),
+        }
+    }
+
+    fn report_speed(&mut self, session: Self::Session, bps: [Option<u64>; 2]) -> bool {
+        match session {
+            First(session) => self.first.report_speed(session, bps),
+            Second(session) => self.second.report_speed(session, bps),
+        }
+    }
+
+    fn speed_change(event: &Self::Event) -> Option<(Self::Session, [u64; 2])> {
+        match event {
+            First(event) => A::speed_change(event).map(|(key, bps)| (First(key), bps)),
+            Second(event) => B::speed_change(event).map(|(key, bps)| (Second(key), bps)),
         }
     }
 

@@ -6,15 +6,17 @@ use aaa::TunnelTo;
 use aaa::accounting::TerminateCause;
 use base::{Datagram, Duration, Instant, Machine as _, Redacted, Route};
 use l2tp::{
-    CallDetails, Cookie, DataHeader, DataIds, Endpoint, Event, Identity, OpenTunnel, Pseudowire,
-    SessionEnd, SessionKey, TunnelKey,
+    CallDetails, Cookie, DataHeader, DataIds, Endpoint, Event, Identity, OpenTunnel, PppCause,
+    Pseudowire, SessionEnd, SessionKey, TunnelKey,
 };
 use ppp::{Authentication, Claim, Proof, Proxy, ProxyProof};
+use wire::l2tp::disconnect::code;
 use wire::l2tp::{DATA_HEADER_MAX, DataV2, DataV3, Packet, Sublayer, Version};
 use wire::pppoe::{LineInfo, line};
 
 use super::{
-    Access, Call, Encapsulation, HEADER_MAX, Numbers, Peer, Reason, SessionChange, SessionInfo,
+    Access, Call, Encapsulation, HEADER_MAX, LinkCause, Numbers, Peer, Reason, SessionChange,
+    SessionInfo,
 };
 
 /// The default access protocol of an edge.
@@ -176,6 +178,40 @@ impl Access for Endpoint {
         Self::hang_up(self, session, reason, now);
     }
 
+    fn set_cause(&mut self, session: SessionKey, cause: LinkCause) {
+        let LinkCause {
+            code,
+            protocol,
+            direction,
+        } = cause;
+        let cause = PppCause {
+            code,
+            protocol,
+            direction,
+            message: Box::default(),
+        };
+        self.set_ppp_cause(session, cause);
+    }
+
+    fn may_report_speed(&self, session: SessionKey) -> bool {
+        self.may_update_speed(session)
+    }
+
+    fn report_speed(&mut self, session: SessionKey, [down, up]: [Option<u64>; 2]) -> bool {
+        self.update_speed(session, down, up)
+    }
+
+    fn speed_change(event: &Event) -> Option<(SessionKey, [u64; 2])> {
+        match event {
+            Event::SpeedChanged {
+                session,
+                tx_bps,
+                rx_bps,
+            } => Some((*session, [*tx_bps, *rx_bps])),
+            _ => None,
+        }
+    }
+
     fn initial_request(&self, session: SessionKey) -> &[u8] {
         let details = self.session(session).and_then(|view| view.details);
         let proxy = details.and_then(|details| details.proxy.as_deref());
@@ -232,6 +268,8 @@ fn call_to(
     now: Instant,
 ) -> Result<SessionKey, String> {
     details.serial = 0;
+    // We report new speeds of the line, if there are any.
+    details.speed_updates = true;
     details.circuit_status = 0;
     details.remote_end_id = Box::default();
     if let Some(numbers) = call.numbers {
@@ -297,7 +335,18 @@ impl Reason for SessionEnd {
     fn terminate_cause(&self) -> TerminateCause {
         match self {
             Self::Administrative => TerminateCause::AdminReset,
-            Self::Peer(_) => TerminateCause::UserRequest,
+            Self::Peer(notice) => match notice.cause.as_deref().map(|cause| cause.code) {
+                Some(code::ADMINISTRATIVE) => TerminateCause::AdminReset,
+                Some(code::LCP_TIMEOUT | code::NO_LCP | code::ECHO_TIMEOUT) => {
+                    TerminateCause::LostCarrier
+                }
+                Some(
+                    code::AUTHENTICATION_TIMEOUT
+                    | code::NO_AUTHENTICATION_PROTOCOL
+                    | code::AUTHENTICATION_FAILED,
+                ) => TerminateCause::UserError,
+                _ => TerminateCause::UserRequest,
+            },
             Self::TunnelEnded => TerminateCause::LostCarrier,
             _ => TerminateCause::LostService,
         }

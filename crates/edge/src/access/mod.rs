@@ -133,6 +133,30 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
         self.end(session, Duration::ZERO, now);
     }
 
+    /// Sets what the peer of a session will read about the end of PPP in it, if the protocol has a field for that.
+    fn set_cause(&mut self, session: Self::Session, cause: LinkCause) {
+        let _ = (session, cause);
+    }
+
+    /// Whether the peer of a session that we handed over accepts new speeds of its line.
+    fn may_report_speed(&self, session: Self::Session) -> bool {
+        let _ = session;
+        false
+    }
+
+    /// Reports the speeds of a line, down and up, in bit/s, to the peer of a session that we handed over. `None` keeps a
+    /// speed. `false` if it does not accept them.
+    fn report_speed(&mut self, session: Self::Session, bps: [Option<u64>; 2]) -> bool {
+        let _ = (session, bps);
+        false
+    }
+
+    /// The session whose line has other speeds, and these, down and up, in bit/s.
+    fn speed_change(event: &Self::Event) -> Option<(Self::Session, [u64; 2])> {
+        let _ = event;
+        None
+    }
+
     /// The first request of LCP that the peer reports, if it negotiated in our name.
     fn initial_request(&self, session: Self::Session) -> &[u8] {
         let _ = session;
@@ -184,6 +208,17 @@ pub trait Access: Machine<Transmit = Self::Route, Event: Debug> {
         let _ = (tunnel, from, call, now);
         Err("this access protocol has no tunnels".to_owned())
     }
+}
+
+/// Why PPP in a session ended, as RFC 3145 has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkCause {
+    /// Disconnect Code.
+    pub code: u16,
+    /// Control Protocol Number; 0 for global errors.
+    pub protocol: u16,
+    /// 0: global, 1: at the peer, 2: here.
+    pub direction: u8,
 }
 
 /// What an LNS receives about a session that is handed over.

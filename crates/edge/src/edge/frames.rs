@@ -110,6 +110,13 @@ impl<A: Access> Edge<A> {
         debug_assert_eq!(taken, Taken::Done, "there is an endpoint");
     }
 
+    /// Passes frames of switched sessions, and errors about packets, to `outside`, as [`Path::pour`] does. What is not
+    /// passed here comes from [`Edge::poll_transmit`].
+    #[inline]
+    pub fn pour(&mut self, outside: &mut impl Outside<A::Route>) -> u64 {
+        self.path.pour(outside)
+    }
+
     /// Another path received a packet of a session.
     pub fn heard(&mut self, session: A::Session, now: Instant) {
         self.endpoint.heard(session, now);

@@ -3,6 +3,7 @@
 use aaa::Profile;
 use base::{Duration, Instant};
 use ppp::{Claim, Context, Link, LinkEnd, Side};
+use wire::l2tp::disconnect::code;
 
 use super::{Dial, Edge};
 use crate::access::{Access, Encapsulation};
@@ -181,6 +182,9 @@ impl<A: Access> Edge<A> {
                     LinkEnd::PeerTerminated => self.config.ppp.restart,
                     _ => Duration::ZERO,
                 };
+                if let Some(cause) = reason.disconnect_cause(&self.at(index).link) {
+                    self.endpoint.set_cause(session, cause);
+                }
                 self.endpoint.end(session, wait, now);
                 self.finish(index, reason, now);
             }
@@ -303,6 +307,13 @@ impl<A: Access> Edge<A> {
         }
         if self.is_switched(index) {
             let session = self.at(index).session;
+            // PPP ends without our Terminate-Request: only the administrator's reason is true here.
+            if let Some(cause) = reason.disconnect_cause(&self.at(index).link)
+                && cause.code == code::ADMINISTRATIVE
+            {
+                self.endpoint.set_cause(session, cause);
+                self.set_cause_at_lns(index, cause);
+            }
             self.endpoint.end(session, Duration::ZERO, now);
             return self.finish(index, reason, now);
         }

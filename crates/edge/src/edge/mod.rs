@@ -246,6 +246,9 @@ impl<A: Access> Edge<A> {
                 }
                 None => {}
             }
+            if let Some((session, bps)) = A::speed_change(&event) {
+                self.pass_speed(session, bps);
+            }
             self.events.push_back(Event::Access(event));
         }
         self.unheeded.get_or_insert(now);

@@ -77,12 +77,18 @@ struct Found {
 
 impl Found {
     /// The first part of a change that has no effect on a session that an LNS has: its packets pass no filter and no
-    /// queue here, and no network leads to it.
-    fn beyond(&self, change: &Change) -> Option<&'static str> {
+    /// queue here, and no network leads to it. New rates are those of the line, if they can be reported.
+    fn beyond(&self, change: &Change, may_report: bool) -> Option<&'static str> {
+        let rates = Queue {
+            rates_bps: self.queue.rates_bps,
+            ..Queue::default()
+        };
+        let is_reported = may_report && rates == self.queue;
+        let is_queue = !self.queue.is_empty() && !is_reported;
         let parts = [
             ("its filter", self.filter.is_some()),
             ("its walled garden", self.garden.is_some()),
-            ("its rates", !self.queue.is_empty() || change.reset_queue),
+            ("its queues", is_queue || change.reset_queue),
             (
                 "the networks behind it",
                 change.routes.iter().any(Option::is_some),
@@ -188,10 +194,10 @@ impl<A: Access> Edge<A> {
             Phase::Networks | Phase::Up => {}
         }
         let index = subscriber.0.index;
-        if self.is_switched(index)
-            && let Some(what) = found.beyond(change)
-        {
-            return Err(ChangeRefusal::Switched(what));
+        if self.is_switched(index) {
+            let may_report = self.may_report_speed(index);
+            let beyond = found.beyond(change, may_report);
+            return beyond.map_or(Ok(None), |what| Err(ChangeRefusal::Switched(what)));
         }
         self.check_networks(index, change)?;
         if found.queue.is_empty() && !change.reset_queue {
@@ -228,6 +234,8 @@ impl<A: Access> Edge<A> {
     ) {
         if let Some((own, setting)) = queue {
             self.put_setting(index, own, setting, now);
+        } else if found.queue.rates_bps != [None; 2] {
+            self.report_speed(index, found.queue.rates_bps);
         }
         for (ipv6, networks) in [false, true].into_iter().zip(&change.routes) {
             if let Some(networks) = networks {

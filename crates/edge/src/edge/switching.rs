@@ -19,7 +19,7 @@ use ppp::{Claim, Link, Side};
 use wire::ppp::control::{Control, code};
 use wire::ppp::{Frame, protocol};
 
-use crate::access::{Access, Call, Encapsulation, Reason};
+use crate::access::{Access, Call, Encapsulation, LinkCause, Reason};
 use crate::counters::{Discard, Refusal};
 use crate::edge::Edge;
 use crate::edge::links::later;
@@ -584,6 +584,39 @@ impl<A: Access> Edge<A> {
         let why = format!("the LNS {}: {reason}", to.server);
         self.next_lns(index, why, now);
         true
+    }
+
+    /// Sets what the LNS that has a subscriber's session will read about the end of PPP.
+    pub(super) fn set_cause_at_lns(&mut self, index: u32, cause: LinkCause) {
+        if let Some(Stage::Up(session, _)) = self.switches.all.get(&index).map(|one| &one.stage) {
+            self.endpoint.set_cause(*session, cause);
+        }
+    }
+
+    /// Whether the LNS that has a subscriber's session accepts new speeds of its line (RFC 5515, section 4).
+    pub(super) fn may_report_speed(&self, index: u32) -> bool {
+        match self.switches.all.get(&index).map(|one| &one.stage) {
+            Some(Stage::Up(session, _)) => self.endpoint.may_report_speed(*session),
+            _ => false,
+        }
+    }
+
+    /// Reports new speeds of a line, down and up, to the LNS that has its session.
+    pub(super) fn report_speed(&mut self, index: u32, bps: [Option<u64>; 2]) {
+        if let Some(Stage::Up(session, _)) = self.switches.all.get(&index).map(|one| &one.stage)
+            && self.endpoint.report_speed(*session, bps)
+        {
+            self.switches.counts.speeds_reported += 1;
+        }
+    }
+
+    /// A LAC reported new speeds of a line: the LNS that has its session gets them.
+    pub(super) fn pass_speed(&mut self, session: A::Session, bps: [u64; 2]) {
+        if let Some(index) = self.subscriber_of(session)
+            && self.is_switched(index)
+        {
+            self.report_speed(index, bps.map(Some));
+        }
     }
 
     /// Gives up a call to an LNS, because the subscriber negotiates anew or ends.

@@ -28,6 +28,14 @@ pub(crate) fn packet(frame: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
+/// Where the session of a data message was found.
+pub(super) enum Found {
+    /// A subscriber's entry.
+    Entry(u32),
+    /// The half of a switched session.
+    Leg(u32),
+}
+
 impl<E: Encapsulation> Path<E> {
     /// Forwards the packet of a datagram to the inside, if the session is open. Everything else is left to the
     /// edge.
@@ -39,10 +47,18 @@ impl<E: Encapsulation> Path<E> {
         now: Instant,
         inside: &mut impl Inside,
     ) -> Taken {
-        let Some((place, version, packet)) = self.find_packet(route, bytes) else {
-            if self.cross(route, bytes, now) {
-                return Taken::Done;
+        let found = E::locate(route, bytes, |id| self.find_either(id, route));
+        let found = match found {
+            Some((Found::Leg(place), frame)) => {
+                if self.cross(place, route, frame, bytes, now) {
+                    return Taken::Done;
+                }
+                None
             }
+            Some((Found::Entry(place), frame)) => self.packet_of(place, frame),
+            None => None,
+        };
+        let Some((place, version, packet)) = found else {
             self.counts().leave();
             return Taken::Left;
         };
@@ -53,17 +69,34 @@ impl<E: Encapsulation> Path<E> {
         Taken::Done
     }
 
-    /// The subscriber, IP version and packet of a datagram; `None` if it is for the edge.
+    /// The subscriber whose session has this id, or the half of a switched session.
+    #[inline]
+    pub(super) fn find_either(&self, id: E::Id, route: &E::Route) -> Option<(Found, &E)> {
+        if let Some((place, entry)) = self.find(id, route) {
+            return Some((Found::Entry(place), &entry.way));
+        }
+        let (place, way) = self.crossings.find(id, route)?;
+        Some((Found::Leg(place), way))
+    }
+
+    /// The subscriber, IP version and packet of a datagram; `None` if it is of no subscriber, or for the edge.
     #[inline]
     pub(super) fn find_packet<'a>(
         &self,
         route: &E::Route,
         bytes: &'a [u8],
     ) -> Option<(u32, u8, &'a [u8])> {
-        let ((place, entry), frame) = E::locate(route, bytes, |id| {
+        let (place, frame) = E::locate(route, bytes, |id| {
             let (place, entry) = self.find(id, route)?;
-            Some(((place, entry), &entry.way))
+            Some((place, &entry.way))
         })?;
+        self.packet_of(place, frame)
+    }
+
+    /// The IP version and packet of a subscriber's frame; `None` if it is for the edge.
+    #[inline]
+    fn packet_of<'a>(&self, place: u32, frame: &'a [u8]) -> Option<(u32, u8, &'a [u8])> {
+        let entry = self.entry(place)?;
         let (version, packet) = packet(frame)?;
         let passes =
             entry.is_open(version) && entry.is_fixed() && !(version == 6 && is_on_link(packet));

@@ -223,7 +223,25 @@ impl<E: Encapsulation> Path<E> {
         self.heard.pop()
     }
 
-    /// Appends one datagram with an ICMP error to `out`; `None` means drained.
+    /// Passes all datagrams that [`Path::poll_transmit`] would return to `outside`, without a copy of their own. One without
+    /// room is dropped, and counted. Returns how many were passed.
+    pub fn pour(&mut self, outside: &mut impl Outside<E::Route>) -> u64 {
+        let mut count = 0;
+        while let Some((route, datagram)) = self.outgoing.front() {
+            match outside.begin(route) {
+                Some(out) => {
+                    out.extend_from_slice(datagram);
+                    outside.commit(route);
+                    count += 1;
+                }
+                None => self.counts[self.number].discard(Discard::Backlog),
+            }
+            self.outgoing.drop_front();
+        }
+        count
+    }
+
+    /// Appends one datagram with an ICMP error, or a frame of a switched session, to `out`; `None` means drained.
     pub fn poll_transmit(&mut self, out: &mut Vec<u8>) -> Option<E::Route> {
         self.outgoing.pop(out)
     }

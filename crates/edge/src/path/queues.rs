@@ -10,7 +10,8 @@ use hqos::{Admission, Counts, Direction, Fault, Options, Plan, Shape, SubId, Tre
 use qos::Packet;
 use wire::flow::Keys;
 
-use super::entry::Lane;
+use super::entry::{Entry, Lane};
+use super::inward::Found;
 use super::moves::Held;
 use super::{Headers, Inside, Nobody, Outside, Path};
 use crate::access::Encapsulation;
@@ -23,6 +24,8 @@ const DRAIN_MAX: usize = 512;
 const TOUCH_MAX: usize = 64;
 /// With fewer shaped subscribers, their queues are in the cache.
 const TOUCH_MIN: usize = 8_000;
+/// The same of switched sessions, whose two halves are larger.
+const TOUCH_CROSSINGS_MIN: usize = 500;
 /// Unused buffers that are kept when no packet is queued.
 const SPARE_MAX: usize = 1_024;
 /// Capacity in bytes of a buffer that is kept; it holds an Ethernet frame's packet.
@@ -425,9 +428,9 @@ impl<E: Encapsulation> Path<E> {
         self.drain_by(now, None::<&mut Nobody>, outside, inside)
     }
 
-    /// Loads the queues and the address mappings of the subscribers that sent these datagrams into the cache, up to 64 at
-    /// once. Call it with received datagrams before [`Path::receive`]. With few shaped subscribers it loads no queues, with
-    /// few mappings no mapping.
+    /// Loads the queues and the address mappings of the subscribers that sent these datagrams, and the halves of switched
+    /// sessions, into the cache, up to 64 at once. Call it with received datagrams before [`Path::receive`]. What there is
+    /// little of is not loaded.
     pub fn touch<'a, I: Iterator<Item = (E::Route, &'a [u8])>>(
         &mut self,
         datagrams: impl Fn() -> I,
@@ -435,23 +438,28 @@ impl<E: Encapsulation> Path<E> {
         if self.nat.as_ref().is_some_and(|nat| nat.is_large()) {
             self.touch_nat(datagrams());
         }
-        let Some(queues) = self.queues.as_ref() else {
-            return;
-        };
-        if queues.up.subscribers() < TOUCH_MIN {
+        let queues = self.queues.as_ref();
+        let queues = queues.filter(|queues| queues.up.subscribers() >= TOUCH_MIN);
+        if queues.is_none() && self.crossings.len() < TOUCH_CROSSINGS_MIN {
             return;
         }
-        let mut ids = [None; TOUCH_MAX];
-        for (id, (route, bytes)) in ids.iter_mut().zip(datagrams()) {
-            let found = E::locate(&route, bytes, |id| {
-                let (_, entry) = self.find(id, &route)?;
-                Some((entry.lane(), &entry.way))
-            });
-            if let Some((Some(Lane::Here(queue)), _)) = found {
-                *id = Some(queue);
+        let (mut ids, mut places) = ([None; TOUCH_MAX], [None; TOUCH_MAX]);
+        for (at, (route, bytes)) in datagrams().take(TOUCH_MAX).enumerate() {
+            match E::locate(&route, bytes, |id| self.find_either(id, &route)) {
+                Some((Found::Leg(place), _)) => places[at] = Some(place),
+                Some((Found::Entry(place), _)) if queues.is_some() => {
+                    if let Some(Lane::Here(queue)) = self.entry(place).and_then(Entry::lane) {
+                        ids[at] = Some(queue);
+                    }
+                }
+                Some((Found::Entry(_), _)) | None => {}
             }
         }
-        queues.up.touch(ids.iter().flatten().copied());
+        if let Some(queues) = queues {
+            queues.up.touch(ids.iter().flatten().copied());
+        }
+        self.crossings
+            .touch(places.iter().flatten().copied(), self.number);
     }
 
     /// When to call [`Path::drain`] next; [`Instant::ZERO`] means now. `None` if no packet is queued.

@@ -377,6 +377,7 @@ impl World {
                     response,
                 } => *response == wire::ppp::chap::md5_response(*identifier, SECRET, challenge),
             };
+            let good = good && !claim.name.starts_with(b"mallory");
             let profile = match &node.answer {
                 Answer::Ask => Profile::default(),
                 Answer::Profile(profile) => (**profile).clone(),
