@@ -58,7 +58,7 @@ pub(super) fn receive_frames(
             now,
             ..
         } = core;
-        edge.touch(ports.ahead(number));
+        edge.touch(|| ports.ahead(number));
         let count = ports.each(number, |route, packet| {
             edge.receive(Second(route), packet, *now, inside);
         });

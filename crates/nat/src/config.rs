@@ -241,6 +241,32 @@ impl Config {
     }
 }
 
+impl Config {
+    /// The settings of one of several NATs. Limits of tables are divided; limits of a subscriber, and the number of
+    /// subscribers, are the same for each.
+    #[must_use]
+    pub fn share(&self, share: Share) -> Self {
+        let limits = self.limits;
+        let [one, two, three] = self.seed;
+        let own = u64::from(share.number()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self {
+            limits: Limits {
+                mappings_max: share.part(limits.mappings_max),
+                sessions_max: share.part(limits.sessions_max),
+                held_ports_max: share.part(limits.held_ports_max),
+                fragmented_max: share.part(limits.fragmented_max),
+                waiting_fragments_max: share.part(limits.waiting_fragments_max),
+                events_max: share.part(limits.events_max),
+                ftp_controls_max: share.part(limits.ftp_controls_max),
+                ..limits
+            },
+            share,
+            seed: [one, two, three ^ own],
+            ..self.clone()
+        }
+    }
+}
+
 /// External addresses of one NAT.
 pub const ADDRESSES_MAX: u64 = 16_384;
 /// The longest time-out in seconds: a week.

@@ -1,5 +1,7 @@
 //! Reasons to drop a packet, and counters.
 
+use core::ops::Add;
+
 /// Why the NAT dropped a packet. The packet is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[repr(u8)]
@@ -152,4 +154,35 @@ pub struct Counters {
     pub subscribers: u32,
     /// Dropped packets by reason, in the order of [`Discard::ALL`].
     pub discards: [u64; Discard::COUNT],
+}
+
+impl Add for Counters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let mut discards = self.discards;
+        for (sum, more) in discards.iter_mut().zip(other.discards) {
+            *sum += more;
+        }
+        Self {
+            outbound: self.outbound + other.outbound,
+            inbound: self.inbound + other.inbound,
+            hairpinned: self.hairpinned + other.hairpinned,
+            untouched: self.untouched + other.untouched,
+            mappings_made: self.mappings_made + other.mappings_made,
+            blocks_allocated: self.blocks_allocated + other.blocks_allocated,
+            unheld_ports: self.unheld_ports + other.unheld_ports,
+            fragmented_evicted: self.fragmented_evicted + other.fragmented_evicted,
+            fragments_lost: self.fragments_lost + other.fragments_lost,
+            peers_unrecorded: self.peers_unrecorded + other.peers_unrecorded,
+            ftp_rewritten: self.ftp_rewritten + other.ftp_rewritten,
+            ftp_left: self.ftp_left + other.ftp_left,
+            ftp_untracked: self.ftp_untracked + other.ftp_untracked,
+            ftp_controls: self.ftp_controls + other.ftp_controls,
+            mappings: self.mappings + other.mappings,
+            sessions: self.sessions + other.sessions,
+            subscribers: self.subscribers + other.subscribers,
+            discards,
+        }
+    }
 }

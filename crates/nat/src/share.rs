@@ -5,11 +5,6 @@
 //! has the subscriber: the caller knows it by the inside address ([`crate::Nat::home`]). A port below the blocks is
 //! forwarded by all NATs, so that each knows its inside address.
 
-use core::ops::Add;
-
-use crate::config::{Config, Limits};
-use crate::discard::Counters;
-
 /// Which of several NATs one is. The default is the only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
@@ -78,63 +73,6 @@ impl Share {
     #[inline]
     pub(crate) const fn identification(self, counter: u16) -> u16 {
         self.base | counter & self.mask
-    }
-}
-
-impl Config {
-    /// The settings of one of several NATs. Limits of tables are divided; limits of a subscriber, and the number of
-    /// subscribers, are the same for each.
-    #[must_use]
-    pub fn share(&self, share: Share) -> Self {
-        let limits = self.limits;
-        let [one, two, three] = self.seed;
-        let own = u64::from(share.number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self {
-            limits: Limits {
-                mappings_max: share.part(limits.mappings_max),
-                sessions_max: share.part(limits.sessions_max),
-                held_ports_max: share.part(limits.held_ports_max),
-                fragmented_max: share.part(limits.fragmented_max),
-                waiting_fragments_max: share.part(limits.waiting_fragments_max),
-                events_max: share.part(limits.events_max),
-                ftp_controls_max: share.part(limits.ftp_controls_max),
-                ..limits
-            },
-            share,
-            seed: [one, two, three ^ own],
-            ..self.clone()
-        }
-    }
-}
-
-impl Add for Counters {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        let mut discards = self.discards;
-        for (sum, more) in discards.iter_mut().zip(other.discards) {
-            *sum += more;
-        }
-        Self {
-            outbound: self.outbound + other.outbound,
-            inbound: self.inbound + other.inbound,
-            hairpinned: self.hairpinned + other.hairpinned,
-            untouched: self.untouched + other.untouched,
-            mappings_made: self.mappings_made + other.mappings_made,
-            blocks_allocated: self.blocks_allocated + other.blocks_allocated,
-            unheld_ports: self.unheld_ports + other.unheld_ports,
-            fragmented_evicted: self.fragmented_evicted + other.fragmented_evicted,
-            fragments_lost: self.fragments_lost + other.fragments_lost,
-            peers_unrecorded: self.peers_unrecorded + other.peers_unrecorded,
-            ftp_rewritten: self.ftp_rewritten + other.ftp_rewritten,
-            ftp_left: self.ftp_left + other.ftp_left,
-            ftp_untracked: self.ftp_untracked + other.ftp_untracked,
-            ftp_controls: self.ftp_controls + other.ftp_controls,
-            mappings: self.mappings + other.mappings,
-            sessions: self.sessions + other.sessions,
-            subscribers: self.subscribers + other.subscribers,
-            discards,
-        }
     }
 }
 

@@ -129,6 +129,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "nat",
         order: &[
             "range",
+            "share",
             "config",
             "tcp",
             "discard",

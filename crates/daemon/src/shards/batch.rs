@@ -10,6 +10,9 @@ const OCTETS_MAX: usize = 512 << 10;
 /// Limit of small items kept for another try.
 const SMALL_MAX: usize = 4_096;
 
+/// Events of the translation in a batch.
+pub(super) const NAT_EVENTS_MAX: usize = 4_096;
+
 /// The items that a packet thread passes to the first thread in one turn.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {

@@ -14,7 +14,7 @@ use edge::{Handover, Taken};
 use reactor::faults::Heir;
 use reactor::{Interest, Reactor, Ready, RecvBatch, Waker, clock};
 
-use super::batch::Batch;
+use super::batch::{Batch, NAT_EVENTS_MAX};
 use super::doors::{Doors, Inbox};
 use super::{Order, Stats};
 use crate::health::{Health, Outcome};
@@ -22,7 +22,6 @@ use crate::inside::Inside;
 use crate::rest::Rest;
 use crate::sockets::{Outside, Sockets};
 use crate::source::Source;
-use crate::translation::EVENTS;
 
 /// Batches read from one socket in a turn before other sources get theirs.
 const READS: usize = 8;
@@ -453,7 +452,7 @@ impl Worker {
                 Err(error) => return Outcome::Lost(error),
             };
             let (path, inside) = (&mut parts.path, &mut parts.inside);
-            path.touch(parts.ports.ahead(number));
+            path.touch(|| parts.ports.ahead(number));
             *came += parts.ports.each(number, |route, packet| {
                 let route = Second(route);
                 let taken = path.receive(&route, packet, now, inside);
@@ -554,7 +553,7 @@ impl Worker {
             .extend(core::iter::from_fn(|| path.poll_logged()));
         left.lost.extend(core::iter::from_fn(|| path.poll_lost()));
         // Beyond this they wait in the translation, which then allocates no block.
-        let room = EVENTS.saturating_sub(left.nat.len());
+        let room = NAT_EVENTS_MAX.saturating_sub(left.nat.len());
         left.nat
             .extend(core::iter::from_fn(|| path.poll_nat_event()).take(room));
         loop {

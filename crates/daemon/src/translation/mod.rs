@@ -18,7 +18,7 @@ use log::Item;
 pub(super) use log::Log;
 
 /// Events that are passed on in a turn.
-pub(super) const EVENTS: usize = 4_096;
+const EVENTS: usize = 4_096;
 /// Subscribers that have ended and whose names are still known.
 const GONE_MAX: usize = 16_384;
 

@@ -125,7 +125,10 @@ impl Nat {
         }
         let target = match self.pool.index_of(quoted.source) {
             None => None,
-            Some(_) if self.config.share.has_others() => None,
+            Some(_) if self.config.share.has_others() => {
+                self.counters.hairpinned += 1;
+                None
+            }
             Some(_) => {
                 let at = self.quoted_mapping(quoted.source, quoted.source_port, &quoted, tick);
                 Some(self.mappings[at.ok_or(Discard::NoMapping)? as usize])

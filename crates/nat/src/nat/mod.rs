@@ -61,8 +61,8 @@ pub enum Verdict {
     /// Translated: forward it to its new destination, or from its new source.
     Translated,
     /// From inside, to the external endpoint of another mapping: both ends are translated, and the destination is inside
-    /// (RFC 4787 REQ-9). Of several NATs ([`crate::Share`]) the source alone is translated: the packet has to reach the NAT
-    /// of its destination as one from outside.
+    /// (RFC 4787 REQ-9). One of several NATs ([`crate::Share`]) translates the source alone: the packet has to reach the NAT of
+    /// its destination as one from outside.
     Hairpin,
     /// Not translated, because its destination is exempt (RFC 6888 REQ-6).
     Untouched,

@@ -151,7 +151,10 @@ impl Nat {
         let external = (mapping.external, mapping.external_port);
         let target = match hairpin {
             None => None,
-            Some(_) if self.config.share.has_others() => None,
+            Some(_) if self.config.share.has_others() => {
+                self.counters.hairpinned += 1;
+                None
+            }
             Some(address) => {
                 let flow = Flow {
                     source: external.0,
@@ -178,7 +181,7 @@ impl Nat {
             let key = super::pieces::Key::new(Direction::Out, old, flow.protocol);
             self.note_first(key, translation, tick(now));
         }
-        match hairpin {
+        match target {
             Some(_) => Ok(Verdict::Hairpin),
             None => Ok(Verdict::Translated),
         }

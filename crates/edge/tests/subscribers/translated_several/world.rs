@@ -75,7 +75,7 @@ impl World {
         world
     }
 
-    /// The same before other paths have heard of the subscribers.
+    /// The same before other paths have learned of the subscribers.
     pub(super) fn unsettled(paths: u16, subscribers: usize, nat: nat::Config, seed: u64) -> Self {
         let config = Config {
             paths,
