@@ -146,3 +146,52 @@ impl Echoes {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reply to a ping, as a host sends it.
+    fn reply(request: &[u8]) -> Vec<u8> {
+        let header = Header::read(request).unwrap();
+        let version = if header.version == 4 {
+            Version::V4
+        } else {
+            Version::V6
+        };
+        let start = usize::from(header.header_length);
+        let echo = Echo::parse(version, &request[start..]).unwrap();
+        let mut packet = request[..start].to_vec();
+        let kind = Kind::Reply;
+        Echo { kind, ..echo }.emit(version, &mut packet);
+        packet
+    }
+
+    #[test]
+    fn a_reply_counts_once_for_its_line_and_other_packets_are_left_alone() {
+        let line = Line {
+            ipv4: Some(Ipv4Addr::new(100, 64, 0, 9)),
+            delegated: aaa::Prefix::new("2001:db8:4000::".parse().unwrap(), 56),
+            ..Line::default()
+        };
+        let mut probes = Probe::of_all(&[Line::default(), line]);
+        assert_eq!(probes.len(), 2);
+        let mut echoes = Echoes::default();
+        for probe in probes.drain(..).rev() {
+            let mut request = Vec::new();
+            probe.write(&mut request);
+            let header = Header::read(&request).unwrap();
+            assert_eq!(header.source_address(), probe.from);
+            assert_eq!(checksum::ip_ok(&request), Some(true));
+            echoes.sent(&probe, Instant::ZERO);
+            assert!(!echoes.take(&header, &request, Instant::ZERO), "a request");
+            let reply = reply(&request);
+            let header = Header::read(&reply).unwrap();
+            for _ in 0..2 {
+                assert!(echoes.take(&header, &reply, Instant::ZERO));
+            }
+        }
+        assert_eq!(echoes.answered(), [(1, 1); 2]);
+        assert_eq!(echoes.median_ms(), [Some(0.0); 2]);
+    }
+}

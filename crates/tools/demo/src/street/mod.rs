@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `place` | four namespaces, their wires and addresses |
 //! | `configs` | the daemons' configurations |
-//! | `hosts`, `frames` | the PPPoE hosts of the street |
+//! | `hosts`, `engine`, `frames` | the PPPoE hosts of the street |
 //! | `echoes` | a ping from each line |
 //! | `load`, `datagrams` | the traffic of two lines |
 //! | `coa` | the CoA-Request |
@@ -22,6 +22,7 @@ mod configs;
 mod datagrams;
 mod drawing;
 mod echoes;
+mod engine;
 mod frames;
 mod hosts;
 mod load;

@@ -99,7 +99,9 @@ fn a_whole_street_passes_and_each_fault_is_named() {
         said,
         "3 of 4 lines have IPv4 and IPv6; of those that ended: line2@partner.example: no answer"
     );
-    assert!(fault(|report| report.subscribers[1].own = 1).contains("the LNS 1: expected 2, 2 and 2"));
+    assert!(
+        fault(|report| report.subscribers[1].own = 1).contains("the LNS 1: expected 2, 2 and 2")
+    );
     assert!(fault(|report| report.answered[1].1 = 0).contains("0 of 4 lines have IPv6"));
     assert!(fault(|report| report.change = Err("no iperf3".into())).contains("no iperf3"));
     let with = |alter: fn(&mut Change)| {
@@ -120,11 +122,23 @@ fn the_json_has_what_was_counted_and_the_reason_for_what_was_not() {
     let mut report = report();
     let printed = report.json();
     assert_eq!(printed["schema"], "demo.street/1");
-    assert_eq!((&printed["seconds"], &printed["per_second"]), (&json!(2.0), &json!(2.0)));
+    assert_eq!(
+        (&printed["seconds"], &printed["per_second"]),
+        (&json!(2.0), &json!(2.0))
+    );
     assert_eq!(printed["hosts_cpu_us_per_line"], 100.0);
-    assert_eq!(printed["pings"]["ipv4"], json!({"sent": 4, "answered": 4, "median_ms": 1.25}));
-    assert_eq!(printed["change"]["queue_packets"], json!({"passed": 0, "waited": 60, "dropped": 0}));
-    assert_eq!(printed["change"]["samples"], json!([[0.1, 50e6], [0.2, 25e6]]));
+    assert_eq!(
+        printed["pings"]["ipv4"],
+        json!({"sent": 4, "answered": 4, "median_ms": 1.25})
+    );
+    assert_eq!(
+        printed["change"]["queue_packets"],
+        json!({"passed": 0, "waited": 60, "dropped": 0})
+    );
+    assert_eq!(
+        printed["change"]["samples"],
+        json!([[0.1, 50e6], [0.2, 25e6]])
+    );
     assert!(printed["no_change_because"].is_null());
     report.change = Err("iperf3 is not installed".into());
     let printed = report.json();
@@ -146,7 +160,10 @@ fn the_text_has_a_column_for_each_daemon() {
         "  rate         49.50 of 50 Mbit/s before, 24.75 of 25 Mbit/s after it (bytes of IP packets)",
         "  datagrams    100 of 100 to the delegated prefix of the same line: 0 lost, 0 reordered",
     ] {
-        assert!(text.lines().any(|found| found.trim_end() == line), "{line}\n{text}");
+        assert!(
+            text.lines().any(|found| found.trim_end() == line),
+            "{line}\n{text}"
+        );
     }
 }
 
@@ -154,7 +171,12 @@ fn the_text_has_a_column_for_each_daemon() {
 fn the_page_needs_no_other_file_and_names_what_is_missing() {
     let mut report = report();
     let whole = page::html(&report);
-    for text in [page::MARK, "1 L2TP tunnel, 2 sessions", "after the CoA", "The daemons"] {
+    for text in [
+        page::MARK,
+        "1 L2TP tunnel, 2 sessions",
+        "after the CoA",
+        "The daemons",
+    ] {
         assert!(whole.contains(text), "{text}");
     }
     assert_eq!(whole.matches("<section class=\"chart\"").count(), 2);
