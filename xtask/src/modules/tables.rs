@@ -389,8 +389,8 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "plot",
         order: &[
-            "axis", "number", "svg", "scale", "figure", "png", "card", "viewer", "samples",
-            "chart", "picture", "page",
+            "axis", "number", "svg", "sketch", "scale", "figure", "png", "card", "viewer",
+            "samples", "chart", "picture", "page",
         ],
         besides: &[
             (

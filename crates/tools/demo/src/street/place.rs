@@ -117,7 +117,7 @@ impl Place {
 
     fn lay_wires(&self) -> io::Result<()> {
         for namespace in [&self.street, &self.bng, &self.lns, &self.internet] {
-            // No address is anybody else's, so none waits for duplicate address detection. A kernel without IPv6 has no
+            // Each address is unique, so none waits for duplicate address detection. A kernel without IPv6 has no
             // such setting, and the addresses below then give the error.
             let _ = namespace.set("ipv6/conf/default/accept_dad", "0");
         }
