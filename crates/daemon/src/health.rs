@@ -203,6 +203,16 @@ impl Health {
         self.look();
     }
 
+    /// The cause of a loss seems to be gone: the next attempt is due now.
+    pub(super) fn hurry(&mut self, source: Source, now: Instant) {
+        if let Some(trouble) = self.troubles.get_mut(&source.to_bits())
+            && trouble.state == State::Lost
+        {
+            trouble.next = trouble.next.min(now);
+        }
+        self.look();
+    }
+
     /// Forgets a source that no longer exists.
     pub(super) fn forget(&mut self, source: Source) {
         self.troubles.remove(&source.to_bits());
@@ -326,5 +336,27 @@ mod tests {
         health.lost(source, String::new, &error(5), later);
         assert_eq!(health.due(), Some(later));
         assert_eq!((health.faults(), health.troubles()[0].faults), (3, 3));
+    }
+
+    /// An interface that flaps is served again each time as soon as it is up.
+    #[test]
+    fn an_attempt_that_is_hurried_is_due_at_once_and_the_next_one_waits_as_long_as_before() {
+        let mut health = Health::default();
+        let now = Instant::ZERO + Duration::from_secs(1_000);
+        let source = Source::Port(0);
+        health.hurry(source, now);
+        assert_eq!(health.due(), None, "it is not lost");
+        health.lost(source, String::new, &error(100), now);
+        for _ in 0..10 {
+            health.still_lost(source, &error(100), now);
+        }
+        assert_eq!(health.due(), Some(now + RETRY_MAX));
+        health.hurry(source, now);
+        assert_eq!(health.due(), Some(now));
+        health.still_lost(source, &error(100), now);
+        assert_eq!(health.due(), Some(now + RETRY_MAX));
+        health.works(source, now);
+        health.hurry(source, now);
+        assert_eq!(health.due(), None);
     }
 }

@@ -30,6 +30,7 @@ impl Core {
     pub(super) fn bind_port(&mut self, number: u32) -> std::io::Result<()> {
         self.ports.bind(number, &mut self.reactor)?;
         self.serve_port(number);
+        self.shards.bind_port(number);
         self.redial.hurry(self.now);
         Ok(())
     }

@@ -14,6 +14,7 @@ use super::hangs::Hangs;
 use super::health::Outcome;
 use super::input::{self, Input};
 use super::left;
+use super::ports::Found;
 use super::reload;
 use super::rest::Rest;
 use super::server::Server;
@@ -366,10 +367,15 @@ impl Daemon {
 
     /// Compares the PPPoE interfaces with what the kernel has, if they may have changed.
     fn check_ports(&mut self) {
-        for (number, outcome) in self.core.ports.check() {
-            match outcome {
-                Ok(()) => self.core.serve_port(number),
-                Err(error) => self.lose(Source::Port(number), None, &error),
+        for (number, found) in self.core.ports.check() {
+            match found {
+                Found::Mtu => {
+                    self.core.serve_port(number);
+                    self.core.shards.bind_port(number);
+                }
+                Found::Lost(error) => self.lose(Source::Port(number), None, &error),
+                // Without waiting for the next attempt.
+                Found::Returned => self.core.health.hurry(Source::Port(number), self.core.now),
             }
         }
     }

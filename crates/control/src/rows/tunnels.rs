@@ -176,6 +176,9 @@ row! {
         /// Frames that were dropped because they are longer than the interface's MTU: the kernel joined several (GRO).
         #[serde(default)]
         oversized: u64 = [counter "OVERSIZED"],
+        /// Frames from the interface's own MAC address, which another station has too, or which a loop returns.
+        #[serde(default)]
+        own_mac: u64 = [counter "OWN MAC"],
         /// Frames that are no valid PPPoE.
         malformed: u64 = [counter "MALFORMED"],
     }

@@ -48,10 +48,23 @@ pub(crate) struct PortCounts {
     pub(crate) other_vlan: u64,
     /// With a wrong EtherType or destination for their code, or with more than two tags.
     pub(crate) malformed: u64,
+    /// From the interface's own MAC address: another station has it too, or the network has a loop.
+    pub(crate) own_mac: u64,
     /// With a PPPoE packet that is longer than the interface's MTU: the kernel joined several (GRO).
     pub(crate) oversized: u64,
     /// Frames to send that found no room, or whose port was not bound.
     pub(crate) dropped: u64,
+}
+
+/// A change of an interface.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// It is down, is gone or has another MAC address.
+    Lost(io::Error),
+    /// It has another MTU.
+    Mtu,
+    /// It is up, and its port is not bound.
+    Returned,
 }
 
 /// All interfaces of one thread.
@@ -202,21 +215,23 @@ impl Ports {
         self.is_doubtful = !self.ports.is_empty();
     }
 
-    /// Compares each interface with what its port is bound to, if one may have changed. Returns those that are down,
-    /// are gone or have another MAC address, and those with another MTU.
-    pub(super) fn check(&mut self) -> Vec<(u32, io::Result<()>)> {
+    /// Compares each interface with what its port is bound to, if one may have changed. Returns the changes.
+    pub(super) fn check(&mut self) -> Vec<(u32, Found)> {
         if !core::mem::take(&mut self.is_doubtful) {
             return Vec::new();
         }
         let mut changed = Vec::new();
         for (number, port) in (0..).zip(&mut self.ports) {
             if !port.is_bound {
+                if port.socket.is_ready() {
+                    changed.push((number, Found::Returned));
+                }
                 continue;
             }
             let before = port.socket.mtu();
             match port.socket.check() {
-                Err(error) => changed.push((number, Err(io::Error::other(error)))),
-                Ok(()) if port.socket.mtu() != before => changed.push((number, Ok(()))),
+                Err(error) => changed.push((number, Found::Lost(io::Error::other(error)))),
+                Ok(()) if port.socket.mtu() != before => changed.push((number, Found::Mtu)),
                 Ok(()) => {}
             }
         }

@@ -60,6 +60,17 @@ impl Ports {
                 port.counts.malformed += 1;
                 continue;
             };
+            if opened.source.0 == port.socket.mac() {
+                if port.counts.own_mac == 0 {
+                    tracing::warn!(
+                        interface = port.socket.name(),
+                        mac = %opened.source,
+                        "a PPPoE frame came from the interface's own MAC address and is dropped: another station has this address, or the network has a loop"
+                    );
+                }
+                port.counts.own_mac += 1;
+                continue;
+            }
             let code = Code(opened.packet[1]);
             // A host looks for access concentrators by broadcast; all else has one destination.
             if opened.is_group != (code == Code::PADI) {

@@ -70,6 +70,8 @@ pub(super) enum Order {
     Change(Change),
     /// A queue of the TUN device that was made again, and how often it was made.
     Queue(Queue, u64),
+    /// The PPPoE interface with this number is there again, or has another MAC address or MTU.
+    Port(u32),
 }
 
 /// A packet thread, as the first thread sees it.
@@ -341,6 +343,14 @@ impl Shards {
         self.made += 1;
         for (shard, queue) in self.shards.iter().zip(queues) {
             let _ = shard.orders.send(Order::Queue(queue, self.made));
+            shard.waker.wake();
+        }
+    }
+
+    /// Lets each thread bind its socket of a PPPoE interface again: its filter has the interface's MAC address.
+    pub(super) fn bind_port(&mut self, number: u32) {
+        for shard in &self.shards {
+            let _ = shard.orders.send(Order::Port(number));
             shard.waker.wake();
         }
     }

@@ -251,12 +251,14 @@ impl Worker {
             Outcome::Lost(error) => error,
         };
         health.lost(source, name, &error, self.now);
-        if let Source::Udp(number) = source {
-            parts.sockets.lose(number, &mut parts.reactor);
-        } else {
-            parts.inside.lose(&mut parts.reactor);
-            parts.lost.store(self.made + 1, Release);
-            parts.first.wake();
+        match source {
+            Source::Udp(number) => parts.sockets.lose(number, &mut parts.reactor),
+            Source::Port(number) => parts.ports.lose(number, &mut parts.reactor),
+            _ => {
+                parts.inside.lose(&mut parts.reactor);
+                parts.lost.store(self.made + 1, Release);
+                parts.first.wake();
+            }
         }
     }
 
@@ -268,6 +270,12 @@ impl Worker {
             let name = || "udp of a packet thread".to_owned();
             self.health
                 .lost(Source::Udp(number), name, &error, self.now);
+        }
+        if let Some((number, error)) = parts.ports.take_failed() {
+            parts.ports.lose(number, &mut parts.reactor);
+            let name = || format!("pppoe interface {number} of a packet thread");
+            self.health
+                .lost(Source::Port(number), name, &error, self.now);
         }
         while let Some((source, _, token)) = self.health.next_due(self.now) {
             let mended = match (token, source) {
@@ -353,6 +361,17 @@ impl Worker {
             Order::Change(change) => {
                 parts.path.apply(change);
                 self.applied += 1;
+            }
+            Order::Port(number) => {
+                let source = Source::Port(number);
+                match parts.ports.bind(number, &mut parts.reactor) {
+                    Ok(()) => self.health.works(source, self.now),
+                    Err(error) => {
+                        parts.ports.lose(number, &mut parts.reactor);
+                        let name = || format!("pppoe interface {number} of a packet thread");
+                        self.health.lost(source, name, &error, self.now);
+                    }
+                }
             }
             Order::Queue(queue, made) => {
                 let source = Source::Tun(0);

@@ -34,6 +34,7 @@ pub(super) fn rows(core: &Core, out: &mut Rows) {
             dropped: port.counts.dropped,
             other_vlan: port.counts.other_vlan,
             oversized: port.counts.oversized,
+            own_mac: port.counts.own_mac,
             malformed: port.counts.malformed,
         });
     }

@@ -5,6 +5,7 @@ mod doctor;
 mod doctor_hosts;
 mod faults;
 mod goodbyes;
+mod interfaces;
 mod lab_use;
 mod lifecycle;
 mod nat;

@@ -187,6 +187,13 @@ impl EtherSocket {
         self.stats
     }
 
+    /// Whether the interface exists and is up, so that [`EtherSocket::bind`] is worth a try.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let flags = interface::flags(self.fd.as_fd(), &self.name);
+        flags.is_ok_and(|flags| flags & libc::IFF_UP != 0)
+    }
+
     /// Whether the interface is still the one that the socket was bound to: same index, same MAC address, and up.
     /// Reads its MTU.
     ///
