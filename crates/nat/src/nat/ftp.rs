@@ -7,6 +7,8 @@
 //! - afterwards the sequence numbers of the client's segments, and the acknowledgements of the server's, with SACK blocks
 //!   (RFC 2018);
 //! - the command again, in any segments, if the client sends it again.
+//!
+//! Left out: the sequence number in a segment that an ICMP error quotes.
 
 use std::collections::BTreeMap;
 
