@@ -104,6 +104,37 @@ fn packets_that_arrive_before_a_path_knows_their_subscriber_are_not_lost() {
 }
 
 #[test]
+fn a_path_that_is_behind_costs_counted_packets_and_no_mapping() {
+    for seed in 0..40 {
+        let mut world = World::new(3, 6, config(), seed);
+        world.anywhere = true;
+        talk(&mut world, 2);
+        world.settle();
+        assert_eq!(world.lost(), 0);
+        world.inbox_max = 4;
+        // Only one path works for a while.
+        let only = world.dice.below(3);
+        for _ in 0..12 {
+            for n in 0..6 {
+                let socket = world.socket(n, UDP, 2_000);
+                world.send(socket);
+                world.reply(socket);
+            }
+            world.turn(only);
+        }
+        world.settle();
+        let dropped = world.dropped(Discard::Handover);
+        assert!(dropped > 0 && world.lost() as u64 == dropped, "seed {seed}");
+        // The same external ends serve on.
+        world.inbox_max = usize::MAX;
+        talk(&mut world, 2);
+        world.settle();
+        assert_eq!(world.lost() as u64, dropped);
+        assert_eq!(world.totals().counters.mappings, 6 * 9);
+    }
+}
+
+#[test]
 fn subscribers_are_spread_over_the_paths() {
     for paths in 2..5 {
         let mut world = World::new(paths, 48, config(), 3);

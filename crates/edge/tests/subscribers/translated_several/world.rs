@@ -41,6 +41,8 @@ pub(super) struct World {
     pub(super) stage: Stage,
     others: Vec<Core>,
     inboxes: Vec<VecDeque<Handover>>,
+    /// Batches that wait for a path; a further one is refused.
+    pub(super) inbox_max: usize,
     inside: Packets,
     outside: Datagrams,
     pub(super) dice: Dice,
@@ -99,6 +101,7 @@ impl World {
             stage,
             others,
             inboxes: (0..paths).map(|_| VecDeque::new()).collect(),
+            inbox_max: usize::MAX,
             inside: Packets::default(),
             outside: Datagrams::default(),
             dice: Dice(seed),
@@ -160,7 +163,10 @@ impl World {
         let mut batches = Vec::new();
         edge.poll_handovers(&mut batches);
         for (to, batch) in batches {
-            self.inboxes[to].push_back(batch);
+            match self.inboxes[to].len() < self.inbox_max {
+                true => self.inboxes[to].push_back(batch),
+                false => edge.refuse_handover(to, &batch),
+            }
         }
         while let Some(change) = edge.poll_change() {
             for core in &mut self.others {
@@ -196,7 +202,10 @@ impl World {
         let mut batches = Vec::new();
         core.path.poll_handovers(&mut batches);
         for (to, batch) in batches {
-            self.inboxes[to].push_back(batch);
+            match self.inboxes[to].len() < self.inbox_max {
+                true => self.inboxes[to].push_back(batch),
+                false => core.path.refuse_handover(to, &batch),
+            }
         }
         if !core.path.owes() {
             core.applied += core::mem::take(&mut core.unreported);
@@ -204,6 +213,15 @@ impl World {
         while let Some(event) = self.others[at].path.poll_nat_event() {
             self.log(event);
         }
+    }
+
+    /// One core has a turn.
+    pub(super) fn turn(&mut self, at: usize) {
+        match at.checked_sub(1) {
+            None => self.first_turn(),
+            Some(at) => self.turn_until(at, self.others[at].changes.len()),
+        }
+        self.note();
     }
 
     /// Every core has a turn or none, in any order.
