@@ -192,7 +192,7 @@ impl PrefixPools {
         }
     }
 
-    /// Whether a prefix is one of the named pool's, whoever holds it.
+    /// Whether a prefix is one of the named pool's, held or free.
     #[must_use]
     pub fn has(&self, pool: &str, prefix: Prefix) -> bool {
         let mut pools = self.pools.iter();

@@ -134,7 +134,7 @@ impl<A: Access> Edge<A> {
         self.prefixes.look(&request, wish)
     }
 
-    /// Whether a prefix is one that the subscriber could hold: its fixed one, or one of its pool, whoever holds it now.
+    /// Whether a prefix is one that the subscriber could hold: its fixed one, or one of its pool, held or free.
     pub(super) fn could_hold(&self, index: u32, part: Part, prefix: Prefix) -> bool {
         match self.source(index, part) {
             (Some(fixed), _) => fixed == prefix,

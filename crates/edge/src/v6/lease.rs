@@ -33,7 +33,7 @@ impl State {
     pub(super) fn of(
         binding: Option<&Binding>,
         (client, iaid): (u64, u32),
-        has: impl Fn(u32) -> bool,
+        has: impl FnOnce(u32) -> bool,
     ) -> Self {
         match binding {
             None => Self::Free,
@@ -93,7 +93,7 @@ pub(super) const fn step(state: State, event: Event) -> Action {
         (State::Free, Event::Rebind) => Action::Restore,
         (State::Free | State::Others, Event::Renew) => Action::NoBinding,
         (State::Others, Event::Rebind) => Action::Withdraw,
-        // With NoBinding or a lease, the two associations would take the lease from each other for ever.
+        // With NoBinding or a lease, the two associations would take the lease from each other without end.
         (
             State::Sibling,
             Event::Solicit | Event::Commit | Event::Request | Event::Renew | Event::Rebind,

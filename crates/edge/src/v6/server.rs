@@ -68,7 +68,7 @@ pub trait Stock {
     fn give_back(&mut self, wanted: Wanted);
     /// Whether an address is right for the link.
     fn is_on_link(&self, address: IpAddr) -> bool;
-    /// Whether an address is one that the link could lease, whoever holds it.
+    /// Whether an address is one that the link could lease, held or free.
     fn is_leasable(&self, address: IpAddr) -> bool;
 }
 
@@ -219,20 +219,7 @@ impl Server<'_> {
             used: [false; 2],
             answer: Answer::default(),
         };
-        let all = options.filter_map(|one| {
-            let wanted = Wanted::of(one.code)?;
-            Some((wanted, Association::read(one.value)?))
-        });
-        let all = all.take(ASSOCIATIONS_MAX);
-        for (wanted, association) in all.clone() {
-            let has = |iaid| {
-                all.clone()
-                    .any(|(kind, one)| (kind, one.iaid) == (wanted, iaid))
-            };
-            let binding = link.leases.0[wanted as usize];
-            let state = State::of(binding.as_ref(), (link.client, association.iaid), has);
-            link.serve(wanted, association, (state, event), &mut writer);
-        }
+        link.serve_all(options, event, &mut writer);
         let answer = link.answer;
         match event {
             Event::Release | Event::Decline => writer.status(Status::Success, ""),
@@ -357,6 +344,22 @@ struct Link<'l, S> {
 }
 
 impl<S: Stock> Link<'_, S> {
+    /// Answers the associations of a message.
+    fn serve_all(&mut self, options: Options<'_>, event: Event, out: &mut Writer<'_>) {
+        let all = options.filter_map(|one| {
+            let wanted = Wanted::of(one.code)?;
+            Some((wanted, Association::read(one.value)?))
+        });
+        let all = all.take(ASSOCIATIONS_MAX);
+        for (wanted, association) in all.clone() {
+            let mut others = all.clone();
+            let has = |iaid| others.any(|(kind, one)| (kind, one.iaid) == (wanted, iaid));
+            let binding = self.leases.0[wanted as usize];
+            let state = State::of(binding.as_ref(), (self.client, association.iaid), has);
+            self.serve(wanted, association, (state, event), out);
+        }
+    }
+
     /// Answers one association.
     fn serve(
         &mut self,

@@ -546,7 +546,7 @@ fn a_router_that_reconnects_keeps_its_prefix_by_a_rebind() {
     assert_eq!(again.ask(&mut stage, Kind::Rebind, prefix), prefix);
     let inner = prefix.unwrap().address();
     assert_eq!(stage.lns.at_address(inner), Some(again.key));
-    // A prefix that somebody else has is withdrawn.
+    // A prefix that another subscriber has is withdrawn.
     let bob = dial(&mut stage, "bob");
     let withdrawn = bob.ask(&mut stage, Kind::Rebind, prefix);
     assert_eq!(withdrawn, prefix, "with lifetimes of 0");

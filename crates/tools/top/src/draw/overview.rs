@@ -76,6 +76,13 @@ impl Page<'_> {
         let known = ["up", "networks", "asking", "link", "ending"];
         let number = |name: &str| states.get(name).copied().unwrap_or(0);
         let mut text = vec![format!("{} up", count(number("up")))];
+        let versions = &now.subscribers.by_version;
+        for (name, words) in [("both", "dual-stack"), ("ipv6", "IPv6 alone")] {
+            let number = versions.get(name).copied().unwrap_or(0);
+            if number > 0 {
+                text.push(format!("{} {words}", count(number)));
+            }
+        }
         let others = states
             .keys()
             .map(String::as_str)
@@ -83,13 +90,6 @@ impl Page<'_> {
         for name in known[1..].iter().copied().chain(others) {
             if number(name) > 0 {
                 text.push(format!("{} {}", count(number(name)), printable(name)));
-            }
-        }
-        let versions = &now.subscribers.by_version;
-        for (name, words) in [("both", "dual-stack"), ("ipv6", "with IPv6 alone")] {
-            let number = versions.get(name).copied().unwrap_or(0);
-            if number > 0 {
-                text.push(format!("{} {words}", count(number)));
             }
         }
         let pace = self.pace;
