@@ -11,7 +11,7 @@ struct Words {
     street: [String; 2],
     bng: [String; 2],
     lns: [String; 2],
-    tunnel: String,
+    tunnel: [String; 2],
 }
 
 impl Words {
@@ -31,11 +31,10 @@ impl Words {
             ],
             bng: [format!("{} lines end here", count(bng.own)), nat(0)],
             lns: [format!("{} lines end here", count(lns.own)), nat(1)],
-            tunnel: format!(
-                "{} L2TP tunnel{s}, {} sessions",
-                report.tunnels,
-                count(report.sessions)
-            ),
+            tunnel: [
+                format!("{} L2TP tunnel{s}", report.tunnels),
+                format!("{} sessions", count(report.sessions)),
+            ],
         }
     }
 }
@@ -96,7 +95,8 @@ fn wide(words: &Words) -> Sketch {
     sketch.arrow((202.0, 60.0), (288.0, 60.0), THICK);
     sketch.text((245.0, 50.0), Place::Middle, Ink::Muted, "PPPoE");
     sketch.arrow((400.0, 100.0), (400.0, 138.0), THICK);
-    sketch.text((412.0, 123.0), Place::Start, Ink::Muted, &words.tunnel);
+    let tunnel = words.tunnel.join(", ");
+    sketch.text((412.0, 123.0), Place::Start, Ink::Muted, &tunnel);
     sketch.arrow((512.0, 60.0), (678.0, 90.0), BOTH);
     sketch.arrow((512.0, 173.0), (678.0, 122.0), BOTH);
     sketch
@@ -127,7 +127,8 @@ fn narrow(words: &Words) -> Sketch {
     sketch.arrow((180.0, 106.0), (150.0, 146.0), THICK);
     sketch.text((178.0, 132.0), Place::Start, Ink::Muted, "PPPoE");
     sketch.arrow((70.0, 224.0), (70.0, 266.0), THICK);
-    sketch.text((82.0, 250.0), Place::Start, Ink::Muted, &words.tunnel);
+    sketch.text((82.0, 242.0), Place::Start, Ink::Muted, &words.tunnel[0]);
+    sketch.text((82.0, 258.0), Place::Start, Ink::Muted, &words.tunnel[1]);
     sketch.arrow((242.0, 186.0), (292.0, 370.0), BOTH);
     sketch.arrow((150.0, 336.0), (180.0, 370.0), BOTH);
     sketch

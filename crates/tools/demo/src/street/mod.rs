@@ -166,7 +166,8 @@ impl<'a> Street<'a> {
 
     fn run(mut self) -> Result<Report> {
         let before = self.measure()?;
-        let (up, course) = self.connect()?;
+        let [course, own, handed_over] = self.connect()?;
+        let up = course.len() as u16;
         let after = self.measure()?;
         let hosts_cpu_us = self.hosts_cpu_us();
         let (bng_subscribers, lns_subscribers) = self.subscribers()?;
@@ -196,6 +197,7 @@ impl<'a> Street<'a> {
             lines: self.lines,
             up,
             course,
+            courses: [own, handed_over],
             ended,
             retransmissions,
             hosts_cpu_us,
@@ -229,8 +231,8 @@ impl<'a> Street<'a> {
             .load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Connects all lines. Returns how many are up, and the seconds at which each was.
-    fn connect(&mut self) -> Result<(u16, Vec<f64>)> {
+    /// Connects all lines. Returns the seconds at which each was up: all, the access concentrator's, the LNS's.
+    fn connect(&mut self) -> Result<[Vec<f64>; 3]> {
         let all = u32::from(self.lines);
         let bar = bar(all, "lines");
         let started = Instant::now();
@@ -242,9 +244,16 @@ impl<'a> Street<'a> {
         }
         bar.finish_and_clear();
         let lines = lock(&self.hosts.shared.lines);
-        let mut course: Vec<f64> = lines.iter().filter_map(|line| line.up_after_s).collect();
-        course.sort_by(f64::total_cmp);
-        Ok((course.len() as u16, course))
+        let mut courses = <[Vec<f64>; 3]>::default();
+        for (number, line) in (0..).zip(lines.iter()) {
+            let whose = 1 + usize::from(configs::is_handed_over(number));
+            courses[0].extend(line.up_after_s);
+            courses[whose].extend(line.up_after_s);
+        }
+        for course in &mut courses {
+            course.sort_by(f64::total_cmp);
+        }
+        Ok(courses)
     }
 
     /// What the daemons list, once both list every line or a second has passed.

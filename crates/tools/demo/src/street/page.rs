@@ -66,6 +66,7 @@ fn how(report: &Report) -> Vec<String> {
         let (sent, answered) = report.answered[at];
         let median = report.median_ms[at];
         let median = median.map_or(String::new(), |ms| format!(", in {ms:.1} ms (median)"));
+        let [sent, answered] = [sent, answered].map(|count| grouped(count as f64, 0));
         lines.push(format!(
             "Of {sent} lines, {answered} got a reply to a ping from the internet by {way}{median}."
         ));
@@ -77,9 +78,14 @@ fn came_up(report: &Report) -> Chart {
     let axes = (Axis::linear("time", "s"), Axis::linear("lines", ""));
     let mut chart = Chart::new(Kind::Steps, "Lines that are up", axes.0, axes.1);
     chart.subtitle = "Seconds since the first PADI; a line is up when it has IPv4 and IPv6.".into();
-    let up = (1_u32..).zip(&report.course);
-    let points = std::iter::once((0.0, 0.0)).chain(up.map(|(count, &at)| (at, f64::from(count))));
-    chart.series = vec![Series::from_points("lines", points, []).coloured(0)];
+    let names = ["at the access concentrator", "at the LNS"];
+    for (colour, (name, course)) in names.into_iter().zip(&report.courses).enumerate() {
+        let up = (1_u32..).zip(course);
+        let up = up.map(|(count, &at)| (at, f64::from(count)));
+        let points = std::iter::once((0.0, 0.0)).chain(up);
+        let series = Series::from_points(name, points, []);
+        chart.series.push(series.coloured(colour));
+    }
     chart
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail, ensure};
+use plot::number::grouped;
 use serde_json::{Value, json};
 
 use super::asks::{Leases, Nat, Subscribers};
@@ -37,6 +38,8 @@ pub(super) struct Report {
     pub(super) up: u16,
     /// Seconds from the first PADI until each of them had all.
     pub(super) course: Vec<f64>,
+    /// The same of the access concentrator's lines, and of the LNS's.
+    pub(super) courses: [Vec<f64>; 2],
     pub(super) ended: Vec<String>,
     pub(super) retransmissions: u64,
     pub(super) hosts_cpu_us: u64,
@@ -161,6 +164,7 @@ impl Report {
         let (nat, leases) = (&self.nats[at], self.leases[at]);
         json!({
             "subscribers": self.subscribers[at].own,
+            "seconds": self.courses[at].last().map(|&last| rounded(last)),
             "cpu_us_per_line": rounded(side.cpu_us),
             "memory_bytes_per_line": rounded(side.bytes),
             "addresses_leased": leases.addresses,
@@ -239,9 +243,9 @@ impl Report {
 
     /// Name, unit and both values of each row of the daemons' table.
     pub(super) fn daemon_rows(&self) -> Vec<(&'static str, &'static str, [String; 2])> {
-        let both = |of: &dyn Fn(usize) -> u64| [0, 1].map(|at| of(at).to_string());
+        let both = |of: &dyn Fn(usize) -> u64| [0, 1].map(|at| grouped(of(at) as f64, 0));
         let cost =
-            |of: fn(&Side) -> f64| [&self.bng, &self.lns].map(|side| format!("{:.0}", of(side)));
+            |of: fn(&Side) -> f64| [&self.bng, &self.lns].map(|side| grouped(of(side), 0));
         vec![
             (
                 "lines with addresses",
@@ -252,6 +256,11 @@ impl Report {
                 "lines handed over",
                 "",
                 both(&|at| self.subscribers[at].handed_over),
+            ),
+            (
+                "last line up after",
+                "s",
+                [0, 1].map(|at| grouped(self.courses[at].last().copied().unwrap_or(0.0), 2)),
             ),
             ("CPU per line", "us", cost(|side| side.cpu_us)),
             ("memory per line", "bytes", cost(|side| side.bytes)),

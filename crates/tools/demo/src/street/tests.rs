@@ -60,6 +60,7 @@ fn report() -> Report {
         lines: 4,
         up: 4,
         course: vec![0.5, 1.0, 1.5, 2.0],
+        courses: [vec![0.5, 1.0], vec![1.5, 2.0]],
         ended: Vec::new(),
         retransmissions: 0,
         hosts_cpu_us: 400,
