@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         ["send", schedule, log] => kernel::probe::send(schedule, log).map(|()| true),
         ["listen", log, seconds] => kernel::probe::listen(log, seconds).map(|()| true),
         ["translate", schedule, file] => translation::play(schedule, file).map(|()| true),
-        ["flood", side, count, passes] => translation::flood(side, count, passes).map(|each| {
+        ["flood", side, count, sample] => translation::flood(side, count, sample).map(|each| {
             println!("{each:.1}");
             true
         }),

@@ -9,6 +9,9 @@ use anyhow::{Context, Result};
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// Memory in megabytes and seconds of this machine for a guest that measures.
+const ROOMY: [&str; 4] = ["-m", "2048", "-t", "3000"];
+
 /// Sizes of the table of connections.
 const CONNECTIONS: [u32; 3] = [1_024, 16_384, 262_144];
 
@@ -18,7 +21,7 @@ sysctl -qw net.netfilter.nf_conntrack_max=400000
 echo 262144 > /sys/module/nf_conntrack/parameters/hashsize
 plain() { router; nat nft flush ruleset; nat ip route del blackhole 203.0.113.1/32; nat ip route add 203.0.113.1/32 dev i0; }
 full() { router; nat sysctl -qw net.netfilter.nf_conntrack_udp_timeout=9000 net.netfilter.nf_conntrack_udp_timeout_stream=9000; }
-one() { echo \"$1 $2 $(/tmp/probe flood inside $2 1) $(/tmp/probe flood inside $2 1) $(/tmp/probe flood outside $2 1)\" >> translation.txt; }
+one() { echo \"$1 $2 $(/tmp/probe flood inside $2 $2) $(/tmp/probe flood inside $2 1024) $(/tmp/probe flood outside $2 1024)\" >> translation.txt; }
 ";
 
 /// A translated packet and a new connection: conntrack with `snat`, over forwarding alone; and the crate `nat`.
@@ -35,7 +38,7 @@ pub(crate) fn translation(bench: &Bench<'_>) -> Result<()> {
         script,
         "cp headend /tmp; cd /tmp; ./headend bench nat --sizes {sizes} --rounds 1 --json > bench.json; cd - > /dev/null; cp /tmp/bench.json ."
     )?;
-    kernel::boot(bench, &script)?;
+    kernel::boot_with(bench, &script, &ROOMY)?;
     let text = std::fs::read_to_string(bench.directory.join("translation.txt"))?;
     let row = |name: &str, count: u32| -> Result<[f64; 3]> {
         let start = format!("{name} {count} ");
@@ -148,7 +151,7 @@ pub(crate) fn sessions(bench: &Bench<'_>) -> Result<()> {
     for server in servers {
         let script = [super::pppoe::HOSTS, HOSTS_AND_METER, &server].concat();
         let script = script.replace("FEW", &few).replace("MANY", &many);
-        kernel::boot_with(bench, &script, "2048")?;
+        kernel::boot_with(bench, &script, &ROOMY)?;
     }
     print_sessions(&std::fs::read_to_string(
         bench.directory.join("sessions.txt"),

@@ -23,9 +23,6 @@ use std::process::{Command, Stdio};
 /// How long a guest may run on this machine's clock, which a busy machine stretches.
 const GUEST_SECONDS_MAX: &str = "600";
 
-/// Memory of a guest.
-const GUEST_MEGABYTES: &str = "768";
-
 /// A packet and its send time, in microseconds after the experiment's start.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
@@ -145,19 +142,20 @@ pub(crate) fn run(bench: &Bench<'_>, experiments: &[Experiment]) -> Result<Vec<O
 /// # Errors
 /// Any exit status but 0, with the output.
 pub(crate) fn boot(bench: &Bench<'_>, script: &str) -> Result<String> {
-    boot_with(bench, script, GUEST_MEGABYTES)
+    boot_with(bench, script, &[])
 }
 
-/// The same, in a guest with this much memory.
+/// The same, with more options of `kernel-lab/boot`, for example `-m` for its memory.
 ///
 /// # Errors
 /// Any exit status but 0, with the output.
-pub(crate) fn boot_with(bench: &Bench<'_>, script: &str, megabytes: &str) -> Result<String> {
+pub(crate) fn boot_with(bench: &Bench<'_>, script: &str, options: &[&str]) -> Result<String> {
     std::fs::write(bench.directory.join("script"), script)?;
     let output = Command::new(bench.root.join("interop/kernel-lab/boot"))
         .arg("-k")
         .arg(bench.kernel)
-        .args(["-m", megabytes, "-t", GUEST_SECONDS_MAX])
+        .args(["-t", GUEST_SECONDS_MAX])
+        .args(options)
         .args(["--", "bash", "./script"])
         .current_dir(&bench.directory)
         .env("TMPDIR", &bench.directory)
