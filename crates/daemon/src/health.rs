@@ -203,12 +203,12 @@ impl Health {
         self.look();
     }
 
-    /// The cause of a loss seems to be gone: the next attempt is due now.
-    pub(super) fn hurry(&mut self, source: Source, now: Instant) {
+    /// The cause of a loss seems to be gone: the next attempt is due at `at` or before.
+    pub(super) fn hurry(&mut self, source: Source, at: Instant) {
         if let Some(trouble) = self.troubles.get_mut(&source.to_bits())
             && trouble.state == State::Lost
         {
-            trouble.next = trouble.next.min(now);
+            trouble.next = trouble.next.min(at);
         }
         self.look();
     }

@@ -17,6 +17,8 @@ use super::turn::Daemon;
 const WAITS_FAILED_MAX: u32 = 8;
 /// Pause after a failed wait.
 const PAUSE: Duration = Duration::from_millis(10);
+/// Pause before a port is bound again whose interface is up.
+const PORT_PAUSE: Duration = Duration::from_secs(1);
 
 impl Daemon {
     /// Records what became of a source, and acts on it.
@@ -73,6 +75,12 @@ impl Daemon {
             core.reactor.remove(token);
         }
         core.health.lost(source, || name, error, core.now);
+        // No notice will come of an interface that is up by now, or that has another MAC address.
+        if let Source::Port(number) = source
+            && core.ports.is_ready(number)
+        {
+            core.health.hurry(source, core.now + PORT_PAUSE);
+        }
     }
 
     /// Tries the sources that are due, and sockets that failed while sending.

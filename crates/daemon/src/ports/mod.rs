@@ -238,6 +238,12 @@ impl Ports {
         changed
     }
 
+    /// Whether a port's interface is up.
+    pub(super) fn is_ready(&self, number: u32) -> bool {
+        let port = self.ports.get(number as usize);
+        port.is_some_and(|port| port.socket.is_ready())
+    }
+
     /// Stops to use a port whose interface failed. Its number and its socket stay.
     pub(super) fn lose(&mut self, number: u32, reactor: &mut Reactor) {
         let Some(port) = self.ports.get_mut(number as usize) else {
