@@ -113,11 +113,14 @@ fn report(what: &str, mut times: Vec<Duration>) {
     );
 }
 
-/// One question: a port, a time, and whether somebody has it.
+/// One question: a port, a time, and whether a subscriber has it.
 type Question = (Ipv4Addr, u16, u64, bool);
 
+/// What a kind of questions is called, and the next one of it.
+type Questions = (&'static str, Box<dyn Fn(&mut u64) -> Question>);
+
 /// The kinds of questions.
-fn kinds(records: u64) -> Vec<(&'static str, Box<dyn Fn(&mut u64) -> Question>)> {
+fn kinds(records: u64) -> Vec<Questions> {
     let near = |n: u64, at_ms: u64, is_held: bool| {
         let entry = entry(n);
         (entry.external, entry.first + 100, at_ms, is_held)

@@ -37,6 +37,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use reader::Reader;
+pub use reader::{Named, Reader};
 pub use record::{Entry, Kind};
 pub use store::{Settings, Store, StoreError};

@@ -19,6 +19,12 @@ const CHUNK: usize = 4096;
 /// How often a search starts anew because the writer has sealed or deleted a file meanwhile.
 const TRIES: usize = 5;
 
+/// A record, and the name of its subscriber if it has one.
+pub type Named = (Entry, Option<Vec<u8>>);
+
+/// The segments and logs by day and number, each with whether it is sealed.
+type Files = BTreeMap<(u64, u32), (PathBuf, bool)>;
+
 /// A directory to search in.
 #[derive(Debug, Clone)]
 pub struct Reader {
@@ -56,7 +62,7 @@ impl Reader {
         external: Ipv4Addr,
         port: u16,
         at_ms: u64,
-    ) -> Result<Option<(Entry, Option<Vec<u8>>)>, StoreError> {
+    ) -> Result<Option<Named>, StoreError> {
         self.while_files_go(|| {
             let Some(entry) = self.search(external, port, at_ms)? else {
                 return Ok(None);
@@ -109,9 +115,8 @@ impl Reader {
         Ok(None)
     }
 
-    /// The segments and logs in order, each with whether it is sealed.
-    fn files(&self) -> Result<BTreeMap<(u64, u32), (PathBuf, bool)>, StoreError> {
-        let mut files: BTreeMap<(u64, u32), (PathBuf, bool)> = BTreeMap::new();
+    fn files(&self) -> Result<Files, StoreError> {
+        let mut files = Files::new();
         let directory = &self.directory;
         fs::metadata(directory).map_err(at(directory))?;
         for file in fs::read_dir(directory).map_err(at(directory))? {
