@@ -11,8 +11,8 @@ use std::sync::Arc;
 use base::Instant;
 use hashbrown::HashMap;
 use nat::{
-    Config, ConfigError, Event, Forward, ForwardError, ForwardRequest, Nat, Protocol, Range, Reserve,
-    Share, SubscriberView,
+    Config, ConfigError, Event, Forward, ForwardError, ForwardRequest, Nat, Protocol, Range,
+    Reserve, Share, SubscriberView,
 };
 
 use super::Edge;

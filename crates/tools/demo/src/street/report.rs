@@ -244,8 +244,7 @@ impl Report {
     /// Name, unit and both values of each row of the daemons' table.
     pub(super) fn daemon_rows(&self) -> Vec<(&'static str, &'static str, [String; 2])> {
         let both = |of: &dyn Fn(usize) -> u64| [0, 1].map(|at| grouped(of(at) as f64, 0));
-        let cost =
-            |of: fn(&Side) -> f64| [&self.bng, &self.lns].map(|side| grouped(of(side), 0));
+        let cost = |of: fn(&Side) -> f64| [&self.bng, &self.lns].map(|side| grouped(of(side), 0));
         vec![
             (
                 "lines with addresses",
