@@ -335,6 +335,7 @@ fn tell_pppoe(event: &pppoe::Event, core: &mut Core) {
 }
 
 /// Passes an event of a tunnel or session on.
+// long: a total table of events
 fn tell_l2tp(event: Event, core: &mut Core, server: &mut Server, summary: &mut Summary) {
     let id_of = |session| {
         let view = core.edge.endpoint().l2tp().session(session);

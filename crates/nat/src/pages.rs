@@ -5,8 +5,8 @@
 //! 8 MiB, so that the system can back them by large pages of memory; a page that is free again is used by the next block
 //! of its size.
 
-use crate::pool::NONE;
-
+/// No index.
+pub(crate) const NONE: u32 = u32::MAX;
 /// Words of a chunk: a power of two. The largest page has 67,584.
 const CHUNK: usize = 1 << 21;
 

@@ -9,11 +9,9 @@ use std::collections::VecDeque;
 
 use crate::config::Config;
 use crate::layout::Layout;
+pub(crate) use crate::pages::NONE;
 use crate::pages::{Page, Pages};
 use crate::range::Range;
-
-/// No index.
-pub(crate) const NONE: u32 = u32::MAX;
 
 /// A protocol that is translated. Each has ports of its own (RFC 7857 section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

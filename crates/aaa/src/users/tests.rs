@@ -380,12 +380,12 @@ fn a_pool_or_filter_that_does_not_exist_is_a_fault_where_it_is_named() {
         told.unwrap_err().to_string(),
         "12:10: user[2].filter: there is no filter \"residential\"; there are \"guests\", \"staff\"; \
          give [filter] with a file that has it\n\
-         22:8: user[3].pool: there is no pool \"business\"; did you mean \"busines\"?"
+         23:8: user[3].pool: there is no pool \"business\"; did you mean \"busines\"?"
     );
     let told = Users::parse_with(FILE, known(&[], &["residential"])).unwrap_err();
     assert_eq!(
         told.to_string(),
-        "22:8: user[3].pool: there is no pool \"business\"; give [[pool]] with that name"
+        "23:8: user[3].pool: there is no pool \"business\"; give [[pool]] with that name"
     );
     let only_pools = Known {
         pools: Some(&["business"]),

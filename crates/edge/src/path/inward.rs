@@ -178,17 +178,7 @@ impl<E: Encapsulation> Path<E> {
         }
         if (*isolate || *isolated > 0) && !entry.is_client {
             let other = leads_to_another(place, routes, nat.as_deref(), &header);
-            let apart = |one: Option<&Entry<E>>| one.and_then(Entry::isolate);
-            let is_apart = |one| apart(one).unwrap_or(*isolate);
-            let is_isolated = match other {
-                None => false,
-                Some(None) => is_apart(Some(entry)),
-                Some(Some(other)) => {
-                    let other = entries.get(other as usize).and_then(Option::as_ref);
-                    is_apart(Some(entry)) || is_apart(other)
-                }
-            };
-            if is_isolated {
+            if other.is_some_and(|other| is_apart(entry, other, entries, *isolate)) {
                 return Err(Discard::Isolated);
             }
         }
@@ -373,6 +363,19 @@ fn leads_to_another(
         Some(other) => Some(Some(other)),
         None => nat.is_some_and(|nat| nat.owns(header)).then_some(None),
     }
+}
+
+/// Whether one of two subscribers is isolated. The other one is unknown behind an address of the NAT.
+#[cold]
+fn is_apart<E: Encapsulation>(
+    entry: &Entry<E>,
+    other: Option<u32>,
+    entries: &[Option<Entry<E>>],
+    default: bool,
+) -> bool {
+    let other = other.and_then(|other| entries.get(other as usize)?.as_ref());
+    let both = [Some(entry), other].into_iter().flatten();
+    both.map(Entry::isolate).any(|one| one.unwrap_or(default))
 }
 
 /// Whether a subscriber may send this packet, by its addresses.

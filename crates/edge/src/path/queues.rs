@@ -429,8 +429,8 @@ impl<E: Encapsulation> Path<E> {
     }
 
     /// Loads the queues and the address mappings of the subscribers that sent these datagrams, and the halves of switched
-    /// sessions, into the cache, up to 64 at once. Call it with received datagrams before [`Path::receive`]. What there is
-    /// little of is not loaded.
+    /// sessions, into the cache, up to 64 at once. Call it with received datagrams before [`Path::receive`]. With few shaped
+    /// subscribers, mappings or switched sessions it does nothing for these.
     pub fn touch<'a, I: Iterator<Item = (E::Route, &'a [u8])>>(
         &mut self,
         datagrams: impl Fn() -> I,

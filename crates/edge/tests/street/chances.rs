@@ -100,7 +100,7 @@ impl Street {
         }
     }
 
-    /// A host calls whoever answers first, or the edge by its name.
+    /// A host calls the first server that answers, or the edge by its name.
     pub(crate) fn dial(&mut self, host: NodeHandle<Node>) {
         let node = &self.world[host];
         if node.edge.endpoint().pppoe().count() > 0 {

@@ -155,7 +155,7 @@ fn check_limits(node: &Node) {
     }
 }
 
-/// Nobody is left, and nothing that belonged to anybody.
+/// Nobody is left, and nothing that belonged to a subscriber.
 pub(crate) fn assert_nobody(node: &mut Node, name: &str) {
     check(node);
     let edge = &node.edge;

@@ -208,7 +208,7 @@ impl Node {
         self.put(Second(route), bytes);
     }
 
-    /// What comes out on the inside: a server on the far side answers each packet, and our own clients compare the answer
+    /// Packets that leave on the inside: a server on the far side answers each packet, and our own clients compare the answer
     /// with what they sent.
     fn look_inside(&mut self, now: Instant) {
         for packet in core::mem::take(&mut self.inside.0) {

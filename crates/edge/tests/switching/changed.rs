@@ -147,7 +147,7 @@ fn new_rates_are_reported_to_the_lns() {
     assert_eq!(speeds(&world, 2), (100_000_000, 1_000_000));
 }
 
-/// RFC 3145: what an LNS says about the end of PPP is kept at the LAC; an administrator's end is told to the LNS.
+/// RFC 3145: what an LNS says about the end of PPP is kept at the LAC; the LNS receives an administrator's reason.
 #[test]
 fn each_side_reads_why_ppp_ended() {
     // The LNS refuses the password.
