@@ -137,7 +137,7 @@ fn every_key_of_subscribers_that_is_documented_is_taken_with_its_default() {
          [[radius.server]]\nname = \"one\"\nauthentication = \"127.0.0.1:1812\"\n\
          accounting = \"127.0.0.1:1813\"\nsecret = \"change me\"\n\
          [[radius.client]]\naddress = \"192.0.2.7\"\nsecret = \"change me too\"\n\
-         [[realm]]\nname = \"example.net\"\nservers = [\"one\"]\nauthenticate = [\"chap\", \"pap\"]\npool = \"home\"\nfilter = \"home\"\n\
+         [[realm]]\nname = \"example.net\"\nservers = [\"one\"]\nauthenticate = [\"chap\", \"pap\"]\npool = \"home\"\nfilter = \"home\"\nisolate = true\n\
          [throttle]\n\
          [client]\nname = \"user{n}\"\nsecret = \"sesame\"\nnetworks = [\"192.168.7.0/24\"]\n\
          [tun]\nroutes = [\"198.51.100.0/24\"]\n",

@@ -24,10 +24,8 @@ const HEARD_SHIFT: u32 = 30;
 pub(crate) struct Entry<E: Encapsulation> {
     pub(super) key: Key,
     pub(super) way: E,
-    /// Whether we are the client, and the peer the network.
-    pub(super) is_client: bool,
     /// Whether packets of IPv4 (bit 0) and of IPv6 (bit 1) may pass. Whether it is kept apart from other subscribers (bit 2),
-    /// if the path's default does not count (bit 3).
+    /// if the path's default does not count (bit 3). Whether we are the client, and the peer the network (bit 4).
     flags: u8,
     /// The largest IP packet that goes to it unfragmented.
     pub(super) mtu: u16,
@@ -111,11 +109,11 @@ impl<E: Encapsulation> Entry<E> {
         Self {
             key: one.key,
             way,
-            is_client: one.is_client,
             flags: u8::from(one.is_open[0])
                 | u8::from(one.is_open[1]) << 1
                 | u8::from(one.isolate == Some(true)) << 2
-                | u8::from(one.isolate.is_some()) << 3,
+                | u8::from(one.isolate.is_some()) << 3
+                | u8::from(one.is_client) << 4,
             queue: None,
             home: one.home.unwrap_or(NOWHERE),
             translator: one.translator,
@@ -169,6 +167,12 @@ impl<E: Encapsulation> Entry<E> {
     #[inline]
     pub(crate) fn is_open(&self, version: u8) -> bool {
         self.flags >> u8::from(version != 4) & 1 != 0
+    }
+
+    /// Whether we are the client, and the peer the network.
+    #[inline]
+    pub(super) fn is_client(&self) -> bool {
+        self.flags & 16 != 0
     }
 
     /// Whether it and other subscribers are kept apart; `None` for the path's default.

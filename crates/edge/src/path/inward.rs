@@ -176,14 +176,14 @@ impl<E: Encapsulation> Path<E> {
         {
             return Err(Discard::Filtered);
         }
-        if (*isolate || *isolated > 0) && !entry.is_client {
+        if (*isolate || *isolated > 0) && !entry.is_client() {
             let other = leads_to_another(place, routes, nat.as_deref(), &header);
             if other.is_some_and(|other| is_apart(entry, other, entries, *isolate)) {
                 return Err(Discard::Isolated);
             }
         }
         if let Some(nat) = nat
-            && !entry.is_client
+            && !entry.is_client()
             && nat.covers(&header)
         {
             let of = (place, entry.generation());
@@ -388,7 +388,7 @@ fn may_send<E: Encapsulation>(
     header: &Header,
 ) -> Result<(), Discard> {
     let reach = check::addresses(header).map_err(Discard::Forward)?;
-    if !entry.is_client {
+    if !entry.is_client() {
         source::check(&entry.addresses, place, routes, header, reach).map_err(Discard::Forward)?;
     } else if header.version == 4
         && header.destination as u32 != entry.addresses.v4
