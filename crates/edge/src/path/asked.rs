@@ -46,7 +46,7 @@ pub(crate) enum Question {
 pub(crate) enum Answer {
     /// The question is for another path.
     Nothing,
-    Totals(NatTotals),
+    Totals(Box<NatTotals>),
     Subscribers(Vec<SubscriberView>, Option<u32>),
     /// With the most that it could be.
     Forwards(Vec<Forward>, usize),
@@ -203,7 +203,7 @@ impl<E: Encapsulation> Path<E> {
 impl Translator {
     fn answer(&mut self, path: usize, question: &Question, now: Instant) -> Answer {
         match *question {
-            Question::Totals => Answer::Totals(self.totals(path)),
+            Question::Totals => Answer::Totals(Box::new(self.totals(path))),
             Question::Subscribers {
                 path: of,
                 cursor,

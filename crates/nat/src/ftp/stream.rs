@@ -77,7 +77,7 @@ impl Stream {
     }
 
     /// The server's number for one of the client's.
-    pub(crate) fn to_server(&self, number: u32) -> u32 {
+    pub(crate) fn for_server(&self, number: u32) -> u32 {
         let mut delta = self.base;
         for change in self.changes() {
             let offset = distance(change.at, number);
@@ -94,7 +94,7 @@ impl Stream {
     }
 
     /// The client's number for one of the server's. Inside a change, the change is not acknowledged as a whole.
-    pub(crate) fn to_client(&self, number: u32) -> u32 {
+    pub(crate) fn for_client(&self, number: u32) -> u32 {
         let mut delta = self.base;
         for change in self.changes() {
             let offset = distance(change.at.wrapping_add(delta), number);
@@ -113,7 +113,7 @@ impl Stream {
     /// Forgets changes that the server has acknowledged by this number of its own, if the client has sent up to `sent`.
     pub(crate) fn acknowledge(&mut self, number: u32, sent: u32) {
         // A FIN has a number too.
-        if distance(number, self.to_server(sent)) < -1 {
+        if distance(number, self.for_server(sent)) < -1 {
             return;
         }
         while let Some(first) = self.changes().first() {
@@ -195,9 +195,9 @@ mod tests {
                 let number = start.wrapping_add(segment.start as u32);
                 let mut out = Vec::new();
                 stream.rewrite(number, &client[segment.clone()], &mut out);
-                let at = stream.to_server(number).wrapping_sub(start) as usize;
+                let at = stream.for_server(number).wrapping_sub(start) as usize;
                 let end = start.wrapping_add(segment.end as u32);
-                prop_assert_eq!(at + out.len(), stream.to_server(end).wrapping_sub(start) as usize);
+                prop_assert_eq!(at + out.len(), stream.for_server(end).wrapping_sub(start) as usize);
                 for (octet, to) in out.iter().zip(&mut received[at..]) {
                     prop_assert!(to.is_none_or(|before| before == *octet));
                     *to = Some(*octet);
@@ -218,13 +218,13 @@ mod tests {
             let mut before = 0;
             for count in 0..=server.len() {
                 let number = start.wrapping_add(count as u32);
-                let known = stream.to_client(number).wrapping_sub(start) as usize;
+                let known = stream.for_client(number).wrapping_sub(start) as usize;
                 prop_assert!(known >= before, "they do not go back");
-                let back = stream.to_server(start.wrapping_add(known as u32));
+                let back = stream.for_server(start.wrapping_add(known as u32));
                 prop_assert!(back.wrapping_sub(start) as usize <= count, "{known} of {count}");
                 before = known;
                 stream.acknowledge(number, sent);
-                prop_assert_eq!(stream.to_client(number).wrapping_sub(start) as usize, known);
+                prop_assert_eq!(stream.for_client(number).wrapping_sub(start) as usize, known);
             }
             prop_assert_eq!(before, client.len());
             prop_assert_eq!(stream.count, 0);

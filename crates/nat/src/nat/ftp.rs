@@ -352,11 +352,11 @@ impl Nat {
         stream.acknowledge(number, control.sent);
         let stream = *stream;
         change(&mut packet[start..text], sum, |head| {
-            put_long(head, 8, stream.to_client(number));
+            put_long(head, 8, stream.for_client(number));
             let (at, length) = sack_blocks(head).unwrap_or((0, 0));
             for edge in (at..at + length).step_by(4) {
                 let number = long(head, edge);
-                put_long(head, edge, stream.to_client(number));
+                put_long(head, edge, stream.for_client(number));
             }
         });
     }
@@ -394,7 +394,7 @@ fn resend(stream: &Stream, number: u32, packet: &mut Vec<u8>, (start, text): (us
     let content = packet.split_off(text);
     stream.rewrite(number, &content, packet);
     change(&mut packet[start..text], Sum::Complete, |head| {
-        put_long(head, 4, stream.to_server(number));
+        put_long(head, 4, stream.for_server(number));
     });
     if packet[text..] == content {
         return;
