@@ -323,7 +323,10 @@ pub(crate) fn config_ids_lead_to_tunnels(bench: &Bench<'_>) -> Result<()> {
         );
         let local_id = get(bench, &format!("{TUNNEL_STATS}.1.{interface}"))?;
         match row["version"].as_u64() {
-            Some(2) => ensure!(local_id == row["id"].to_string(), "{local_id} and {row}"),
+            Some(2) => ensure!(
+                local_id.parse().ok() == row["id"].as_u64(),
+                "{local_id} and {row}"
+            ),
             _ => ensure!(
                 local_id.contains("No Such"),
                 "L2TPv3 in L2TP-MIB: {local_id}"

@@ -19,7 +19,7 @@ pub(super) struct Sent {
 /// The socket of a sender.
 pub(super) enum Outlet<'a> {
     Ether(&'a mut EtherSocket, EtherSend),
-    Udp(&'a mut UdpSocket, SendBatch, SocketAddr),
+    Udp(&'a mut UdpSocket, Box<SendBatch>, SocketAddr),
 }
 
 impl<'a> Outlet<'a> {
@@ -31,7 +31,7 @@ impl<'a> Outlet<'a> {
     /// Sends datagrams to one peer, each as a message of its own.
     pub(super) fn udp(socket: &'a mut UdpSocket, peer: SocketAddr) -> Self {
         socket.disable_gso();
-        Self::Udp(socket, SendBatch::new(BURST), peer)
+        Self::Udp(socket, Box::new(SendBatch::new(BURST)), peer)
     }
 
     fn push(&mut self, shot: &[u8]) {

@@ -17,6 +17,23 @@ const FORWARDS: usize = 256;
 /// Subscribers of a question.
 const SUBSCRIBERS: usize = 64;
 
+/// Why there is no answer.
+enum Unanswered {
+    /// There is no NAT, or nothing is left to ask for.
+    End,
+    /// Not all threads have answered yet.
+    Wait,
+}
+
+impl From<Unanswered> for Step {
+    fn from(why: Unanswered) -> Self {
+        match why {
+            Unanswered::End => Self::End,
+            Unanswered::Wait => Self::Wait,
+        }
+    }
+}
+
 /// A question, while it waits for its answer.
 struct Waiting<T>(Option<Asked<T>>);
 
@@ -27,19 +44,19 @@ impl<T> Default for Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// The answer; `Err` says what to do without it.
+    /// The answer, if there is one.
     fn ask(
         &mut self,
         core: &mut Core,
         ask: impl FnOnce(&mut Edge, Instant) -> Option<Asked<T>>,
-    ) -> Result<T, Step> {
+    ) -> Result<T, Unanswered> {
         let asked = self.0.take().or_else(|| ask(&mut core.edge, core.now));
-        let asked = asked.ok_or(Step::End)?;
+        let asked = asked.ok_or(Unanswered::End)?;
         match asked.answer() {
             Some(answer) => Ok(answer),
             None => {
                 self.0 = Some(asked);
-                Err(Step::Wait)
+                Err(Unanswered::Wait)
             }
         }
     }
@@ -56,7 +73,7 @@ impl Totals {
                 row(core, &totals, out);
                 Step::End
             }
-            Err(step) => step,
+            Err(why) => why.into(),
         }
     }
 }
@@ -143,7 +160,7 @@ impl Subscribers {
         let ask = |edge: &mut Edge, now| edge.nat_subscribers(at, SUBSCRIBERS, now);
         let (views, next) = match self.waiting.ask(core, ask) {
             Ok(answer) => answer,
-            Err(step) => return step,
+            Err(why) => return why.into(),
         };
         let Some(limits) = core.edge.nat_config().map(|config| config.limits) else {
             return Step::End;
@@ -179,7 +196,7 @@ impl Forwards {
         let ask = |edge: &mut Edge, now| edge.nat_forwards(last.as_ref(), FORWARDS, now);
         let forwards = match self.waiting.ask(core, ask) {
             Ok(answer) => answer,
-            Err(step) => return step,
+            Err(why) => return why.into(),
         };
         for forward in &forwards {
             push_forward(core, forward, out);

@@ -196,7 +196,7 @@ fn fragments_meet_whatever_path_each_arrives_on() {
             while !all.is_empty() {
                 let piece = all.swap_remove(world.dice.below(all.len()));
                 let at = world.dice.below(world.paths());
-                world.from_inside(&piece, at);
+                world.pass_from_inside(&piece, at);
                 if world.dice.below(3) == 0 {
                     world.turns();
                 }
@@ -211,7 +211,7 @@ fn fragments_meet_whatever_path_each_arrives_on() {
             let number = world.next_number();
             for piece in pieces(&packet(UDP, from, (FAR, 53), false, number), 9) {
                 let at = world.dice.below(world.paths());
-                world.from_subscriber(&piece, at);
+                world.pass_from_subscriber(&piece, at);
             }
             world.settle();
             let sent = core::mem::take(&mut world.out_pieces);
@@ -233,7 +233,7 @@ fn no_two_paths_give_datagrams_to_one_host_the_same_identification() {
             let number = world.next_number();
             let all = pieces(&packet(UDP, from, (FAR, 53), false, number), 9);
             for piece in &all {
-                world.from_subscriber(piece, n % 4);
+                world.pass_from_subscriber(piece, n % 4);
             }
             world.settle();
             let sent = core::mem::take(&mut world.out_pieces);
@@ -254,7 +254,7 @@ fn an_error_finds_the_sender_of_the_packet_that_it_quotes() {
                 let end = world.external[&world.socket(n, protocol, 2_001)];
                 let about = packet(protocol, end, (FAR, 53), false, 0);
                 let at = world.dice.below(world.paths());
-                world.from_inside(&error(Ipv4Addr::new(192, 0, 2, 77), &about), at);
+                world.pass_from_inside(&error(Ipv4Addr::new(192, 0, 2, 77), &about), at);
                 world.settle();
                 let got = world.errors.pop().expect("an error");
                 assert_eq!(address(&got, 16), world.address(n));
@@ -267,7 +267,7 @@ fn an_error_finds_the_sender_of_the_packet_that_it_quotes() {
             big.resize(1_480, 0);
             let big = wire::with_length(big);
             let at = world.dice.below(world.paths());
-            world.from_inside(&big, at);
+            world.pass_from_inside(&big, at);
             world.settle();
             let told = world.errors.pop().expect("an error");
             assert_eq!((address(&told, 12), address(&told, 16)), (end.0, FAR));

@@ -81,7 +81,7 @@ impl World {
     pub(super) fn unsettled(paths: u16, subscribers: usize, nat: nat::Config, seed: u64) -> Self {
         let config = Config {
             paths,
-            by_session: seed % 3 != 0,
+            by_session: !seed.is_multiple_of(3),
             queue_packets_max: 1 << 16,
             ..lns_config()
         };
@@ -284,7 +284,7 @@ impl World {
             if self.stage.lns.nat().unwrap().owns(to) {
                 self.crossed += 1;
                 let at = self.dice.below(self.paths());
-                self.from_inside(&packet, at);
+                self.pass_from_inside(&packet, at);
                 if !is_piece(&packet) && !is_error(&packet) {
                     self.arrived_up(seen(&packet));
                 }
@@ -355,7 +355,7 @@ impl World {
         self.up.insert(number, socket);
         let packet = packet(protocol, from, to, false, number);
         let at = self.arrival(false, port);
-        self.from_subscriber(&packet, at);
+        self.pass_from_subscriber(&packet, at);
     }
 
     pub(super) fn send(&mut self, socket: Socket) {
@@ -370,7 +370,7 @@ impl World {
         let from = if protocol == ICMP { external.1 } else { 53 };
         let packet = packet(protocol, (FAR, from), external, true, number);
         let at = self.arrival(true, port);
-        self.from_inside(&packet, at);
+        self.pass_from_inside(&packet, at);
     }
 
     /// The same to the external end of the socket, if it has one.
@@ -393,11 +393,11 @@ impl World {
         let number = self.next_number();
         self.down.insert(number, (socket, self.address(socket.0)));
         let packet = packet(socket.2, (FAR, 53), end, true, number);
-        self.from_inside(&packet, at);
+        self.pass_from_inside(&packet, at);
     }
 
     /// A subscriber's packet that arrives on a path.
-    pub(super) fn from_subscriber(&mut self, packet: &[u8], at: usize) {
+    pub(super) fn pass_from_subscriber(&mut self, packet: &[u8], at: usize) {
         let now = self.stage.now;
         for datagram in self.stage.datagrams_up(packet) {
             let from = route(LAC);
@@ -412,7 +412,7 @@ impl World {
     }
 
     /// A packet from the inside that arrives on a path.
-    pub(super) fn from_inside(&mut self, packet: &[u8], at: usize) {
+    pub(super) fn pass_from_inside(&mut self, packet: &[u8], at: usize) {
         let now = self.stage.now;
         let mut octets = from_tun(packet);
         let outside = &mut self.outside;
