@@ -21,7 +21,7 @@ sysctl -qw net.netfilter.nf_conntrack_max=400000
 echo 262144 > /sys/module/nf_conntrack/parameters/hashsize
 plain() { router; nat nft flush ruleset; nat ip route del blackhole 203.0.113.1/32; nat ip route add 203.0.113.1/32 dev i0; }
 full() { router; nat sysctl -qw net.netfilter.nf_conntrack_udp_timeout=9000 net.netfilter.nf_conntrack_udp_timeout_stream=9000; }
-one() { echo \"$1 $2 $(/tmp/probe flood inside $2 $2) $(/tmp/probe flood inside $2 1024) $(/tmp/probe flood outside $2 1024)\" >> translation.txt; }
+one() { s=$2; [ $s -lt 16384 ] || s=16384; echo \"$1 $2 $(/tmp/probe flood inside $2 $2) $(/tmp/probe flood inside $2 $s) $(/tmp/probe flood outside $2 $s)\" >> translation.txt; }
 ";
 
 /// A translated packet and a new connection: conntrack with `snat`, over forwarding alone; and the crate `nat`.
@@ -99,16 +99,16 @@ up() { [ $(host ip -o link show type ppp 2> /dev/null | grep -c LOWER_UP) -ge $1
 hosts() {
   for n in $(seq $1 $2); do
     ip netns exec host pppd file /tmp/host.ppp plugin rp-pppoe.so host-uniq $(printf %08x $n) wire > /dev/null 2>&1 &
-    [ $((n % 10)) -ne 0 ] || for i in $(seq 600); do up $n && break; sleep 0.05; done
+    [ $((n % 10)) -ne 0 ] || for i in $(seq 600); do up $n && break; sleep 1; done
   done
-  for i in $(seq 600); do up $2 && return; sleep 0.1; done
+  for i in $(seq 600); do up $2 && return; sleep 1; done
   echo "$(host ip -o link show type ppp | wc -l) of $2 hosts" >&2; cp *.log $work; exit 1
 }
 run() {
   name=$1; first=$(usage $name); hosts 1 FEW; second=$(usage $name); hosts $((FEW + 1)) MANY; third=$(usage $name)
   echo "$name $first $second $third" >> $work/sessions.txt
   for p in $(pidof pppd); do [ "$(ip netns identify $p)" = host ] && kill $p; done
-  for i in $(seq 600); do up 1 || break; sleep 0.1; done
+  for i in $(seq 600); do up 1 || break; sleep 1; done
   kill $server; wait $server || true; sleep 5; for p in $(pidof pppd); do kill -9 $p; done
 }
 mkdir ppp; printf 'ann * sesame *\n' > ppp/chap-secrets; chmod 600 ppp/chap-secrets; mount --bind ppp /etc/ppp
