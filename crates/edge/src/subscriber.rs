@@ -72,7 +72,7 @@ impl Phases {
     }
 }
 
-/// Subscribers whose packets may pass, by IP version. Kept up to date like [`Phases`].
+/// Subscribers whose packets may pass, by IP version. Kept up to date like `Phases`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByVersion {
     /// IPv4 alone.

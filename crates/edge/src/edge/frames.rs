@@ -110,7 +110,7 @@ impl<A: Access> Edge<A> {
         debug_assert_eq!(taken, Taken::Done, "there is an endpoint");
     }
 
-    /// Passes frames of switched sessions, and errors about packets, to `outside`, as [`Path::pour`] does. What is not
+    /// Passes frames of switched sessions, and errors about packets, to `outside`, as `Path::pour` does. What is not
     /// passed here comes from [`Edge::poll_transmit`].
     #[inline]
     pub fn pour(&mut self, outside: &mut impl Outside<A::Route>) -> u64 {
