@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod coming;
+mod cores;
 mod gardens;
 mod packets;
 mod paths;

@@ -5,38 +5,18 @@ use core::net::Ipv4Addr;
 use std::collections::{HashMap, VecDeque};
 
 use base::{Duration, Instant};
-use edge::{Change, Config, Discard, End, Handover, Path, SubscriberKey};
+use edge::{Config, Discard, End, Handover, SubscriberKey};
 use hqos::spec::{Depth, Node, NodeId, Rates, Template, TemplateId};
 use hqos::{Plan, Shape};
 use l2tp::Call;
 
+use crate::cores::{Core, Dice};
 use crate::packets::{FAR, udp};
 use crate::stage::{Datagrams, LAC, Packets, Stage, from_tun, lns_config, pools, route};
 
 /// UDP payload of each packet, and its length as an IP packet.
 const PAYLOAD: usize = 972;
 const LENGTH: usize = PAYLOAD + 28;
-
-/// Numbers in an order that a seed decides.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % limit
-    }
-}
-
-/// A path on another core, with what it has not taken yet.
-struct Core {
-    path: Path,
-    changes: VecDeque<Change>,
-    applied: u64,
-    unreported: u64,
-}
 
 /// An edge with paths on other cores, and what left it.
 struct Cores {

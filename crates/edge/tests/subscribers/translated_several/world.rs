@@ -4,34 +4,14 @@ use core::net::Ipv4Addr;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use base::{Duration, Instant};
-use edge::{Change, Config, Discard, End as Ended, Handover, Path};
+use edge::{Config, Discard, End as Ended, Handover};
 use l2tp::Call;
 use nat::{Block, Event, Forward, ForwardError, ForwardRequest};
 
 use super::wire::{End, ICMP, Seen, inner, is_error, is_piece, packet, seen};
+use crate::cores::{Core, Dice};
 use crate::packets::FAR;
 use crate::stage::{Datagrams, LAC, Packets, Stage, from_tun, lns_config, pools, route};
-
-/// Numbers in an order that a seed decides.
-pub(super) struct Dice(u64);
-
-impl Dice {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize) % limit
-    }
-}
-
-/// A path on another core, with what it has not taken yet.
-struct Core {
-    path: Path,
-    changes: VecDeque<Change>,
-    applied: u64,
-    unreported: u64,
-}
 
 /// An inside endpoint of one session: subscriber, number of its session, protocol, port.
 pub(super) type Socket = (usize, u32, u8, u16);
