@@ -209,6 +209,45 @@ impl Config {
         if self.block_ports < 16 || u32::from(self.block_ports) > ports {
             return Err(ConfigError::BlockPorts(self.block_ports));
         }
+        self.check_deterministic(total, ports)?;
+        // Neighbouring addresses start with neighbouring NATs: so many have a block of some address.
+        let blocks = u64::from(self.division().dynamic);
+        let served = (total + blocks).saturating_sub(1);
+        match blocks > 0 && served < u64::from(self.share.of()) {
+            true => Err(ConfigError::FewBlocks(self.share.of(), served)),
+            false => Ok(()),
+        }
+    }
+
+    /// How the ports of each address are divided.
+    pub(crate) fn division(&self) -> Division {
+        let first = u32::from(self.port_first);
+        let ports = 65_536 - first;
+        let (fixed, fixed_ports) = match &self.deterministic {
+            None => (0, 0),
+            Some(deterministic) => {
+                let inside: u64 = deterministic.inside.iter().map(Range::len).sum();
+                let outside: u64 = self.externals.iter().map(Range::len).sum();
+                let ratio = inside.div_ceil(outside) as u32;
+                (ratio, ports / (ratio + u32::from(deterministic.dynamic)))
+            }
+        };
+        let split = first + fixed * fixed_ports;
+        // Without a dynamic share there are no blocks on demand, even if ports are left over.
+        let dynamic = match &self.deterministic {
+            Some(deterministic) if deterministic.dynamic == 0 => 0,
+            _ => (65_536 - split) / u32::from(self.block_ports),
+        };
+        Division {
+            first,
+            fixed,
+            fixed_ports,
+            split,
+            dynamic,
+        }
+    }
+
+    fn check_deterministic(&self, total: u64, ports: u32) -> Result<(), ConfigError> {
         let Some(deterministic) = &self.deterministic else {
             return Ok(());
         };
@@ -272,6 +311,17 @@ pub const ADDRESSES_MAX: u64 = 16_384;
 /// The longest time-out in seconds: a week.
 pub const TIMEOUT_MAX: u64 = 604_800;
 
+/// The division of an address's ports: those for forwarding only, `fixed` shares of `fixed_ports`, and from `split` on
+/// `dynamic` blocks on demand, those of all NATs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Division {
+    pub(crate) first: u32,
+    pub(crate) fixed: u32,
+    pub(crate) fixed_ports: u32,
+    pub(crate) split: u32,
+    pub(crate) dynamic: u32,
+}
+
 /// Settings that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -290,6 +340,11 @@ pub enum ConfigError {
     /// A block is too small or too large.
     #[error("blocks of {0} ports, 16 is the least, and a block has to fit above the first port")]
     BlockPorts(u16),
+    /// Several NATs, of which some would have no block on demand.
+    #[error(
+        "the port blocks are enough for {1} of {0} cores: give more external addresses, or smaller blocks"
+    )]
+    FewBlocks(u16, u64),
     /// Deterministic shares of fewer than 16 ports, or no inside address.
     #[error("{0} inside addresses on {1} external ones: each needs 16 ports or more")]
     Compression(u64, u64),

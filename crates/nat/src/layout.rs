@@ -6,8 +6,7 @@
 //! Of several NATs ([`crate::Share`]) each has every `of`-th block on demand, counted from another one at each address, so
 //! that all have about as many. It numbers its own consecutively.
 
-use crate::config::Config;
-use crate::range::Range;
+use crate::config::{Config, Division};
 
 /// A divisor with its reciprocal, because a division costs more than all else of finding a port's block.
 #[derive(Debug, Clone, Copy)]
@@ -67,24 +66,13 @@ pub(crate) enum Purpose {
 
 impl Layout {
     pub(crate) fn new(config: &Config) -> Self {
-        let first = u32::from(config.port_first);
-        let ports = 65_536 - first;
-        let block_ports = u32::from(config.block_ports);
-        let (fixed, fixed_ports) = match &config.deterministic {
-            None => (0, 0),
-            Some(deterministic) => {
-                let inside: u64 = deterministic.inside.iter().map(Range::len).sum();
-                let outside: u64 = config.externals.iter().map(Range::len).sum();
-                let ratio = inside.div_ceil(outside) as u32;
-                (ratio, ports / (ratio + u32::from(deterministic.dynamic)))
-            }
-        };
-        let split = first + fixed * fixed_ports;
-        // Without a dynamic share there are no blocks on demand, even if ports are left over.
-        let dynamic = match &config.deterministic {
-            Some(deterministic) if deterministic.dynamic == 0 => 0,
-            _ => (65_536 - split) / block_ports,
-        };
+        let Division {
+            first,
+            fixed,
+            fixed_ports,
+            split,
+            dynamic,
+        } = config.division();
         let of = u32::from(config.share.of());
         let per_address = 1 + fixed + dynamic.div_ceil(of);
         Self {
@@ -92,7 +80,7 @@ impl Layout {
             fixed,
             fixed_ports: Divisor::new(fixed_ports),
             split,
-            block_ports: Divisor::new(block_ports),
+            block_ports: Divisor::new(config.block_ports.into()),
             dynamic,
             number: u32::from(config.share.number()),
             of,
@@ -201,12 +189,33 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::share::Share;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn a_reciprocal_divides_ports_by_any_block(by in 1_u32..=65_536, number in 0_u32..65_536) {
             prop_assert_eq!(Divisor::new(by).divide(number), (number / by, number % by));
+        }
+
+        #[test]
+        fn settings_are_refused_exactly_if_a_nat_would_have_no_block(
+            length in 28_u8..=32,
+            block_ports in 4_000_u16..=64_512,
+            of in 1_u16..=64,
+        ) {
+            let externals = vec![format!("192.0.2.0/{length}").parse().unwrap()];
+            let config = Config { block_ports, ..Config::new(externals, [1, 2, 3]) };
+            let has_block = |number: u16| {
+                let config = config.share(Share::new(number, of).unwrap());
+                let layout = Layout::new(&config);
+                let mut blocks = (0..1 << (32 - length))
+                    .flat_map(|address| (1..layout.per_address).map(move |block| (address, block)));
+                (blocks.any(|(address, block)| layout.has(address, block)), config.check().is_ok())
+            };
+            let all: Vec<(bool, bool)> = (0..of).map(has_block).collect();
+            let is_each_served = all.iter().all(|one| one.0);
+            prop_assert!(all.iter().all(|one| one.1 == is_each_served), "{all:?}");
         }
 
         #[test]

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
-use nat::{Config, ConfigError, Deterministic, Exempt, Filtering, Protocol, Range, TIMEOUT_MAX};
+use nat::{
+    Config, ConfigError, Deterministic, Exempt, Filtering, Protocol, Range, Share, TIMEOUT_MAX,
+};
 use settings::{Notes, Section, set};
 use toml::de::DeTable;
 
@@ -28,6 +30,17 @@ impl Nat {
     pub fn networks(&self) -> impl Iterator<Item = (IpAddr, u8)> + '_ {
         let networks = self.config.externals.iter().flat_map(Range::networks);
         networks.map(|(address, length)| (address.into(), length))
+    }
+
+    /// Whether each of so many cores has a part of the port blocks.
+    ///
+    /// # Errors
+    /// How many have one, and what to change.
+    pub(super) fn check_for(&self, cores: u16) -> Result<(), ConfigError> {
+        let last = cores
+            .checked_sub(1)
+            .and_then(|last| Share::new(last, cores));
+        last.map_or(Ok(()), |last| self.config.share(last).check())
     }
 
     /// Whether all addresses of a network are translated.
@@ -251,7 +264,7 @@ fn check(section: &Section<'_>, config: &Config, inside: &[Range], own: Ipv4Addr
                 "external"
             }
             ConfigError::PortFirst(_) => "first_port",
-            ConfigError::BlockPorts(_) => "block_ports",
+            ConfigError::BlockPorts(_) | ConfigError::FewBlocks(..) => "block_ports",
             ConfigError::Compression(..) => "mode",
             ConfigError::Timeout(..) | ConfigError::Limit | ConfigError::Fixed => "",
         };

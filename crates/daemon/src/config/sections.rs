@@ -59,7 +59,7 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     let (lns, lac) = roles(root, path, notes, &mut keys);
     peer::merge(&keys, &mut config, notes);
     config.accept = lns.is_some();
-    let event = event(root, notes, &mut config, [&lns, &lac]);
+    let (event, shards_at) = event(root, notes, &mut config, [&lns, &lac]);
     limits(root, notes, &mut config);
     let log = log(root, notes);
     let audit = audit::read(root, path, notes);
@@ -76,6 +76,11 @@ pub(super) fn read(root: &DeTable<'_>, path: &Path, notes: &Notes<'_>) -> Option
     };
     let mut subscribers = subscribers::read(root, path, notes, &config.host_name, around);
     subscribers.edge.paths = event.shards;
+    if let Some(nat) = &subscribers.nat
+        && let Err(why) = nat.check_for(event.shards)
+    {
+        notes.at(shards_at, "event.shards", why.to_string());
+    }
     subscribers.edge.interfaces = interfaces(pppoe.as_ref(), &subscribers);
     subscribers.edge.by_session = event.steer == Steer::Session;
     subscribers.edge.tells_networks = bgp.as_ref().is_some_and(|bgp| bgp.announce.subscribers);
@@ -292,8 +297,9 @@ fn event(
     notes: &Notes<'_>,
     config: &mut l2tp::Config,
     [lns, lac]: [&Option<Role>; 2],
-) -> Event {
+) -> (Event, usize) {
     let mut section = Section::open(root, "event", notes);
+    let mut shards_at = section.at();
     let mut event = Event::default();
     let pollers = PollerKind::ALL.map(|kind| (kind.name(), kind));
     set(section.choice("poller", &pollers), &mut event.poller);
@@ -332,6 +338,7 @@ fn event(
     }
     if let Some(shards) = section.integer("shards", 1..=64, "cores") {
         event.shards = shards.value as u16;
+        shards_at = shards.at;
         for (role, name) in [(lns, "lns"), (lac, "lac")] {
             let sockets = role.as_ref().map(|role| role.sockets);
             if event.shards > 1 && sockets == Some(Sockets::PerTunnel) {
@@ -346,7 +353,7 @@ fn event(
     let steers = [("session", Steer::Session), ("peer", Steer::Peer)];
     set(section.choice("steer", &steers), &mut event.steer);
     section.finish();
-    event
+    (event, shards_at)
 }
 
 fn limits(root: &DeTable<'_>, notes: &Notes<'_>, config: &mut l2tp::Config) {

@@ -53,7 +53,7 @@ impl<A: Access> Edge<A> {
         inside: Vec<Range>,
         reserve: Reserve,
     ) -> Result<(), ConfigError> {
-        config.check()?;
+        self.check_shares(&config)?;
         let mut nat = Nat::new(config.share(self.share(0)))?;
         nat.on_reserve(reserve);
         self.path.nat = Some(Box::new(Translator::new(nat, inside)));
@@ -65,6 +65,13 @@ impl<A: Access> Edge<A> {
             reserve,
         }));
         Ok(())
+    }
+
+    /// Checks the settings of all paths together, and of the last one, whose parts of limits are the smallest.
+    fn check_shares(&self, config: &Config) -> Result<(), ConfigError> {
+        config.check()?;
+        let last = usize::from(self.config.paths.max(1)) - 1;
+        config.share(self.share(last)).check()
     }
 
     fn share(&self, number: usize) -> Share {
@@ -94,7 +101,7 @@ impl<A: Access> Edge<A> {
     /// # Errors
     /// Nothing changed: [`ConfigError`].
     pub fn reconfigure_nat(&mut self, config: Config) -> Result<(), ConfigError> {
-        config.check()?;
+        self.check_shares(&config)?;
         let share = self.share(0);
         let Some(translator) = &mut self.path.nat else {
             return Ok(());

@@ -122,6 +122,21 @@ fn faults_name_their_key_and_a_remedy() {
 }
 
 #[test]
+fn each_core_needs_a_port_block() {
+    let text = |cores: u16, ports: u16| {
+        let lists = LISTS.replace("203.0.113.0/28", "203.0.113.0/31");
+        format!("[event]\nshards = {cores}\n{lists}block_ports = {ports}\n")
+    };
+    // Two blocks of each of two addresses: the second address starts with the second core.
+    assert!(read(&text(3, 32_000)).is_ok());
+    let faults = read(&text(4, 32_000)).err().unwrap_or_default();
+    let expected =
+        "event.shards: the port blocks are enough for 3 of 4 cores: give more external addresses";
+    assert!(faults.contains(expected), "{faults}");
+    assert!(read(&text(64, 512)).is_ok());
+}
+
+#[test]
 fn networks_behind_the_translation_are_hidden_and_others_are_not() {
     let nat = nat(LISTS);
     let networks: Vec<_> = nat.networks().collect();
