@@ -32,6 +32,8 @@ pub struct Config {
     pub hot: usize,
     /// Memory for connections, in bytes. Beyond it, the least recently used connections finish early.
     pub memory: u64,
+    /// Divide the senders' time into causes: [`Connection::why`].
+    pub why: bool,
 }
 
 /// Two hours: the default interval of keep-alives (RFC 9293 3.8.4), so that a live connection would have sent one.
@@ -48,6 +50,7 @@ impl Default for Config {
             idle_closed: IDLE_CLOSED,
             hot: 16_384,
             memory: 2 << 30,
+            why: false,
         }
     }
 }
@@ -404,6 +407,7 @@ impl Analyzer {
         connection.first_time = segment.time;
         connection.last_time = segment.time;
         connection.last_clock = segment.now();
+        connection.why = self.config.why.then(Box::default);
         self.place(slot, at);
         at
     }

@@ -3,6 +3,7 @@
 use crate::direction::Direction;
 use crate::key::FlowKey;
 use crate::segment::Segment;
+use crate::why::Why;
 use core::net::IpAddr;
 
 /// A connection, or the part of it that the capture shows. End `a` sent its first packet in the capture.
@@ -30,6 +31,8 @@ pub struct Connection {
     pub a: Direction,
     /// The data sent by end `b` (b2a).
     pub b: Direction,
+    /// What the senders waited for, if [`crate::Options::why`] asks for it.
+    pub why: Option<Box<Why>>,
 }
 
 impl Connection {
@@ -137,7 +140,9 @@ impl Connection {
             packets,
             a,
             b,
+            why,
         } = self;
+        *why = None;
         (*number, *first_packet, *file, *packets) = (0, 0, 0, 0);
         (*key, *a_is_low) = (FlowKey::default(), false);
         (*first_time, *last_time, *last_clock) = (0, 0, 0);

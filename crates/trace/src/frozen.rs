@@ -86,11 +86,18 @@ impl Connection {
         codec.base().time = self.last_time;
         codec.unsigned(&mut self.number);
         codec.small(&mut self.file);
-        codec.flags(&mut [&mut self.a_is_low]);
+        let mut has_why = self.why.is_some();
+        codec.flags(&mut [&mut self.a_is_low, &mut has_why]);
         codec.unsigned(&mut self.packets);
         codec.end_part();
         self.a.exchange(codec);
         self.b.exchange(codec);
+        if has_why {
+            let why = self.why.get_or_insert_with(Box::default);
+            codec.begin_part();
+            why.exchange(codec);
+            codec.end_part();
+        }
     }
 }
 
@@ -411,6 +418,7 @@ mod tests {
             checksum: 0,
             payload: small(44, 7),
             captured: small(45, 6),
+            lead: 0,
             options: SegmentOptions {
                 mss: Some(small(3, 11) as u16),
                 window_scale: Some(small(5, 4) as u8),

@@ -66,6 +66,7 @@ pub mod segments;
 pub mod text;
 pub mod udp;
 mod verdict;
+pub mod why;
 pub mod xplot;
 
 pub use analyzer::{Analyzer, Config, Finished, IDLE, IDLE_CLOSED, Limits};

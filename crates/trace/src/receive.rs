@@ -7,6 +7,7 @@ use crate::direction::Direction;
 use crate::segment::{FIN, RST, SYN, Segment};
 use crate::segments::{Acknowledged, Insertion};
 use crate::verdict::{AckKind, Sample, Verdict};
+use crate::why::Before;
 use wire::packet::Layer;
 
 /// A connection without packets for longer than this while data is in flight has stalled.
@@ -54,9 +55,42 @@ struct Sending {
 
 impl Connection {
     /// Adds one of its packets to the statistics. If there is an observer (`WANTED`), it writes the result to `verdict`.
+    #[inline(always)]
+    pub(crate) fn receive<const WANTED: bool>(
+        &mut self,
+        segment: &Segment,
+        layers: &[Layer],
+        verdict: &mut Verdict,
+    ) {
+        if self.why.is_none() {
+            return self.count::<WANTED>(segment, layers, verdict);
+        }
+        self.receive_with_why::<WANTED>(segment, layers, verdict);
+    }
+
+    /// The same, and divides the senders' time.
+    #[inline(never)]
+    fn receive_with_why<const WANTED: bool>(
+        &mut self,
+        segment: &Segment,
+        layers: &[Layer],
+        verdict: &mut Verdict,
+    ) {
+        let from_a = segment.from_low == self.a_is_low;
+        let before = match from_a {
+            true => Before::new(&self.a, &self.b),
+            false => Before::new(&self.b, &self.a),
+        };
+        self.count::<WANTED>(segment, layers, verdict);
+        if let Some(why) = &mut self.why {
+            why.packet(segment, from_a, &before, (&self.a, &self.b));
+        }
+    }
+
+    /// Updates the statistics.
     // long: the path of every packet; each step needs what the steps before it left in both directions
     #[inline(never)]
-    pub(crate) fn receive<const WANTED: bool>(
+    fn count<const WANTED: bool>(
         &mut self,
         segment: &Segment,
         layers: &[Layer],

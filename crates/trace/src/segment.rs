@@ -19,6 +19,8 @@ pub struct Segment {
     pub from_low: bool,
     /// IP version, 4 or 6.
     pub version: u8,
+    /// First byte of its payload; 0 if the capture has none.
+    pub lead: u8,
     /// TOS or traffic class octet.
     pub traffic_class: u8,
     /// IPv4 identification; 0 for IPv6.
@@ -132,6 +134,7 @@ impl Segment {
         self.checksum = tcp.checksum;
         self.payload = tcp.payload_length;
         self.captured = tcp.payload.len() as u32;
+        self.lead = tcp.payload.first().copied().unwrap_or(0);
         self.options.set(&tcp.options);
     }
 

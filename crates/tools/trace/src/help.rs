@@ -20,10 +20,29 @@ pub(super) fn text(topic: Help) -> String {
     }
 }
 
+pub(super) const WHY: &str = "\
+What the senders of each connection waited for
+
+Usage: headend trace why [FLAG...] FILE...
+
+Prints one sentence about the connection that waited longest, the ten slowest
+connections, and the pairs of hosts. The time of each direction is divided into
+causes without remainder; docs/why.md has their rules.
+
+  -oN, -iN        only these connections, or all but these
+  -BN, -EN        only packets from number N on, or up to it
+  --json          one JSON object per connection, the summary last
+  --part, --merge, --memory, --threads, --realm, --checksum
+                  as for headend trace
+
+Exit status: 0 success; 1 a file is faulty, and the report covers the rest; 2 wrong usage.
+";
+
 const USAGE: &str = "\
 TCP connections in captures, with the statistics and graphs of tcptrace
 
 Usage: headend trace [FLAG...] FILE...
+       headend trace why [FLAG...] FILE...
 
 Files are pcap, pcapng, snoop, ERF, TSH or EtherPeek, plain or compressed with
 gzip, zstd, bzip2, xz or lz4. Several files are read in the order of their first

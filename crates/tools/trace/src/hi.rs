@@ -51,6 +51,7 @@ impl HiArgs {
             )));
         }
         refuse(&low)?;
+        refuse_with_why(&low)?;
         if (low.svg || low.html) && !low.graphs.any() {
             low.graphs.time_sequence = true;
         }
@@ -73,7 +74,7 @@ impl HiArgs {
 
     /// Whether standard output is for data, JSON or a part, so that text must not be written to it.
     pub(super) fn is_data(&self) -> bool {
-        self.report == Report::Json || self.low.part.is_some()
+        self.report == Report::Json || self.low.part.is_some() || self.low.why
     }
 
     /// How many threads to paint graphs on.
@@ -93,6 +94,7 @@ impl HiArgs {
             ("-u", low.udp.to_string()),
             ("--realm", low.realm.to_string()),
             ("--checksum", low.checksum.to_string()),
+            ("why", low.why.to_string()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
@@ -136,6 +138,24 @@ fn refuse(low: &LowArgs) -> Result<(), Usage> {
     }
 }
 
+/// Refuses what `why` cannot do.
+fn refuse_with_why(low: &LowArgs) -> Result<(), Usage> {
+    let values = low.csv || low.tsv || low.separator.is_some();
+    let flags = [
+        ("graphs", low.graphs.any() || low.svg || low.html),
+        ("--csv, --tsv and --sv", values),
+        ("--parquet", low.parquet.is_some()),
+        ("-u", low.udp),
+        ("-f", low.filter.is_some()),
+        ("-c", low.complete),
+        ("--continuous", low.continuous),
+    ];
+    match flags.into_iter().find(|flag| low.why && flag.1) {
+        Some((flag, _)) => Err(Usage(format!("{flag} cannot be combined with why"))),
+        None => Ok(()),
+    }
+}
+
 fn report(low: &LowArgs) -> Result<Report, Usage> {
     let separators = [
         low.csv.then(|| ",".to_owned()),
@@ -171,6 +191,7 @@ fn analysis(low: &LowArgs) -> Options {
         tunnels_apart: low.realm,
         checksums: low.checksum,
         threads: low.threads,
+        why: low.why,
         ..Options::default()
     }
 }

@@ -13,6 +13,7 @@
 //! | `names` | names of hosts and ports |
 //! | `results`, `report` | the connections found, and the report of them |
 //! | `json`, `parquet` | connections as JSON and as Parquet |
+//! | `why` | `headend trace why`: what the senders waited for |
 //!
 //! Start reading at [`run`].
 #![forbid(unsafe_code)]
@@ -40,6 +41,7 @@ mod stop;
 mod temporary;
 mod values;
 mod watch;
+mod why;
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -81,14 +83,22 @@ pub fn flags() -> Vec<clap::Arg> {
 /// # Errors
 /// No file can be read, or a file or standard output cannot be written.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
-    let understood = LowArgs::parse(&args.words).and_then(|low| match low.help {
+    let (why, words) = match args.words.split_first() {
+        Some((first, rest)) if first == "why" => (true, rest),
+        _ => (false, &args.words[..]),
+    };
+    let understood = LowArgs::parse(words).map(|low| LowArgs { why, ..low });
+    let understood = understood.and_then(|low| match low.help {
         Some(_) => Ok(Err(low)),
         None => HiArgs::new(low).map(Ok),
     });
     match understood {
         Ok(Ok(args)) => trace(&args),
         Ok(Err(low)) => {
-            let text = low.help.map(help::text).unwrap_or_default();
+            let text = match low.why {
+                true => help::WHY.to_owned(),
+                false => low.help.map(help::text).unwrap_or_default(),
+            };
             io::stdout().write_all(text.as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
@@ -112,12 +122,16 @@ fn trace(args: &HiArgs) -> Result<ExitCode> {
     let mut paper = Paper::new(io::stdout().lock());
     if low.merge {
         let results = merge(&style, &mut paper)?;
-        style.print(&results, &mut paper)?;
+        match low.why {
+            true => why::print(&style, &results, &mut paper)?,
+            false => style.print(&results, &mut paper)?,
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let captured = capture::read(&style, &mut paper)?;
     match low.part {
         Some(part) => write_part(args, part, &captured.results, &mut paper)?,
+        None if low.why => why::print(&style, &captured.results, &mut paper)?,
         None if low.continuous => paper.flush()?,
         None => style.print(&captured.results, &mut paper)?,
     }

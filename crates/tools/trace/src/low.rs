@@ -83,6 +83,8 @@ pub(super) struct Warnings {
 #[derive(Debug, Clone)]
 pub(super) struct LowArgs {
     pub(super) files: Vec<PathBuf>,
+    /// `why` is the first word.
+    pub(super) why: bool,
     pub(super) help: Option<Help>,
 
     pub(super) brief: bool,
@@ -154,6 +156,7 @@ impl Default for LowArgs {
     fn default() -> Self {
         LowArgs {
             files: Vec::new(),
+            why: false,
             help: None,
             brief: true,
             rtt: false,

@@ -44,6 +44,8 @@ pub struct Options {
     /// Seed of the hash of flows. Default: 0 for a part, since all parts must agree, otherwise a
     /// random number, so that a hostile capture cannot make all flows collide.
     pub seed: Option<u64>,
+    /// Divide each sender's time into causes: [`Connection::why`](crate::Connection::why).
+    pub why: bool,
 }
 
 impl Default for Options {
@@ -59,6 +61,7 @@ impl Default for Options {
             checksums: false,
             threads: None,
             seed: None,
+            why: false,
         }
     }
 }
@@ -104,6 +107,7 @@ impl Options {
                 idle: self.idle_ns,
                 idle_closed: self.idle_closed_ns.min(self.idle_ns),
                 memory: self.analyzer_memory(),
+                why: self.why,
                 ..Config::default()
             },
             first: self.first_packet,

@@ -46,6 +46,7 @@ pub(crate) fn segment(
         checksum: 0,
         payload: length,
         captured: length,
+        lead: 0,
         options: SegmentOptions::default(),
     }
 }

@@ -1,0 +1,171 @@
+//! The report as text: one sentence, the slowest connections, the pairs of hosts.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use trace::why::Cause;
+
+use super::{Pair, Side, Slow, Summary};
+
+/// Pairs of hosts that the text lists.
+const PAIRS: usize = 10;
+
+/// Causes with a smaller part of the time are not listed.
+const SMALL: f64 = 0.001;
+
+pub(super) fn write(summary: &Summary, out: &mut String) {
+    // Formatting into a String cannot fail.
+    let _ = try_write(summary, out);
+}
+
+fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
+    let Some(first) = summary.worst.first() else {
+        return writeln!(
+            out,
+            "No connection sent data ({} connections without data).",
+            summary.without_data
+        );
+    };
+    if let Some(side) = first.main() {
+        writeln!(out, "{}.", side.verdict)?;
+        writeln!(
+            out,
+            "connection {}, {} of {} until packet {}, confidence {}\n",
+            first.number,
+            seconds(side.verdict.share.longest),
+            seconds(side.verdict.share.time),
+            side.verdict.share.packet,
+            side.verdict.confidence.name()
+        )?;
+    }
+    for slow in &summary.worst {
+        connection(slow, out)?;
+    }
+    if summary.with_data > summary.worst.len() as u64 {
+        let more = summary.with_data - summary.worst.len() as u64;
+        writeln!(
+            out,
+            "{more} more connections waited less; -oN shows one, --json all.\n"
+        )?;
+    }
+    pairs(summary, out)
+}
+
+fn connection(slow: &Slow, out: &mut String) -> std::fmt::Result {
+    writeln!(
+        out,
+        "connection {}: a {}, b {}, {}{}",
+        slow.number,
+        end(slow.a),
+        end(slow.b),
+        seconds(slow.life),
+        distance(slow)
+    )?;
+    for side in &slow.sides {
+        direction(side, out)?;
+    }
+    out.push('\n');
+    Ok(())
+}
+
+fn distance(slow: &Slow) -> String {
+    let to = |time: i64| match time {
+        0 => "an unknown time".to_owned(),
+        time => format!("{:.1} ms", time as f64 / 1e6),
+    };
+    format!(
+        "; round trips from the capture: {} to a, {} to b",
+        to(slow.to_a),
+        to(slow.to_b)
+    )
+}
+
+fn direction(side: &Side, out: &mut String) -> std::fmt::Result {
+    let verdict = &side.verdict;
+    let name = if verdict.from_a { "a2b" } else { "b2a" };
+    writeln!(
+        out,
+        "  {name}  {} bytes; captured near: {}; confidence {}",
+        side.bytes,
+        verdict.vantage.name(),
+        verdict.confidence.name()
+    )?;
+    let mut causes: Vec<Cause> = Cause::all().collect();
+    causes.sort_by_key(|cause| std::cmp::Reverse(side.shares[*cause as usize].time));
+    for cause in causes {
+        let share = side.shares[cause as usize];
+        let part = match verdict.life {
+            0 => 0.0,
+            life => share.time as f64 / life as f64,
+        };
+        if share.time <= 0 || part < SMALL {
+            continue;
+        }
+        writeln!(
+            out,
+            "    {:<16} {:>5.1} % {:>11}  {} spans, the longest {} until packet {}",
+            cause.rule().name,
+            part * 100.0,
+            seconds(share.time),
+            share.spans,
+            seconds(share.longest),
+            share.packet
+        )?;
+    }
+    if let Some(detail) = &verdict.detail {
+        writeln!(out, "    seen: {detail}")?;
+    }
+    writeln!(
+        out,
+        "    would contradict {}: {}",
+        verdict.cause.rule().name,
+        verdict.cause.rule().contradicted_by
+    )?;
+    writeln!(out, "    not visible: {}", verdict.vantage.cannot_see())
+}
+
+fn pairs(summary: &Summary, out: &mut String) -> std::fmt::Result {
+    let lost = |pair: &Pair| -> i64 {
+        let limits = Cause::all().filter(|cause| cause.is_limit());
+        limits.map(|cause| pair.times[cause as usize]).sum()
+    };
+    let mut pairs: Vec<_> = summary.pairs.iter().collect();
+    pairs.sort_by_key(|(_, pair)| std::cmp::Reverse(lost(pair)));
+    writeln!(
+        out,
+        "{:<48} {:>11} {:>14} {:>11}  MAIN CAUSE",
+        "HOSTS", "CONNECTIONS", "BYTES", "LIMITED"
+    )?;
+    for (hosts, pair) in pairs.iter().take(PAIRS) {
+        let name = match hosts {
+            Some((low, high)) => format!("{low} - {high}"),
+            None => "other hosts".to_owned(),
+        };
+        let main = Cause::all()
+            .filter(|cause| cause.is_limit())
+            .max_by_key(|cause| pair.times[*cause as usize])
+            .filter(|cause| pair.times[*cause as usize] > 0);
+        writeln!(
+            out,
+            "{name:<48} {:>11} {:>14} {:>11}  {}",
+            pair.connections,
+            pair.bytes,
+            seconds(lost(pair)),
+            main.map_or("-", |cause| cause.rule().name)
+        )?;
+    }
+    Ok(())
+}
+
+fn end((address, port): (IpAddr, u16)) -> String {
+    std::net::SocketAddr::new(address, port).to_string()
+}
+
+fn seconds(time: i64) -> String {
+    let seconds = time as f64 / 1e9;
+    if time < 1_000_000_000 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.2} s")
+    }
+}

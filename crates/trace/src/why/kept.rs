@@ -1,0 +1,156 @@
+//! A connection's time as numbers, for frozen connections and parts.
+
+use std::collections::VecDeque;
+
+use super::sender::{Ack, Recovery, Sender, Share};
+use super::{Tls, Why};
+use crate::frozen::Codec;
+
+/// ACKs on their way to a sender, at most, in what was frozen.
+const LAGGED_MAX: u64 = 1024;
+
+fn octet<C: Codec>(codec: &mut C, value: &mut u8) {
+    let mut wide = u64::from(*value);
+    codec.unsigned(&mut wide);
+    *value = wide as u8;
+}
+
+fn real<C: Codec>(codec: &mut C, value: &mut f64) {
+    let mut bits = value.to_bits();
+    codec.unsigned(&mut bits);
+    *value = f64::from_bits(bits);
+}
+
+impl Why {
+    #[inline(never)]
+    pub(crate) fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        codec.room();
+        codec.flags(&mut [
+            &mut self.begun,
+            &mut self.opened,
+            &mut self.asked_by_a,
+            &mut self.any_data,
+        ]);
+        let mut tls = match self.tls {
+            Tls::Unknown => 0,
+            Tls::Over => 1,
+            Tls::Started(false) => 2,
+            Tls::Started(true) => 3,
+        };
+        octet(codec, &mut tls);
+        self.tls = match tls {
+            0 => Tls::Unknown,
+            1 => Tls::Over,
+            started => Tls::Started(started == 3),
+        };
+        codec.unsigned(&mut self.last_packet);
+        self.a.exchange(codec);
+        self.b.exchange(codec);
+    }
+}
+
+impl Sender {
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        codec.room();
+        self.exchange_numbers(codec);
+        self.recovery.exchange(codec);
+        codec.room();
+        for share in &mut self.shares {
+            share.exchange(codec);
+        }
+        self.exchange_lagged(codec);
+    }
+
+    fn exchange_numbers<C: Codec>(&mut self, codec: &mut C) {
+        for time in [
+            &mut self.upto,
+            &mut self.lag,
+            &mut self.released,
+            &mut self.drained,
+            &mut self.grown,
+            &mut self.rtt_min,
+            &mut self.rtt_last,
+            &mut self.last_sent,
+            &mut self.rates.at,
+        ] {
+            codec.signed(time);
+        }
+        for number in [
+            &mut self.acked,
+            &mut self.window_end,
+            &mut self.top,
+            &mut self.loss_flight,
+            &mut self.flight_max,
+            &mut self.sent,
+            &mut self.rates.acked,
+        ] {
+            codec.unsigned(number);
+        }
+        codec.small(&mut self.full);
+        codec.small(&mut self.rates.count);
+        real(codec, &mut self.rates.mean);
+        real(codec, &mut self.rates.squares);
+        octet(codec, &mut self.current);
+        codec.flags(&mut [
+            &mut self.blocked,
+            &mut self.asked,
+            &mut self.more,
+            &mut self.ever_lost,
+            &mut self.tls,
+        ]);
+    }
+
+    fn exchange_lagged<C: Codec>(&mut self, codec: &mut C) {
+        codec.room();
+        let mut count = self.lagged.len() as u64;
+        codec.unsigned(&mut count);
+        if !C::READS {
+            for ack in &self.lagged {
+                codec.room();
+                ack.clone().exchange(codec);
+            }
+            return;
+        }
+        self.lagged = VecDeque::new();
+        if count > LAGGED_MAX {
+            codec.fail();
+            return;
+        }
+        for _ in 0..count {
+            let mut ack = Ack::default();
+            ack.exchange(codec);
+            if codec.is_over() {
+                break;
+            }
+            self.lagged.push_back(ack);
+        }
+    }
+}
+
+impl Ack {
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        codec.signed(&mut self.at);
+        codec.unsigned(&mut self.acked);
+        codec.unsigned(&mut self.window_end);
+        codec.flags(&mut [&mut self.asks]);
+    }
+}
+
+impl Recovery {
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        codec.unsigned(&mut self.until);
+        octet(codec, &mut self.cause);
+        codec.signed(&mut self.time);
+        codec.small(&mut self.sent);
+        codec.small(&mut self.needless);
+    }
+}
+
+impl Share {
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        codec.signed(&mut self.time);
+        codec.small(&mut self.spans);
+        codec.signed(&mut self.longest);
+        codec.unsigned(&mut self.packet);
+    }
+}

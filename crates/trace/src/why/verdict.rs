@@ -1,0 +1,228 @@
+//! The result for one direction: its main cause in one sentence, how sure it is, and what would contradict it.
+
+use core::fmt;
+
+use super::Why;
+use super::cause::Cause;
+use super::sender::{Sender, Share};
+use crate::connection::Connection;
+use crate::direction::Direction;
+
+/// Where the capture was taken, by the round trips on both sides of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vantage {
+    /// Near the sender: less than an eighth of the round trip is between them.
+    Sender,
+    /// Near the receiver.
+    Receiver,
+    /// Between them.
+    Between,
+    /// The capture lacks the handshake, and one end sent no data.
+    Unknown,
+}
+
+impl Vantage {
+    /// Its name in JSON and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Vantage::Sender => "sender",
+            Vantage::Receiver => "receiver",
+            Vantage::Between => "between",
+            Vantage::Unknown => "unknown",
+        }
+    }
+
+    /// What a capture taken there does not show.
+    #[must_use]
+    pub const fn cannot_see(self) -> &'static str {
+        match self {
+            Vantage::Sender => "losses of ACKs, and what the network did behind this point",
+            Vantage::Receiver => {
+                "data that was lost on its way here, and when the sender received ACKs"
+            }
+            Vantage::Between => "losses on its other side, and when the sender received ACKs",
+            Vantage::Unknown => "which round trips are the path's",
+        }
+    }
+
+    /// Of data that goes `there`, by the round trips from the point of capture to the receiver and to the sender.
+    fn of(to_receiver: i64, to_sender: i64) -> Vantage {
+        match (to_receiver, to_sender) {
+            (0, _) | (_, 0) => Vantage::Unknown,
+            (far, near) if near <= far / 8 => Vantage::Sender,
+            (near, far) if near <= far / 8 => Vantage::Receiver,
+            _ => Vantage::Between,
+        }
+    }
+}
+
+/// How sure a verdict is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// The capture lacks what the rule needs.
+    Low,
+    /// The rule holds, seen from afar.
+    Medium,
+    /// The rule holds where it is best seen.
+    High,
+}
+
+impl Confidence {
+    /// Its name in JSON and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+/// The result for one direction.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// Its sender is end `a`.
+    pub from_a: bool,
+    /// Time of the connection, in nanoseconds.
+    pub life: i64,
+    /// The cause with the most time among those that slowed the sender down; the one with the most time of all, if none
+    /// did for a tenth of its life.
+    pub cause: Cause,
+    /// Its time.
+    pub share: Share,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// Where the capture was taken.
+    pub vantage: Vantage,
+    /// What the sentence says beyond the cause, such as the size of the window.
+    pub detail: Option<String>,
+    sent_bytes: u64,
+    is_download: bool,
+}
+
+impl Verdict {
+    /// The result for the data of one end. `why` is from [`Why::until`]; `None` if the end sent no data.
+    #[must_use]
+    pub fn new(connection: &Connection, why: &Why, from_a: bool) -> Option<Verdict> {
+        let (sender, this, other) = if from_a {
+            (&why.a, &connection.a, &connection.b)
+        } else {
+            (&why.b, &connection.b, &connection.a)
+        };
+        if this.data_bytes == 0 {
+            return None;
+        }
+        let life = connection.elapsed();
+        let (cause, share) = main_cause(sender, life);
+        let vantage = Vantage::of(round_trip(this), round_trip(other));
+        Some(Verdict {
+            from_a,
+            life,
+            cause,
+            share,
+            confidence: confidence(cause, vantage, this, other),
+            vantage,
+            detail: detail(cause, sender, this, other),
+            sent_bytes: this.unique_bytes,
+            is_download: !from_a,
+        })
+    }
+
+    /// Its part of the connection's life, from 0 to 1.
+    #[must_use]
+    pub fn part(&self) -> f64 {
+        match self.life {
+            0 => 0.0,
+            life => self.share.time as f64 / life as f64,
+        }
+    }
+}
+
+/// Round trip of a direction's data, from the point of capture to the receiver and back; 0 if there is no sample.
+fn round_trip(this: &Direction) -> i64 {
+    match this.rtt_handshake {
+        0 => this.rtt.min,
+        time => time,
+    }
+}
+
+/// The main cause and its time.
+fn main_cause(sender: &Sender, life: i64) -> (Cause, Share) {
+    let shares = sender.shares();
+    let longest = |limit: bool| {
+        let causes = Cause::all().filter(|cause| !limit || cause.is_limit());
+        causes.max_by_key(|cause| (shares[*cause as usize].time, core::cmp::Reverse(*cause)))
+    };
+    let of = |cause: Cause| (cause, shares[cause as usize]);
+    match longest(true).map(of) {
+        Some((cause, share)) if share.time > 0 && share.time >= life / 10 => (cause, share),
+        _ => of(longest(false).unwrap_or(Cause::Unknown)),
+    }
+}
+
+fn confidence(cause: Cause, vantage: Vantage, this: &Direction, other: &Direction) -> Confidence {
+    let whole = this.syns > 0 && other.syns > 0;
+    if !whole || vantage == Vantage::Unknown || cause == Cause::Unknown {
+        return Confidence::Low;
+    }
+    match (cause, vantage) {
+        (_, Vantage::Sender) => Confidence::High,
+        // The receiver's own window is seen best there, and so is a duplicate.
+        (Cause::Receiver | Cause::Handshake | Cause::Tls | Cause::Idle, _) => Confidence::High,
+        _ => Confidence::Medium,
+    }
+}
+
+/// What makes the cause plausible.
+fn detail(cause: Cause, sender: &Sender, this: &Direction, other: &Direction) -> Option<String> {
+    let ms = |time: i64| time as f64 / 1e6;
+    match cause {
+        Cause::Receiver => Some(window_detail(this, other)),
+        Cause::Queue if sender.rtt_min > 0 => Some(format!(
+            "round trips of {:.1} ms at most, {:.1} ms at least",
+            ms(this.rtt.max.saturating_add(sender.lag)),
+            ms(sender.rtt_min)
+        )),
+        Cause::Policer => Some(format!(
+            "{:.2} Mbit/s between losses",
+            sender.rates.bytes_per_second() * 8.0 / 1e6
+        )),
+        cause if cause.is_loss() || cause == Cause::AfterLoss => Some(format!(
+            "{} of {} packets with data were retransmissions",
+            this.retransmitted_packets, this.data_packets
+        )),
+        _ => None,
+    }
+}
+
+fn window_detail(this: &Direction, other: &Direction) -> String {
+    let size = other.windows.max;
+    if other.windows.zero > 0 && other.windows.min == 0 {
+        return "the window was 0".to_owned();
+    }
+    let without = |direction: &Direction| direction.syns > 0 && !direction.asked_scale;
+    let why = match (without(other), without(this)) {
+        (true, true) => ": neither SYN has the window scale option",
+        (true, false) => ": the receiver's SYN lacks the window scale option",
+        (false, true) => ": the sender's SYN lacks the window scale option",
+        (false, false) => "",
+    };
+    format!("{size} bytes{why}")
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match (self.is_download, self.sent_bytes) {
+            (true, _) => "download",
+            (false, _) => "upload",
+        };
+        let phrase = self.cause.rule().phrase;
+        write!(f, "{:.0} % of this {what} {phrase}", self.part() * 100.0)?;
+        if let Some(detail) = &self.detail {
+            write!(f, " ({detail})")?;
+        }
+        Ok(())
+    }
+}
