@@ -240,7 +240,7 @@ const DHCP6C: &str = "interface ppp0 { send ia-pd 0; request domain-name-servers
                       id-assoc pd 0 { prefix-interface lan { sla-id 1; sla-len 8; }; };\n";
 
 /// dhcpcd: two associations of prefixes, of which the first gives the second bridge a /64.
-const DHCPCD: &str = "duid ll\nnohook resolv.conf, hostname, timezone, ntp.conf\noption domain_name_servers\n\
+const DHCPCD: &str = "duid ll\nrelease\nnohook resolv.conf, hostname, timezone, ntp.conf\noption domain_name_servers\n\
                       interface ppp0\nipv6ra_noautoconf\nia_pd 7 yard/2/64\nia_pd 8\n";
 
 /// The kernel configures its address by Router Advertisements, and the clients of wide-dhcpv6 and then of dhcpcd ask for a
@@ -253,7 +253,7 @@ cp $work/dhcp6c.conf .; mkdir duid; mount --bind duid /var/lib/dhcpv6
 printf '#!/bin/sh\nenv > /tmp/dhcp6c.env\n' > dhcp6c-script; chmod +x dhcp6c-script
 for bridge in lan yard; do ip -n host link add $bridge type bridge; ip -n host link set $bridge up; done
 cp $work/dhcpcd.conf .; mkdir -p leases /var/lib/dhcpcd /run/dhcpcd; mount --bind leases /var/lib/dhcpcd
-host sysctl -qw net.ipv6.conf.lan.accept_dad=0
+host sysctl -qw net.ipv6.conf.lan.accept_dad=0 net.ipv6.conf.yard.accept_dad=0
 ip netns exec host pppd file host.ppp logfile /tmp/pppd.log plugin rp-pppoe.so wire &
 pppd=$!
 linked() { host ip -6 addr show dev ppp0 scope global | grep -q 2001:db8:1:; }; soon linked
@@ -269,8 +269,8 @@ own=$(grep -o '2001:db8:40[0-9a-f:]*' v6.lan | head -1)
 host ping -6 -n -c 3 -i 0.2 -W 2 -I $own BEYOND_V6 >> v6.ping 2>&1 || true
 ./headend show subscriber ann --json --socket bng.sock > v6.detail
 kill $client; wait $client || true; sleep 1
-ip netns exec host dhcpcd -6 -B -d --release -f /tmp/dhcpcd.conf ppp0 > dhcpcd.log 2>&1 & client=$!
-second() { host ip -6 addr show dev yard scope global | grep -q 2001:db8:40; }; soon second || true
+ip netns exec host dhcpcd -6 -B -d -f /tmp/dhcpcd.conf ppp0 > dhcpcd.log 2>&1 & client=$!
+second() { host ip -6 addr show dev yard scope global -tentative | grep -q 2001:db8:40; }; soon second || true
 host ip -6 addr show dev yard > v6.yard
 own=$(grep -o '2001:db8:40[0-9a-f:]*' v6.yard | head -1)
 host ping -6 -n -c 3 -i 0.2 -W 2 -I ${own:-::1} BEYOND_V6 >> v6.ping 2>&1 || true
