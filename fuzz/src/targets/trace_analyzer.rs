@@ -152,6 +152,7 @@ fn packet(number: u64, octets: &[u8; STEP], next: &mut [u32; 2], port: u16) -> S
         checksum: u16::from(octets[6] >> 5),
         payload,
         captured: payload.min(u32::from(octets[7]) * 8),
+        lead: octets[7],
         options: options(octets[11], acknowledgment),
     }
 }
