@@ -23,6 +23,8 @@ pub struct Segment {
     pub lead: u8,
     /// TOS or traffic class octet.
     pub traffic_class: u8,
+    /// TTL or hop limit.
+    pub hop_limit: u8,
     /// IPv4 identification; 0 for IPv6.
     pub id: u16,
     /// TCP flags, as [`wire::tcp`] numbers them.
@@ -125,6 +127,7 @@ impl Segment {
         );
         self.version = packet.version;
         self.traffic_class = packet.traffic_class;
+        self.hop_limit = packet.hop_limit;
         self.id = packet.id;
         self.flags = tcp.flags.0;
         self.sequence = tcp.sequence;

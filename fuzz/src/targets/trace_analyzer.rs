@@ -153,6 +153,7 @@ fn packet(number: u64, octets: &[u8; STEP], next: &mut [u32; 2], port: u16) -> S
         payload,
         captured: payload.min(u32::from(octets[7]) * 8),
         lead: octets[7],
+        hop_limit: octets[9],
         options: options(octets[11], acknowledgment),
     }
 }

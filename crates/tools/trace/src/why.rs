@@ -15,7 +15,7 @@ use std::net::IpAddr;
 
 use anyhow::Result;
 use trace::Connection;
-use trace::why::{CAUSES, Cause, Share, Verdict, Why};
+use trace::why::{CAUSES, Cause, Findings, Share, Verdict, Why};
 
 use super::report::{Paper, Style};
 use super::results::{Results, What};
@@ -43,6 +43,7 @@ struct Slow {
     to_a: i64,
     to_b: i64,
     sides: Vec<Side>,
+    findings: Findings,
 }
 
 impl Slow {
@@ -77,6 +78,7 @@ impl Slow {
             to_a: near(&connection.b),
             to_b: near(&connection.a),
             sides,
+            findings: connection.findings()?,
         })
     }
 

@@ -46,6 +46,7 @@ impl Why {
         codec.unsigned(&mut self.last_packet);
         self.a.exchange(codec);
         self.b.exchange(codec);
+        self.findings.exchange(codec);
     }
 }
 

@@ -9,18 +9,21 @@
 //! | `cause` | the causes, and the table of their rules |
 //! | `sender` | one sender's time |
 //! | `rates` | rates between losses, for policers |
+//! | `findings` | what single packets show, such as zero windows and resets |
 //! | `kept` | how it is frozen |
 //! | `verdict` | the result in one sentence, with its confidence |
 //!
 //! Left out: UDP and QUIC.
 
 pub mod cause;
+pub mod findings;
 mod kept;
 mod rates;
 mod sender;
 pub mod verdict;
 
 pub use cause::{CAUSES, Cause, RULES, Rule};
+pub use findings::{FINDINGS, Finding, Findings};
 pub use sender::{Sender, Share};
 pub use verdict::{Confidence, Vantage, Verdict};
 
@@ -57,6 +60,8 @@ pub struct Why {
     pub a: Sender,
     /// End `b`'s time.
     pub b: Sender,
+    /// What single packets show.
+    pub findings: Findings,
     begun: bool,
     opened: bool,
     tls: Tls,
@@ -116,6 +121,8 @@ impl Why {
         }
         self.a.pass(now, segment.number);
         self.b.pass(now, segment.number);
+        let lags = (self.a.lag, self.b.lag);
+        self.findings.packet(segment, from_a, before, (a, b), lags);
         if segment.syn() {
             return;
         }
@@ -194,6 +201,16 @@ impl Why {
         ended.a.finish(now, self.last_packet, owed(true));
         ended.b.finish(now, self.last_packet, owed(false));
         ended
+    }
+}
+
+impl crate::Connection {
+    /// What its packets show, as if it had ended with its last packet; `None` without [`Options::why`](crate::Options::why).
+    #[must_use]
+    pub fn findings(&self) -> Option<Findings> {
+        let mut findings = self.why.as_ref()?.findings.clone();
+        findings.finish(&self.a, &self.b);
+        Some(findings)
     }
 }
 

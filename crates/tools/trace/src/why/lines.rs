@@ -1,6 +1,7 @@
 //! The report as JSON: an object for each connection with data, and a summary.
 
 use serde_json::{Map, Value, json};
+use trace::why::findings::{End, Finding, Unit};
 use trace::why::{Cause, Share};
 
 use super::{Side, Slow, Summary};
@@ -17,6 +18,8 @@ pub(super) fn write(slow: &Slow, out: &mut String) {
         "elapsed_ns": slow.life,
         "rtt_to_a_ns": known(slow.to_a),
         "rtt_to_b_ns": known(slow.to_b),
+        "findings": {"a": findings(&slow.findings.a), "b": findings(&slow.findings.b)},
+        "loss_response": {"a": response(&slow.findings.a), "b": response(&slow.findings.b)},
     });
     if let Some(object) = line.as_object_mut() {
         object.extend(sides);
@@ -50,6 +53,34 @@ fn side(side: &Side) -> (String, Value) {
     });
     let name = if verdict.from_a { "a2b" } else { "b2a" };
     (name.to_owned(), value)
+}
+
+fn findings(end: &End) -> Value {
+    let seen = Finding::all().map(|finding| (finding.description(), end.seen(finding)));
+    let seen: Map<String, Value> = seen
+        .filter(|(_, seen)| seen.count > 0)
+        .map(|(description, seen)| {
+            let mut value = json!({
+                "count": seen.count,
+                "packet": (seen.first > 0).then_some(seen.first),
+            });
+            if description.unit != Unit::None {
+                value[description.unit.name()] = seen.value.into();
+                value["largest_at_packet"] = (seen.packet > 0).then_some(seen.packet).into();
+            }
+            (description.name.to_owned(), value)
+        })
+        .collect();
+    Value::Object(seen)
+}
+
+/// How the end answers losses.
+fn response(end: &End) -> Value {
+    json!({
+        "losses": end.response.count,
+        "remaining": end.response.mean(),
+        "like": end.response.like(),
+    })
 }
 
 fn share(share: &Share) -> Value {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use trace::why::Cause;
+use trace::why::findings::{End, Finding, Seen, Unit};
 
 use super::{Pair, Side, Slow, Summary};
 
@@ -64,6 +65,7 @@ fn connection(slow: &Slow, out: &mut String) -> std::fmt::Result {
     for side in &slow.sides {
         direction(side, out)?;
     }
+    findings(slow, out)?;
     out.push('\n');
     Ok(())
 }
@@ -122,6 +124,58 @@ fn direction(side: &Side, out: &mut String) -> std::fmt::Result {
         verdict.cause.rule().contradicted_by
     )?;
     writeln!(out, "    not visible: {}", verdict.vantage.cannot_see())
+}
+
+/// What the packets of both ends show, in the order of the packets.
+fn findings(slow: &Slow, out: &mut String) -> std::fmt::Result {
+    let of = |name, end: &End| {
+        let seen = Finding::all().map(|finding| (finding, end.seen(finding)));
+        let seen: Vec<_> = seen.filter(|(_, seen)| seen.count > 0).collect();
+        seen.into_iter()
+            .map(move |(finding, seen)| (seen.first, name, finding, seen))
+    };
+    let mut all: Vec<_> = of("a", &slow.findings.a)
+        .chain(of("b", &slow.findings.b))
+        .collect();
+    all.sort_by_key(|(first, name, finding, _)| (*first, *name, *finding));
+    for (first, end, finding, seen) in all {
+        let place = match first {
+            0 => "capture".to_owned(),
+            packet => format!("packet {packet}"),
+        };
+        let phrase = finding.description().phrase;
+        writeln!(
+            out,
+            "  {place:<14} {end}: {phrase}{}",
+            amount(finding, seen)
+        )?;
+    }
+    for (name, end) in [("a", &slow.findings.a), ("b", &slow.findings.b)] {
+        if let (Some(like), Some(mean)) = (end.response.like(), end.response.mean()) {
+            writeln!(
+                out,
+                "  {:<14} {name}: {:.2} of the data in flight remains after each of {} losses, as with {like}",
+                "losses", mean, end.response.count
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// How often a finding was made, and its value.
+fn amount(finding: Finding, seen: Seen) -> String {
+    let value = match finding.description().unit {
+        Unit::None => String::new(),
+        Unit::Time => seconds(i64::try_from(seen.value).unwrap_or(i64::MAX)),
+        Unit::Bytes => format!("{} bytes", seen.value),
+        Unit::Segments => format!("{} segments", seen.value),
+    };
+    match (seen.count, value.as_str()) {
+        (1, "") => String::new(),
+        (count, "") => format!(" ({count} times)"),
+        (1, value) => format!(" ({value})"),
+        (count, value) => format!(" ({count} times, at most {value})"),
+    }
 }
 
 fn pairs(summary: &Summary, out: &mut String) -> std::fmt::Result {
