@@ -32,6 +32,9 @@ causes without remainder; docs/why.md has their rules.
   -oN, -iN        only these connections, or all but these
   -BN, -EN        only packets from number N on, or up to it
   --json          one JSON object per connection, the summary last
+  -S, -R, -T, -N, -F
+                  also draws graphs, with the causes as a strip at the foot:
+                  a page for each connection, or pictures with --svg
   --part, --merge, --memory, --threads, --realm, --checksum
                   as for headend trace
 

@@ -52,6 +52,8 @@ impl HiArgs {
         }
         refuse(&low)?;
         refuse_with_why(&low)?;
+        // xplot's files have no place for the band with causes.
+        low.html |= low.why && low.graphs.any() && !low.svg;
         if (low.svg || low.html) && !low.graphs.any() {
             low.graphs.time_sequence = true;
         }
@@ -121,7 +123,6 @@ fn refuse(low: &LowArgs) -> Result<(), Usage> {
         (None, false) => return Ok(()),
     };
     let flags = [
-        ("graphs", low.graphs.any() || low.svg || low.html),
         (
             "-p, -P and --dump_packet_data",
             low.print_all || low.print || low.print_data,
@@ -142,7 +143,6 @@ fn refuse(low: &LowArgs) -> Result<(), Usage> {
 fn refuse_with_why(low: &LowArgs) -> Result<(), Usage> {
     let values = low.csv || low.tsv || low.separator.is_some();
     let flags = [
-        ("graphs", low.graphs.any() || low.svg || low.html),
         ("--csv, --tsv and --sv", values),
         ("--parquet", low.parquet.is_some()),
         ("-u", low.udp),

@@ -70,6 +70,8 @@ pub(super) struct Chart {
     pub(super) y_name: &'static str,
     pub(super) y_unit: Unit,
     pub(super) series: Vec<Series>,
+    /// From, to, and what the sender waited for.
+    pub(super) bands: Vec<(f64, f64, crate::why::Cause)>,
 }
 
 impl Data {

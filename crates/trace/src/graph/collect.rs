@@ -1,5 +1,6 @@
 //! Collects the packets that graphs show, within limits.
 
+use super::bands::{Band, Divided};
 use crate::connection::Connection;
 use crate::segment::Segment;
 use crate::text::letters;
@@ -151,8 +152,11 @@ pub struct ConnectionGraph {
     pub packets: Vec<Packet>,
     /// SACK blocks, in the order of packets.
     pub sacks: Vec<Sack>,
+    /// What both senders waited for, if the analysis says so. The band ends with the last span that was decided.
+    pub bands: Vec<Band>,
     /// Packets beyond the limits.
     pub dropped: u64,
+    pub(super) divided: Divided,
     /// The first and the latest sequence number of each direction.
     pub(super) bases: [Base; 2],
 }
@@ -368,5 +372,14 @@ impl Observer for Collector {
         }
         self.held += 1;
         graph.push(segment, verdict);
+        if let Some(why) = &connection.why {
+            let ConnectionGraph {
+                divided,
+                bands,
+                first_time,
+                ..
+            } = &mut **graph;
+            divided.append(why, *first_time, bands);
+        }
     }
 }

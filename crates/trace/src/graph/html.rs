@@ -2,7 +2,8 @@
 
 use super::series::subtitle;
 use super::svg::escape;
-use super::{ConnectionGraph, Packet, thin};
+use super::{ConnectionGraph, Packet, bands, thin};
+use crate::why::Cause;
 use base64::Engine as _;
 use core::fmt::Write;
 use plot::viewer::{self, quoted};
@@ -62,12 +63,13 @@ pub fn html(graph: &ConnectionGraph) -> String {
         .map(|&index| graph.packets[index].time)
         .is_sorted();
     let about = format!(
-        "{{a:{},b:{},letters:[{},{}],firstPacket:{},sorted:{sorted},svg:\"{SVG}\",columns:[{}]}}",
+        "{{a:{},b:{},letters:[{},{}],firstPacket:{},sorted:{sorted},svg:\"{SVG}\",causes:[{}],columns:[{}]}}",
         quoted(&graph.a),
         quoted(&graph.b),
         quoted(&graph.letters.0),
         quoted(&graph.letters.1),
         graph.first_packet,
+        causes(graph),
         columns.index
     );
     let data = base64(&columns.octets);
@@ -92,6 +94,17 @@ pub fn html(graph: &ConnectionGraph) -> String {
     }
     page.push_str(rest);
     page
+}
+
+/// Name and colour of each cause, as JavaScript; nothing without bands.
+fn causes(graph: &ConnectionGraph) -> String {
+    let mut text = String::new();
+    for cause in Cause::all().filter(|_| !graph.bands.is_empty()) {
+        let name = quoted(cause.rule().name);
+        // Writing to a string cannot fail.
+        let _ = write!(text, "[{name},\"{}\"],", bands::colour(cause));
+    }
+    text
 }
 
 fn columns(graph: &ConnectionGraph, kept: &[usize]) -> Columns {
@@ -146,6 +159,12 @@ fn columns(graph: &ConnectionGraph, kept: &[usize]) -> Columns {
         .iter()
         .map(|(_, sack)| (sack.right as f64).to_le_bytes());
     columns.add("sackRight", "f8", rights);
+    let bands = || graph.bands.iter();
+    let second = |time: i64| (time as f64 / 1e9).to_le_bytes();
+    columns.add("bandFrom", "f8", bands().map(|band| second(band.from)));
+    columns.add("bandTo", "f8", bands().map(|band| second(band.to)));
+    let cause = |band: &super::Band| band.cause as u16 * 2 + u16::from(band.from_a);
+    columns.add("band", "u2", bands().map(|band| cause(band).to_le_bytes()));
     columns
 }
 

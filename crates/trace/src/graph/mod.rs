@@ -21,6 +21,7 @@
 //! has at most [`PAGE_PACKETS`] packets, reduced in the same way, and states that.
 
 mod axis;
+mod bands;
 mod chart;
 mod collect;
 mod html;
@@ -29,6 +30,7 @@ mod series;
 mod svg;
 mod thin;
 
+pub use bands::Band;
 pub use collect::{Collector, ConnectionGraph, Marks, Options, Packet, Sack};
 pub use html::html;
 pub use thin::PAGE_PACKETS;

@@ -311,7 +311,29 @@ class Packets extends View {
     const { left, top, width, height } = this.area;
     context.textAlign = "center";
     if (this.about.ladder) this.ladder(context);
-    else if (!this.series.length) context.fillText("nothing to show", left + width / 2, top + height / 2);
+    else this.bands(context);
+    if (this.about.ladder) return;
+    if (!this.series.length) context.fillText("nothing to show", left + width / 2, top + height / 2);
+  }
+  // A strip at the foot: what the sender waited for. The names are written where there is room.
+  bands(context) {
+    const { left, top, width, height } = this.area, [from, to] = this.x, place = time => left + (time - from) / (to - from) * width;
+    const strip = 14, y = top + height - strip;
+    let last = -Infinity;
+    context.textBaseline = "middle";
+    context.font = "10px system-ui, sans-serif";
+    for (let k = 0; k < P.band.length; k++) {
+      if ((P.band[k] & 1) !== (this.at.a ? 1 : 0)) continue;
+      const [name, colour] = about.causes[P.band[k] >> 1], start = max(left, place(P.bandFrom[k])), end = min(left + width, place(P.bandTo[k]));
+      // Of spans within a pixel, the first is drawn.
+      if (end < left || start > left + width || end < last + 0.5) continue;
+      last = end;
+      context.fillStyle = colour;
+      context.fillRect(start, y, max(0.5, end - start), strip);
+      if (context.measureText(name).width > end - start - 6) continue;
+      context.fillStyle = ["#bbbbbb", "#eeeeee", "#e69f00", "#56b4e9"].includes(colour) ? "#111" : "#fff";
+      context.fillText(name, (start + end) / 2, y + strip / 2);
+    }
   }
   // Two upright lines, an arrow for each packet, and its words where there is room.
   ladder(context) {

@@ -58,6 +58,7 @@ pub(super) fn chart(graph: &ConnectionGraph, kind: Kind, way: Way) -> Chart {
         y_name,
         y_unit,
         series,
+        bands: view.bands(),
     }
 }
 
@@ -83,6 +84,16 @@ pub(super) fn subtitle(graph: &ConnectionGraph) -> String {
 struct View<'a> {
     graph: &'a ConnectionGraph,
     way: Way,
+}
+
+impl View<'_> {
+    /// What the sender waited for.
+    fn bands(&self) -> Vec<(f64, f64, crate::why::Cause)> {
+        let own = self.graph.bands.iter();
+        own.filter(|band| band.from_a == (self.way == Way::AToB))
+            .map(|band| (band.from as f64 / 1e9, band.to as f64 / 1e9, band.cause))
+            .collect()
+    }
 }
 
 /// When a packet was captured, in seconds from the connection's first.

@@ -2,7 +2,8 @@
 
 use super::axis::{Axis, Unit};
 use super::chart::{Chart, Data, Look, Series};
-use super::thin;
+use super::{bands, thin};
+use crate::why::Cause;
 use core::fmt::Write;
 
 const WIDTH: f64 = 1200.0;
@@ -11,6 +12,9 @@ const LEFT: f64 = 90.0;
 const RIGHT: f64 = 25.0;
 const TOP: f64 = 95.0;
 const BOTTOM: f64 = 60.0;
+
+/// Height of the strip with causes.
+const BAND: f64 = 10.0;
 
 /// Limit of dots and marks of a series; beyond it, neighbours share a place.
 const DOTS_MAX: usize = 20_000;
@@ -117,7 +121,9 @@ pub(super) fn draw(chart: &Chart) -> String {
     for series in &chart.series {
         draw_series(&mut out, series, &scale);
     }
+    draw_bands(&mut out, chart, &scale);
     out.push_str("</g>\n");
+    causes(&mut out, chart);
     legend(&mut out, &chart.series, above);
     out.push_str("</svg>\n");
     out
@@ -184,6 +190,47 @@ fn draw_series(out: &mut String, series: &Series, scale: &Scale) {
         "<path fill=\"none\" stroke=\"{}\" {look} d=\"{path}\"/>\n",
         series.colour
     );
+}
+
+/// A strip at the foot of the plot: what the sender waited for.
+fn draw_bands(out: &mut String, chart: &Chart, scale: &Scale) {
+    let foot = HEIGHT - BOTTOM - BAND;
+    let mut last = f64::NEG_INFINITY;
+    for &(from, to, cause) in &chart.bands {
+        let (x, end) = (scale.x(from), scale.x(to));
+        // Of spans within a pixel, the first is drawn.
+        if end < last + 0.5 {
+            continue;
+        }
+        last = end;
+        put!(out, "<rect x=\"");
+        coordinate(out, x);
+        put!(out, "\" y=\"{foot}\" width=\"");
+        coordinate(out, (end - x).max(0.5));
+        put!(
+            out,
+            "\" height=\"{BAND}\" fill=\"{}\"><title>{}, {:.3} s to {:.3} s</title></rect>\n",
+            bands::colour(cause),
+            cause.rule().name,
+            from,
+            to
+        );
+    }
+}
+
+fn causes(out: &mut String, chart: &Chart) {
+    let mut x = LEFT;
+    for cause in Cause::all().filter(|cause| chart.bands.iter().any(|band| band.2 == *cause)) {
+        let name = cause.rule().name;
+        put!(
+            out,
+            "<rect x=\"{x}\" y=\"84\" width=\"8\" height=\"8\" fill=\"{}\"/>\
+             <text x=\"{}\" y=\"92\" font-size=\"11\">{name}</text>\n",
+            bands::colour(cause),
+            x + 11.0
+        );
+        x += 22.0 + name.len() as f64 * 6.2;
+    }
 }
 
 fn path_of_bars(bars: &[(f64, f64, f64)], scale: &Scale) -> String {

@@ -127,6 +127,11 @@ impl Sender {
         self.lag = lag;
     }
 
+    /// Time before this is divided into causes, in nanoseconds since 1970.
+    pub(crate) fn divided(&self) -> i64 {
+        self.upto
+    }
+
     /// Its time begins.
     pub(super) fn begin(&mut self, now: i64) {
         self.upto = now;
