@@ -123,6 +123,7 @@ fn refuse(low: &LowArgs) -> Result<(), Usage> {
         (None, false) => return Ok(()),
     };
     let flags = [
+        ("graphs", low.graphs.any() || low.svg || low.html),
         (
             "-p, -P and --dump_packet_data",
             low.print_all || low.print || low.print_data,
