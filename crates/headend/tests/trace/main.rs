@@ -7,4 +7,5 @@ mod page;
 mod parts;
 mod reports;
 mod usage;
+mod why;
 mod writing;
