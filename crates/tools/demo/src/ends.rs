@@ -119,7 +119,7 @@ pub struct Ends {
 /// Processes and files that must be removed at the end.
 struct Home {
     directory: PathBuf,
-    children: Vec<Child>,
+    children: Vec<(&'static str, Child)>,
 }
 
 impl Ends {
@@ -206,10 +206,18 @@ impl Ends {
             match Client::connect(&socket) {
                 Ok(client) => return Ok(End { client }),
                 Err(error) if started.elapsed() > PATIENCE => return Err(error),
-                Err(_) => lock(&self.home).check(name)?,
+                Err(_) => lock(&self.home).check()?,
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Whether all run.
+    ///
+    /// # Errors
+    /// A daemon has ended; the text has its log.
+    pub fn check(&self) -> Result<()> {
+        lock(&self.home).check()
     }
 
     /// Ends all cleanly.
@@ -219,11 +227,11 @@ impl Ends {
     pub fn stop(&self) -> Result<()> {
         let mut home = lock(&self.home);
         let children = std::mem::take(&mut home.children);
-        for child in &children {
+        for (_, child) in &children {
             signal(child);
         }
         let mut ended_well = true;
-        for mut child in children {
+        for (_, mut child) in children {
             ended_well &= end_of(&mut child)?;
         }
         home.clean_up();
@@ -270,17 +278,17 @@ impl Home {
             .stderr(log)
             .spawn()
             .context("cannot start a daemon")?;
-        self.children.push(child);
+        self.children.push((name, child));
         Ok(())
     }
 
-    /// Fails with the daemon's log if it has ended.
-    fn check(&mut self, name: &str) -> Result<()> {
-        for child in &mut self.children {
+    /// Fails with a daemon's log if the daemon has ended.
+    fn check(&mut self) -> Result<()> {
+        for (name, child) in &mut self.children {
             if let Some(status) = child.try_wait()? {
-                let said = fs::read_to_string(self.directory.join(name).with_extension("log"));
+                let said = fs::read_to_string(self.directory.join(&*name).with_extension("log"));
                 bail!(
-                    "a daemon ended ({status}): {}",
+                    "the daemon {name} ended ({status}): {}",
                     said.unwrap_or_default().trim()
                 );
             }
@@ -289,7 +297,7 @@ impl Home {
     }
 
     fn clean_up(&mut self) {
-        for mut child in self.children.drain(..) {
+        for (_, mut child) in self.children.drain(..) {
             // Both fail only if it has ended already.
             let _ = child.kill();
             let _ = child.wait();

@@ -4,8 +4,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -15,6 +16,12 @@ use crate::traffic::tcp;
 
 /// Size of one write in bytes.
 const PART: usize = 128 * 1024;
+
+/// iperf3 has ended this long after its last second, if there is a path.
+const END_MAX: Duration = Duration::from_secs(15);
+
+/// The pause between two looks at a process.
+const NAP: Duration = Duration::from_millis(20);
 
 /// The program that loads the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -128,21 +135,37 @@ impl Download {
     /// program counts them.
     ///
     /// # Errors
-    /// iperf3's error.
+    /// iperf3's error, or it does not end: without a path to its server, it waits for ever.
     pub(super) fn finish(mut self) -> Result<Option<u64>> {
-        let Some(mut client) = self.children.pop() else {
+        let Some(client) = self.children.last_mut() else {
             return Ok(None);
         };
-        let mut text = String::new();
-        if let Some(mut output) = client.stdout.take() {
-            output.read_to_string(&mut text)?;
-        }
-        let status = client.wait()?;
+        let mut output = client.stdout.take().context("iperf3's output")?;
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            output.read_to_string(&mut text).map(|_| text)
+        });
+        let status = end_of(client)?;
+        let text = reader.join().ok().context("iperf3's output")??;
         let report: Value = serde_json::from_str(&text).unwrap_or_default();
         if !status.success() || report["error"].is_string() {
             bail!("iperf3: {} ({status})", report["error"]);
         }
         Ok(report["end"]["sum_sent"]["retransmits"].as_u64())
+    }
+}
+
+/// Waits until iperf3 has ended by itself.
+fn end_of(client: &mut Child) -> Result<ExitStatus> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = client.try_wait()? {
+            return Ok(status);
+        }
+        if started.elapsed() > END_MAX {
+            bail!("iperf3 did not end within {} s", END_MAX.as_secs());
+        }
+        std::thread::sleep(NAP);
     }
 }
 

@@ -103,7 +103,8 @@ pub(super) fn run(args: &StreetArgs) -> Result<ExitCode> {
             return Ok(ExitCode::from(2));
         }
     };
-    let report = Street::start(args, place)?.run()?;
+    let mut street = Street::start(args, place)?;
+    let report = street.run()?;
     if let Some(out) = &out {
         out.write("street.html", page::html(&report).as_bytes())?;
     }
@@ -164,7 +165,16 @@ impl<'a> Street<'a> {
         })
     }
 
-    fn run(mut self) -> Result<Report> {
+    /// Runs all steps. If one fails because a daemon has ended, the error says so.
+    fn run(&mut self) -> Result<Report> {
+        let report = self.steps();
+        if report.is_err() {
+            self.ends.check()?;
+        }
+        report
+    }
+
+    fn steps(&mut self) -> Result<Report> {
         let before = self.measure()?;
         let [course, own, handed_over] = self.connect()?;
         let up = course.len() as u16;
@@ -179,6 +189,7 @@ impl<'a> Street<'a> {
         let nats = [self.bng.nat()?, self.lns.nat()?];
         let leases = [self.bng.leases()?, self.lns.leases()?];
         let change = self.change_if(up == self.lines);
+        self.ends.check()?;
         let shared = &self.hosts.shared;
         let (answered, median_ms) = {
             let echoes = lock(&shared.echoes);
@@ -239,6 +250,7 @@ impl<'a> Street<'a> {
         self.hosts.dial();
         while self.up() < all && started.elapsed() < UP_MAX {
             self.hosts.check()?;
+            self.ends.check()?;
             bar.set_position(self.up().into());
             std::thread::sleep(NAP);
         }
@@ -305,6 +317,7 @@ impl<'a> Street<'a> {
         spinner.set_message(format!("{} and a CoA-Request", program.name()));
         let change = change::measure(self, program);
         spinner.finish_and_clear();
+        self.ends.check()?;
         change
     }
 
