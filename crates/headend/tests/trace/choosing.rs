@@ -94,3 +94,32 @@ fn time_outs_end_connections() {
     assert_eq!(numbers(&home.good("urgent.dmp.gz")).len(), 2);
     assert!(numbers(&home.good(theirs)).len() > 2);
 }
+
+#[test]
+fn a_number_without_a_connection_is_an_error_and_the_report_covers_the_others() {
+    let home = home("absent");
+    home.put("empty", b"\n");
+    for (flags, chosen, why) in [
+        (
+            "-o99",
+            vec![],
+            "-o99: there is no such TCP connection; their numbers are 1 to 18",
+        ),
+        (
+            "-o3,20-30",
+            vec![3],
+            "-o20-30: there is no such TCP connection",
+        ),
+        (
+            "-u --oUDP1",
+            (1..=18).collect(),
+            "--oUDP1: the capture has no UDP flow",
+        ),
+    ] {
+        let said = home.run(&format!("{flags} fast_reuse.dmp.gz"));
+        assert_eq!((said.status, numbers(&said.out)), (1, chosen), "{flags}");
+        assert!(said.err.contains(why), "{flags}: {}", said.err);
+    }
+    assert_eq!(numbers(&home.good("-o17-99 fast_reuse.dmp.gz")), [17, 18]);
+    assert_eq!(numbers(&home.good("-oempty fast_reuse.dmp.gz")), [0_u64; 0]);
+}

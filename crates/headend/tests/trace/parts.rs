@@ -68,3 +68,18 @@ fn parts_that_do_not_belong_together_are_refused() {
     let said = home.run("-u --merge 0 1");
     assert!(said.status == 1 && said.err.contains("-u"), "{}", said.err);
 }
+
+#[test]
+fn a_merge_reports_parts_of_a_faulty_capture() {
+    let home = Home::new("faulty");
+    home.put("cut", &plain("fast_reuse.dmp.gz")[..3000]);
+    for part in 0..2 {
+        let said = home.run(&format!("--part {part}/2 --part-file {part} cut"));
+        assert_eq!(said.status, 1, "{}", said.err);
+    }
+    let said = home.run("--merge 0 1");
+    assert_eq!(said.status, 1);
+    let why = "headend: 1: made from a faulty capture: cut: first fault at octet 2920: the file ends inside a record";
+    assert!(said.err.contains(why), "{}", said.err);
+    assert!(said.out.contains("26 packets seen"), "{}", said.out);
+}

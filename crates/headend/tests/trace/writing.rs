@@ -60,7 +60,8 @@ fn a_file_that_cannot_be_written_fails() {
         let said = home.run(&format!("{flags} fast_reuse.dmp.gz"));
         assert_eq!(said.status, 1, "{flags}");
         assert!(
-            said.err.contains("cannot write nowhere"),
+            said.err.contains("cannot write nowhere")
+                || said.err.contains("cannot create the directory nowhere"),
             "{flags}: {}",
             said.err
         );
@@ -200,4 +201,28 @@ fn parquet_files_are_whole() {
     assert!(report.contains("513 TCP packets traced"));
     let octets = home.read("out.parquet");
     assert!(octets.starts_with(b"PAR1") && octets.ends_with(b"PAR1"));
+}
+
+#[test]
+fn written_files_are_named_and_a_directory_that_cannot_be_made_is_refused() {
+    let home = Home::new("named").with("fast_reuse.dmp.gz");
+    for (flags, names) in [
+        ("-S", "wrote a2b_tsg.xpl, b2a_tsg.xpl"),
+        ("--html --output_dir=made/here", "wrote made/here/a2b.html"),
+        ("-e --output_prefix=x-", "wrote x-b2a_contents.dat"),
+    ] {
+        let said = home.run(&format!("-q -o1 {flags} fast_reuse.dmp.gz"));
+        assert_eq!(said.status, 0, "{}", said.err);
+        assert!(
+            said.err.contains(&format!("headend: {names}\n")),
+            "{}",
+            said.err
+        );
+    }
+    assert!(home.has("made/here/a2b.html"));
+    home.put("file", b"");
+    let said = home.run("-S --output_dir=file/under fast_reuse.dmp.gz");
+    assert_eq!(said.status, 1);
+    let why = "--output_dir: cannot create the directory file/under";
+    assert!(said.err.contains(why), "{}", said.err);
 }

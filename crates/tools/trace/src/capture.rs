@@ -106,7 +106,7 @@ fn plain(error: Error) -> anyhow::Error {
 fn report_events(style: &Style<'_>, captures: &mut Captures) {
     let low = &style.args.low;
     let live = low.live == Some(true) || captures.is_live();
-    let wanted = low.progress && !low.quiet;
+    let wanted = low.progress && (!low.quiet || !live);
     let mut progress = Progress::new(wanted, captures.size(), live, low.interval);
     let debug = low.debug > 0;
     captures.on_event(move |event| match event {

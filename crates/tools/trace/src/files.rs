@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 use trace::xplot::{FileId, Sink};
 
+use super::written::Written;
+
 /// Limit of open files.
 const OPEN_MAX: usize = 200;
 
@@ -28,8 +30,8 @@ pub(super) struct Files {
     free: Vec<u32>,
     /// Those that are open, in the order they were opened.
     open: VecDeque<u32>,
-    /// How many were written.
-    pub(super) written: u64,
+    /// The files that are complete.
+    written: Written,
     wrong: Option<(PathBuf, io::Error)>,
 }
 
@@ -52,6 +54,16 @@ impl Files {
         if self.wrong.is_none() {
             self.wrong = Some((self.path(name), error));
         }
+    }
+
+    /// The files written, including those that have not been closed.
+    pub(super) fn written(&mut self) -> Written {
+        let mut written = std::mem::take(&mut self.written);
+        if self.wrong.is_none() {
+            let open = self.files.iter().filter(|named| !named.name.is_empty());
+            open.for_each(|named| written.add(&named.name));
+        }
+        written
     }
 
     /// The first error.
@@ -117,10 +129,7 @@ impl Sink for Files {
         };
         if self.wrong.is_none() {
             match File::create(self.path(name)) {
-                Ok(file) => {
-                    self.written += 1;
-                    self.keep(id, file);
-                }
+                Ok(file) => self.keep(id, file),
                 Err(error) => self.fail(name, error),
             }
         }
@@ -146,17 +155,19 @@ impl Sink for Files {
             if named.file.take().is_some() {
                 self.open.retain(|&open| open != id.0);
             }
+            if !named.name.is_empty() && self.wrong.is_none() {
+                self.written.add(&named.name);
+            }
             named.name.clear();
             self.free.push(id.0);
         }
     }
 
     fn discard(&mut self, id: FileId) {
-        if let Some(named) = self.files.get(id.0 as usize) {
-            let path = self.path(&named.name);
+        if let Some(named) = self.files.get_mut(id.0 as usize) {
+            let name = std::mem::take(&mut named.name);
             // It may never have been created.
-            let _ = std::fs::remove_file(path);
-            self.written = self.written.saturating_sub(1);
+            let _ = std::fs::remove_file(self.path(&name));
         }
         self.close(id);
     }

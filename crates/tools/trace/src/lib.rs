@@ -8,6 +8,8 @@
 //! | `capture`, `stop`, `progress` | reads the files until they end or a signal comes, and shows progress |
 //! | `watch` | observers of packets: printing, saving, warnings, graphs |
 //! | `files` | the many files that observers write |
+//! | `written` | the names of these files, for the message at the end |
+//! | `absent` | connections that the command line names and that the capture lacks |
 //! | `painters` | paints plot files on several threads |
 //! | `filter` | tcptrace's filter language |
 //! | `names` | names of hosts and ports |
@@ -18,6 +20,7 @@
 //! Start reading at [`run`].
 #![forbid(unsafe_code)]
 
+mod absent;
 mod capture;
 mod files;
 mod filter;
@@ -42,6 +45,7 @@ mod temporary;
 mod values;
 mod watch;
 mod why;
+mod written;
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -53,6 +57,7 @@ use anyhow::{Context, Result, bail};
 use jiff::tz::TimeZone;
 use trace::part::{Header, Merge};
 
+use capture::Captured;
 use hi::HiArgs;
 use low::{LowArgs, Usage};
 use names::Lookup;
@@ -121,12 +126,14 @@ fn trace(args: &HiArgs) -> Result<ExitCode> {
     };
     let mut paper = Paper::new(io::stdout().lock());
     if low.merge {
-        let results = merge(&style, &mut paper)?;
+        let merged = merge(&style, &mut paper)?;
+        let results = merged.results;
         match low.why {
             true => why::print(&style, &results, &mut paper)?,
             false => style.print(&results, &mut paper)?,
         }
-        return Ok(ExitCode::SUCCESS);
+        let absent = absent::report(args, &results.summary);
+        return Ok(status(!absent && merged.good));
     }
     let captured = capture::read(&style, &mut paper)?;
     match low.part {
@@ -135,10 +142,17 @@ fn trace(args: &HiArgs) -> Result<ExitCode> {
         None if low.continuous => paper.flush()?,
         None => style.print(&captured.results, &mut paper)?,
     }
-    Ok(match captured.good {
+    let shown = low.part.is_none() && !low.continuous;
+    let absent = shown && absent::report(args, &captured.results.summary);
+    Ok(status(captured.good && !absent))
+}
+
+/// The exit status.
+fn status(good: bool) -> ExitCode {
+    match good {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
-    })
+    }
 }
 
 /// `--part`: writes the results as a part, for `--merge`.
@@ -148,11 +162,12 @@ fn write_part<W: Write>(
     results: &Results,
     paper: &mut Paper<W>,
 ) -> Result<()> {
-    let Source::Read { files, .. } = &results.source else {
+    let Source::Read { files, found, .. } = &results.source else {
         return Ok(());
     };
     let summary = results.summary.clone();
-    let header = Header::new(part, parts, args.settings(), files.clone(), summary);
+    let mut header = Header::new(part, parts, args.settings(), files.clone(), summary);
+    header.note_faults(found.files());
     match &args.low.part_file {
         Some(path) => {
             let file = File::create(path).map(BufWriter::new);
@@ -169,7 +184,7 @@ fn write_part<W: Write>(
 }
 
 /// `--merge`: reports the parts of a run as one run.
-fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Results> {
+fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Captured> {
     let low = &style.args.low;
     let merge = Merge::open(&low.files)?;
     let mut summary = merge.summary().clone();
@@ -182,12 +197,22 @@ fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Results> {
     if summary.is_limited() {
         eprintln!("headend: memory ran out in a part: the report may differ from that of one run");
     }
+    let faulty = merge.faulty();
+    for (path, fault) in &faulty {
+        eprintln!(
+            "headend: {}: made from a faulty capture: {fault}",
+            path.display()
+        );
+    }
     capture::announce(style, merge.files(), paper)?;
     let source = Source::Parts {
         paths: low.files.clone(),
         files: merge.files().len(),
     };
-    Ok(Results { source, summary })
+    Ok(Captured {
+        results: Results { source, summary },
+        good: faulty.is_empty(),
+    })
 }
 
 /// The local time zone, by `TZ` or the system's setting. Without a database of zones, the rule in `TZ` itself.

@@ -16,6 +16,8 @@ use std::thread::JoinHandle;
 
 use trace::xplot::{FileId, Page, Pen, Stroke, Studio};
 
+use super::written::Written;
+
 /// Files kept open at a time.
 const OPEN_MAX: usize = 200;
 
@@ -84,6 +86,9 @@ pub(super) struct Painters {
     pen: Pen,
     directory: Option<PathBuf>,
     slots: Vec<Option<Arc<Slot>>>,
+    /// Names of the files in `slots`.
+    names: Vec<String>,
+    written: Written,
     free: Vec<u32>,
 }
 
@@ -108,6 +113,8 @@ impl Painters {
             pen: Pen::default(),
             directory,
             slots: Vec::new(),
+            names: Vec::new(),
+            written: Written::default(),
             free: Vec::new(),
         }
     }
@@ -142,13 +149,18 @@ impl Painters {
         }
     }
 
-    /// Finishes all tasks and returns the first error.
-    pub(super) fn finish(mut self) -> Option<(PathBuf, io::Error)> {
+    /// Finishes all tasks and returns the files written or the first error.
+    pub(super) fn finish(mut self) -> Result<Written, (PathBuf, io::Error)> {
         let mut waiting = lock(&self.shared.waiting);
         while waiting.tasks > 0 && !waiting.broken {
             waiting = self.shared.help(waiting, &mut self.pen);
         }
-        waiting.wrong.take()
+        let wrong = waiting.wrong.take();
+        drop(waiting);
+        match wrong {
+            Some(wrong) => Err(wrong),
+            None => Ok(std::mem::take(&mut self.written)),
+        }
     }
 }
 
@@ -186,10 +198,12 @@ impl Studio for Painters {
         match self.free.pop() {
             Some(id) => {
                 self.slots[id as usize] = slot;
+                name.clone_into(&mut self.names[id as usize]);
                 FileId(id)
             }
             None => {
                 self.slots.push(slot);
+                self.names.push(name.to_owned());
                 FileId((self.slots.len() - 1) as u32)
             }
         }
@@ -202,6 +216,9 @@ impl Studio for Painters {
     }
 
     fn close(&mut self, id: FileId, strokes: Vec<Stroke>) {
+        if let Some(name) = self.names.get(id.0 as usize) {
+            self.written.add(name);
+        }
         self.give(id, Task::Close(strokes));
         self.forget(id);
     }
@@ -416,7 +433,7 @@ mod tests {
         for threads in [1, 3] {
             let directory = TemporaryDirectory::new();
             let painters = draw(Painters::new(threads, Some(directory.path.clone())));
-            assert!(painters.finish().is_none());
+            assert_eq!(painters.finish().unwrap().count(), expected.len() as u64);
             for (name, octets) in &expected {
                 let written = std::fs::read(directory.path.join(name)).unwrap();
                 assert!(written == *octets, "{name} differs");
@@ -435,7 +452,7 @@ mod tests {
                 threads,
                 Some("/nonexistent/directory".into()),
             ));
-            let (path, error) = painters.finish().unwrap();
+            let (path, error) = painters.finish().unwrap_err();
             assert!(path.starts_with("/nonexistent/directory"));
             assert_eq!(error.kind(), io::ErrorKind::NotFound);
         }

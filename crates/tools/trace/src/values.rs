@@ -34,7 +34,12 @@ pub(super) fn numbers_or_file(text: &str) -> Result<Numbers, String> {
         return numbers(text);
     }
     let list = fs::read_to_string(text).map_err(|error| format!("cannot read {text}: {error}"))?;
-    numbers(&list).map_err(|why| format!("in {text}: {why}"))
+    let list = numbers(&list).map_err(|why| format!("in {text}: {why}"))?;
+    // A filter that no connection passes leaves an empty list. It must choose none, not all: no connection has number 0.
+    match list.is_empty() {
+        true => Ok(Numbers(vec![(0, 0)])),
+        false => Ok(list),
+    }
 }
 
 fn numbers(text: &str) -> Result<Numbers, String> {

@@ -30,6 +30,7 @@ use super::low::Graphs;
 use super::names::Lookup;
 use super::painters::Painters;
 use super::report::Style;
+use super::written::Written;
 
 /// All observers that the command line asks for.
 pub(super) struct Watchers<'a> {
@@ -127,8 +128,12 @@ impl<'a> Watchers<'a> {
         if let Some(directory) = &low.output_dir
             && names_files
         {
-            std::fs::create_dir_all(directory)
-                .with_context(|| format!("cannot write {}", directory.display()))?;
+            std::fs::create_dir_all(directory).with_context(|| {
+                format!(
+                    "--output_dir: cannot create the directory {}",
+                    directory.display()
+                )
+            })?;
         }
         let wanted = watchers.flows.is_some()
             || watchers.warn.is_some()
@@ -178,6 +183,7 @@ impl<'a> Watchers<'a> {
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let mut all = Vec::new();
         let mut wrong = None;
+        let mut written = Written::default();
         if let Some(plots) = self.plots {
             let (painters, summary) = plots.finish();
             if summary.left_out > 0 {
@@ -186,7 +192,10 @@ impl<'a> Watchers<'a> {
                     summary.left_out
                 );
             }
-            wrong = painters.finish();
+            match painters.finish() {
+                Ok(files) => written.join(files),
+                Err(error) => wrong = Some(error),
+            }
         }
         if let Some(pictures) = self.pictures {
             all.push(pictures.finish());
@@ -203,6 +212,11 @@ impl<'a> Watchers<'a> {
         let others = all.iter_mut().filter_map(Files::wrong);
         if let Some((path, error)) = wrong.into_iter().chain(others).next() {
             anyhow::bail!("cannot write {}: {error}", path.display());
+        }
+        all.iter_mut()
+            .for_each(|files| written.join(files.written()));
+        if let Some(message) = written.message(self.args.low.output_dir.as_ref()) {
+            eprintln!("headend: {message}");
         }
         Ok(())
     }

@@ -50,6 +50,16 @@ impl FileReport {
         self.error.is_none() && self.faults.is_empty()
     }
 
+    /// The error or the first fault, in one line with the file's name.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let name = &self.name;
+        if let Some(error) = &self.error {
+            return Some(format!("{name}: {error}"));
+        }
+        let (offset, first) = self.first_fault?;
+        Some(format!("{name}: first fault at octet {offset}: {first}"))
+    }
+
     /// Notes the faults of the contents. If a signal `interrupted` a pipe, its sudden end is not a fault.
     pub(super) fn set_faults(&mut self, faults: &Faults, interrupted: bool) {
         self.faults = faults.iter().collect();

@@ -2,13 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::capture::FileReport;
 use crate::columns::Summary;
 
 /// Version of the file format and of the frozen connections. Parts of another version are refused.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// The largest number of parts of a run. A merge opens them all.
 pub const PARTS_MAX: u32 = 4096;
+
+/// Faulty files that a header names.
+const FAULTS_MAX: usize = 16;
 
 /// The head of a part file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +32,8 @@ pub struct Header {
     pub files: Vec<String>,
     /// Counts of the whole input and of this part.
     pub summary: Summary,
+    /// What was wrong with the capture files, one text for each faulty file.
+    pub faults: Vec<String>,
 }
 
 impl Header {
@@ -49,7 +55,14 @@ impl Header {
             settings,
             files,
             summary,
+            faults: Vec::new(),
         }
+    }
+
+    /// Notes what was wrong with the capture files, so that a merge can report it.
+    pub fn note_faults(&mut self, files: &[FileReport]) {
+        let faults = files.iter().filter_map(FileReport::fault);
+        self.faults = faults.take(FAULTS_MAX).collect();
     }
 
     /// A fault of this part by itself, without comparing it with other parts.

@@ -95,6 +95,17 @@ impl Merge {
         first.map_or(&[], |part| &part.header.files)
     }
 
+    /// The parts that were made from a faulty capture, and the first fault of each.
+    #[must_use]
+    pub fn faulty(&self) -> Vec<(PathBuf, String)> {
+        let parts = self.parts.iter();
+        let faulty = parts.filter_map(|part| {
+            let fault = part.header.faults.first()?;
+            Some((part.path().to_owned(), fault.clone()))
+        });
+        faulty.collect()
+    }
+
     /// The next connection or flow in the order of their first packets.
     ///
     /// # Errors
