@@ -108,6 +108,8 @@ pub(crate) struct Sink<'a> {
     pub(crate) faults: &'a mut Faults,
     /// Offset of the bytes in the file.
     pub(crate) base: u64,
+    /// No more bytes follow.
+    pub(crate) drained: bool,
 }
 
 impl Sink<'_> {

@@ -45,6 +45,8 @@ pub enum Effect {
     Kept,
     /// One record is skipped.
     Skipped,
+    /// Bytes are skipped up to the next record that can be found: see [`Faults::gaps`].
+    Resumed,
     /// The rest of the file is not read.
     Ended,
 }
@@ -67,7 +69,7 @@ impl Fault {
         Fault::BadTime,
     ];
 
-    /// The effect on the reading of the file.
+    /// The effect on the reading of the file, if no later record is found.
     #[must_use]
     pub fn effect(self) -> Effect {
         match self {
@@ -107,11 +109,26 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Bytes of a file that were skipped after a fault, because no record begins in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// Offset of the faulty record in the file (after decompression).
+    pub offset: u64,
+    /// The number of bytes up to the next record.
+    pub length: u64,
+}
+
+/// Gaps that [`Faults`] lists. More are only counted.
+const GAPS_MAX: usize = 16;
+
 /// The faults of a file: the first one, its place, and the number of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
     first: Option<(u64, Fault)>,
     counts: [u64; Fault::ALL.len()],
+    gaps: Vec<Gap>,
+    gap_count: u64,
+    skipped: u64,
 }
 
 impl Faults {
@@ -142,10 +159,51 @@ impl Faults {
         self.counts.iter().sum()
     }
 
+    /// The first 16 gaps: places where the reading resumed at a later record.
+    #[must_use]
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// How many gaps there are.
+    #[must_use]
+    pub fn gap_count(&self) -> u64 {
+        self.gap_count
+    }
+
+    /// The bytes in all gaps together.
+    #[must_use]
+    pub fn skipped_bytes(&self) -> u64 {
+        self.skipped
+    }
+
+    /// The effect of faults of this kind in this file: [`Effect::Resumed`] instead of [`Effect::Ended`] if the reading
+    /// resumed after each fault that ends it.
+    #[must_use]
+    pub fn effect(&self, fault: Fault) -> Effect {
+        let ending = Fault::ALL
+            .into_iter()
+            .filter(|fault| fault.effect() == Effect::Ended);
+        let ended: u64 = ending.map(|fault| self.count(fault)).sum();
+        match fault.effect() {
+            Effect::Ended if ended == self.gap_count => Effect::Resumed,
+            effect => effect,
+        }
+    }
+
     /// Whether nothing was wrong.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
+    }
+
+    /// Notes a gap.
+    pub(crate) fn resumed(&mut self, gap: Gap) {
+        self.gap_count += 1;
+        self.skipped = self.skipped.saturating_add(gap.length);
+        if self.gaps.len() < GAPS_MAX {
+            self.gaps.push(gap);
+        }
     }
 
     pub(crate) fn note(&mut self, offset: u64, fault: Fault) {

@@ -82,6 +82,50 @@ impl Step {
     }
 }
 
+/// The result of a search for the next record after a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It begins at this offset.
+    At(usize),
+    /// It does not begin before this offset. More bytes are needed.
+    NotBefore(usize),
+    /// There is none.
+    Nothing,
+}
+
+/// Whether a record may begin at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Chain {
+    /// It and the records after it are plausible.
+    Whole,
+    Broken,
+    /// More bytes are needed to tell.
+    Unknown,
+}
+
+/// Records in a row that must be plausible before the reading resumes there. Fewer if the file ends.
+pub(crate) const CHAIN: usize = 3;
+
+/// Finds the first place from `from` on that `chain` finds plausible.
+pub(crate) fn search(
+    octets: &[u8],
+    from: usize,
+    drained: bool,
+    mut chain: impl FnMut(usize) -> Chain,
+) -> Found {
+    for at in from..octets.len() {
+        match chain(at) {
+            Chain::Whole => return Found::At(at),
+            Chain::Unknown if !drained => return Found::NotBefore(at),
+            Chain::Unknown | Chain::Broken => {}
+        }
+    }
+    match drained {
+        true => Found::Nothing,
+        false => Found::NotBefore(octets.len()),
+    }
+}
+
 /// Finds the records of a file of one format.
 pub(crate) enum Walker {
     Pcap(pcap::Pcap),
@@ -141,6 +185,20 @@ impl Walker {
             Walker::Erf => erf::walk(octets, from, sink),
             Walker::Tsh => tsh::walk(octets, from, sink),
             Walker::EtherPeek(walker) => walker.walk(octets, from, sink),
+        }
+    }
+
+    /// Whether [`Walker::find`] can find the record after a fault.
+    pub(crate) fn can_find(&self) -> bool {
+        matches!(self, Walker::Pcap(_) | Walker::PcapNg(_))
+    }
+
+    /// After a fault: finds the next record from `from` on. `drained` means that no more bytes follow.
+    pub(crate) fn find(&mut self, octets: &[u8], from: usize, drained: bool) -> Found {
+        match self {
+            Walker::Pcap(walker) => walker.find(octets, from, drained),
+            Walker::PcapNg(walker) => walker.find(octets, from, drained),
+            _ => Found::Nothing,
         }
     }
 

@@ -4,7 +4,7 @@
 //! [`Reader`] detects compression and format by content. It returns the packets of a file in [`Block`]s, each about 512
 //! KiB of the file and the [`Record`]s in it, without an allocation or a copy per packet. A faulty file causes no panic
 //! and no allocation of memory that it only claims to need: [`Faults`] counts the faults and has the place of the
-//! first. [`PcapWriter`] writes pcap, and [`PcapngWriter`] pcapng.
+//! first. After a fault in a pcap or pcapng file, it looks for the next record ([`Reader::set_resync`]). [`PcapWriter`] writes pcap, and [`PcapngWriter`] pcapng.
 //!
 //! Sources:
 //! - pcap and pcapng: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng, and what libpcap does with files older than
@@ -35,7 +35,7 @@ mod source;
 mod writer;
 
 pub use block::{Block, Record};
-pub use fault::{Effect, Fault, Faults, OpenError};
+pub use fault::{Effect, Fault, Faults, Gap, OpenError};
 pub use format::{Format, UNKNOWN_LINK};
 pub use pcapng_writer::{PcapngWriter, Way};
 pub use reader::{Reader, first_time};

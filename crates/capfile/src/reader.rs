@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 
 use crate::block::{Block, Sink};
-use crate::fault::{Fault, Faults, OpenError};
-use crate::format::{Format, HEAD_LEN, MAGIC_LEN, Walker};
+use crate::fault::{Fault, Faults, Gap, OpenError};
+use crate::format::{Format, Found, HEAD_LEN, MAGIC_LEN, Walker};
 use crate::source::{Compression, Pulled, Source};
 
 /// Reads a capture file.
@@ -20,6 +20,10 @@ pub struct Reader<R> {
     drained: bool,
     /// There will be no more records.
     ended: bool,
+    /// Look for the next record after a fault.
+    resync: bool,
+    /// Offset of the faulty record, while the next one is looked for.
+    seeking: Option<u64>,
     faults: Faults,
 }
 
@@ -57,8 +61,16 @@ impl<R: Read> Reader<R> {
             base: header_len as u64,
             drained: head.drained,
             ended: false,
+            resync: true,
+            seeking: None,
             faults,
         })
+    }
+
+    /// Whether to look for the next record after a fault in a pcap or pcapng file. This is the default; otherwise, the
+    /// first such fault ends the reading.
+    pub fn set_resync(&mut self, on: bool) {
+        self.resync = on;
     }
 
     /// The file's format.
@@ -99,28 +111,24 @@ impl<R: Read> Reader<R> {
         // Offset in the block of the first byte that has not been processed.
         let mut used = 0;
         while !self.ended {
-            let step = self.walker.walk(
-                &block.buffer[..block.filled],
-                used,
-                &mut Sink {
-                    records: &mut block.records,
-                    faults: &mut self.faults,
-                    base: self.base,
-                },
-            );
-            used = step.used;
-            self.ended |= step.ended;
+            let again = match self.seeking {
+                Some(fault) => self.seek(fault, block, &mut used),
+                None => self.walk(block, &mut used),
+            };
             if self.ended || !block.records.is_empty() {
                 break;
+            }
+            if again {
+                continue;
             }
             block.drop_front(used);
             self.base += used as u64;
             used = 0;
             if self.drained {
-                self.finish(block.filled);
-                break;
+                self.finish(block, &mut used);
+            } else {
+                self.pull(block)?;
             }
-            self.pull(block)?;
         }
         self.carry
             .extend_from_slice(&block.buffer[used..block.filled]);
@@ -145,16 +153,89 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Ends the reading. `left` bytes of an incomplete record are left over.
-    fn finish(&mut self, left: usize) {
-        self.ended = true;
+    /// Finds the records from `used` on, up to a fault. True after a fault, if there is more to look at.
+    fn walk(&mut self, block: &mut Block, used: &mut usize) -> bool {
+        let step = self.walker.walk(
+            &block.buffer[..block.filled],
+            *used,
+            &mut Sink {
+                records: &mut block.records,
+                faults: &mut self.faults,
+                base: self.base,
+                drained: self.drained,
+            },
+        );
+        *used = step.used;
+        if !step.ended {
+            return false;
+        }
+        if !self.resync || !self.walker.can_find() {
+            self.ended = true;
+            return false;
+        }
+        self.seeking = Some(self.base + *used as u64);
+        true
+    }
+
+    /// Looks for the record after the fault at that offset. True if it was found.
+    #[cold]
+    fn seek(&mut self, fault: u64, block: &Block, used: &mut usize) -> bool {
+        let octets = &block.buffer[..block.filled];
+        match self.walker.find(octets, *used, self.drained) {
+            Found::At(at) if self.base + at as u64 == fault => {
+                *used = at + 1;
+                true
+            }
+            Found::At(at) => {
+                *used = at;
+                self.resume(fault, at);
+                true
+            }
+            Found::NotBefore(at) => {
+                *used = at;
+                false
+            }
+            Found::Nothing => {
+                *used = block.filled;
+                self.ended = true;
+                false
+            }
+        }
+    }
+
+    /// The reading resumes at an offset in the block.
+    fn resume(&mut self, fault: u64, at: usize) {
+        self.seeking = None;
+        self.faults.resumed(Gap {
+            offset: fault,
+            length: self.base + at as u64 - fault,
+        });
+    }
+
+    /// The file has ended, and the block begins with an incomplete record. Its length may be wrong: if another record
+    /// is found in it, the reading resumes there. Otherwise this ends the reading.
+    fn finish(&mut self, block: &Block, used: &mut usize) {
         // A corrupt stream has been counted already.
         let broken = [Fault::CompressionTruncated, Fault::CompressionCorrupt]
             .iter()
             .any(|&fault| self.faults.count(fault) > 0);
-        if !broken && let Some(offset) = self.walker.unfinished() {
+        let unfinished = self.walker.unfinished();
+        if self.resync && !broken && unfinished.is_none() && block.filled > 0 {
+            let octets = &block.buffer[..block.filled];
+            if let Found::At(at) = self.walker.find(octets, 1, true) {
+                *used = at;
+                self.faults.note(self.base, Fault::BadRecordLength);
+                self.resume(self.base, at);
+                return;
+            }
+        }
+        self.ended = true;
+        if broken {
+            return;
+        }
+        if let Some(offset) = unfinished {
             self.faults.note(offset, Fault::Truncated);
-        } else if !broken && left > 0 {
+        } else if block.filled > 0 {
             self.faults.note(self.base, Fault::Truncated);
         }
     }

@@ -2,8 +2,10 @@
 //! and interfaces.
 //!
 //! A section's length is not used: the section ends where the next one starts. Packets are in Enhanced, Simple and the
-//! obsolete Packet Blocks; blocks of other types are skipped without loading them. A Simple Packet Block has no time
-//! stamp, and gets that of the packet before it.
+//! obsolete Packet Blocks; blocks of other types are skipped. A Simple Packet Block has no time stamp, and gets that of
+//! the packet before it.
+//!
+//! A block is read or skipped only if its two lengths agree. After a fault, `search` finds the next blocks.
 
 use super::{Format, Step};
 use crate::block::{Record, Sink};
@@ -11,6 +13,7 @@ use crate::fault::{Fault, OpenError};
 use crate::octets::Order;
 
 mod interface;
+mod search;
 
 use interface::Interface;
 
@@ -20,6 +23,10 @@ const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// The supported version. Its minor number does not matter for the blocks read here.
 const VERSION_MAJOR: u16 = 1;
+
+/// Types of blocks without packets that may be longer than [`BLOCK_LEN_MAX`]: name resolution, statistics, journal,
+/// decryption secrets, custom. They are skipped without loading them.
+const OTHERS: [u32; 6] = [4, 5, 9, 10, 0xbad, 0x4000_0bad];
 
 const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
@@ -132,13 +139,10 @@ impl PcapNg {
             return Done::End;
         }
         let kind = self.order.u32(header, 0);
-        if !matches!(
-            kind,
-            INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
-        ) {
-            return self.start_passing(at, length, 8, sink);
-        }
         if length > BLOCK_LEN_MAX {
+            if OTHERS.contains(&kind) {
+                return self.start_passing(at, length, 8, sink);
+            }
             sink.fault(at, Fault::RecordTooLong);
             return Done::End;
         }
@@ -154,7 +158,8 @@ impl PcapNg {
             ENHANCED_PACKET => self.enhanced(body, at, sink),
             SIMPLE_PACKET => self.simple(body, at, sink),
             OBSOLETE_PACKET => self.obsolete(body, at, sink),
-            _ => self.interface(body, at, sink),
+            INTERFACE => self.interface(body, at, sink),
+            _ => Ok(()),
         };
         if let Err(fault) = done {
             sink.fault(at, fault);
@@ -177,9 +182,20 @@ impl PcapNg {
             sink.fault(at, Fault::BadRecordLength);
             return Done::End;
         }
+        if length > BLOCK_LEN_MAX {
+            sink.fault(at, Fault::RecordTooLong);
+            return Done::End;
+        }
+        let Some(block) = octets[at..].get(..length as usize) else {
+            return Done::Wait;
+        };
+        if order.u32(block, block.len() - 4) != length {
+            sink.fault(at, Fault::BlockLengthMismatch);
+            return Done::End;
+        }
         self.order = order;
         self.interfaces.clear();
-        self.start_passing(at, length, SECTION_HEAD, sink)
+        Done::Next(at + block.len())
     }
 
     /// Skips the rest of a block after its first `looked_at` bytes.

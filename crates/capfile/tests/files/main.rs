@@ -9,6 +9,7 @@ mod mrt;
 mod pcap;
 mod pcapng;
 mod real;
+mod resync;
 mod snoop;
 mod support;
 mod tsh;

@@ -3,7 +3,7 @@
 use capfile::{Fault, Format, OpenError};
 use wire::link::LinkType;
 
-use crate::support::{BIG, Dribble, LITTLE, Order, SECOND_NS, read, read_whole};
+use crate::support::{BIG, Dribble, LITTLE, Order, SECOND_NS, read, read_strict, read_whole};
 
 fn block(order: Order, kind: u32, body: &[u8]) -> Vec<u8> {
     let padded = body.len().next_multiple_of(4);
@@ -220,7 +220,7 @@ fn options_that_reach_past_their_block_are_counted_and_those_before_count() {
 }
 
 #[test]
-fn lengths_that_contradict_each_other_end_the_file() {
+fn lengths_that_contradict_each_other_end_the_file_or_the_next_block_is_found() {
     let mut start = section(LITTLE);
     start.extend(interface(LITTLE, 1, 0, &[]));
     start.extend(enhanced(LITTLE, 0, 1, b"kept"));
@@ -229,10 +229,14 @@ fn lengths_that_contradict_each_other_end_the_file() {
         let mut file = start.clone();
         file.extend(bad);
         file.extend(enhanced(LITTLE, 0, 1, b"lost"));
+        let strict = read_strict(&file);
+        assert_eq!(strict.octets(), [b"kept"]);
         let whole = read_whole(&file);
-        assert_eq!(whole.octets(), [b"kept"]);
-        assert_eq!(whole.first, Some((at, fault)));
-        assert_eq!(whole.faults, [(fault, 1)]);
+        assert_eq!(whole.octets(), [b"kept", b"lost"]);
+        for whole in [strict, whole] {
+            assert_eq!(whole.first, Some((at, fault)));
+            assert_eq!(whole.faults, [(fault, 1)]);
+        }
     };
     for kind in [6, 5] {
         let mut differ = block(LITTLE, kind, &[0; 40]);

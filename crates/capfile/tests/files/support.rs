@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use capfile::{Block, Fault, OpenError, Reader};
+use capfile::{Block, Fault, Gap, OpenError, Reader};
 use wire::link::LinkType;
 
 pub(crate) const SECOND_NS: i64 = 1_000_000_000;
@@ -24,6 +24,7 @@ pub(crate) struct Whole {
     pub(crate) packets: Vec<Packet>,
     pub(crate) first: Option<(u64, Fault)>,
     pub(crate) faults: Vec<(Fault, u64)>,
+    pub(crate) gaps: Vec<Gap>,
 }
 
 impl Whole {
@@ -39,7 +40,17 @@ impl Whole {
 
 /// Reads to the end.
 pub(crate) fn read(source: impl Read) -> Result<Whole, OpenError> {
-    let mut reader = Reader::new(source)?;
+    Ok(read_with(Reader::new(source)?))
+}
+
+/// Reads up to the first fault that ends a file.
+pub(crate) fn read_strict(octets: &[u8]) -> Whole {
+    let mut reader = Reader::new(octets).expect("the format is known");
+    reader.set_resync(false);
+    read_with(reader)
+}
+
+fn read_with(mut reader: Reader<impl Read>) -> Whole {
     let mut block = Block::new();
     let mut packets = Vec::new();
     while reader
@@ -61,11 +72,12 @@ pub(crate) fn read(source: impl Read) -> Result<Whole, OpenError> {
             .read_block(&mut block)
             .expect("the end stays the end")
     );
-    Ok(Whole {
+    Whole {
         packets,
         first: reader.faults().first(),
         faults: reader.faults().iter().collect(),
-    })
+        gaps: reader.faults().gaps().to_vec(),
+    }
 }
 
 pub(crate) fn read_whole(octets: &[u8]) -> Whole {

@@ -246,3 +246,32 @@ fn what_was_seen_is_counted_by_reason() {
         );
     }
 }
+
+#[test]
+fn connections_outside_of_junk_are_reported_and_the_skipped_bytes_are_named() {
+    let home = Home::new("junk");
+    let octets = plain("fast_reuse.dmp.gz");
+    let (header, records) = records(&octets);
+    let (first, rest) = records.split_at(200);
+    let junk = vec![0xa5; 777];
+    let at = header.len() + first.concat().len();
+    home.put("whole", &octets);
+    home.put(
+        "junk",
+        &[header, &first.concat(), &junk, &rest.concat()].concat(),
+    );
+    let whole = home.good("-l whole").replace("whole", "junk");
+    let said = home.run("-l junk");
+    assert_eq!((said.status, said.out == whole), (1, true));
+    for line in [
+        format!("headend: junk: first fault at octet {at}: a record longer than any packet\n"),
+        format!("headend: junk: skipped 777 octets at octet {at}\n"),
+        "(the reading resumed at the next record found)\n".to_owned(),
+    ] {
+        assert!(said.err.contains(&line), "{line}: {}", said.err);
+    }
+    let said = home.run("-l --no-resync junk");
+    assert_eq!(said.status, 1);
+    assert!(said.out.contains("200 packets seen"), "{}", said.out);
+    assert!(said.err.contains("(the rest of the file was not read)"));
+}

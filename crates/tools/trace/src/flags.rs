@@ -269,6 +269,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "interval of the counts of a live capture (30)"),
     theirs(NONE, "checksum", Reading, Switch(|args, on| args.checksum = on),
         "verify IP, TCP and UDP checksums, and skip packets with a wrong one"),
+    ours("resync", Reading, Switch(|args, on| args.resync = on),
+        "after a fault in pcap or pcapng, find the next record (default; --no-resync to stop there)"),
     theirs('v', "version", Reading, Switch(|args, on| if on { args.help = Some(super::low::Help::Version) }),
         "print the version"),
     theirs('h', "help", Reading, Suffix("[TOPIC]", |args, topic, _| { args.help_topic(topic); Ok(()) }),

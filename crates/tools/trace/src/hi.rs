@@ -96,6 +96,7 @@ impl HiArgs {
             ("-u", low.udp.to_string()),
             ("--realm", low.realm.to_string()),
             ("--checksum", low.checksum.to_string()),
+            ("--resync", low.resync.to_string()),
             ("why", low.why.to_string()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
@@ -192,6 +193,7 @@ fn analysis(low: &LowArgs) -> Options {
         tunnels_apart: low.realm,
         checksums: low.checksum,
         threads: low.threads,
+        resync: low.resync,
         why: low.why,
         ..Options::default()
     }

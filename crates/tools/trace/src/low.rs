@@ -149,6 +149,7 @@ pub(super) struct LowArgs {
     pub(super) idle: i64,
     pub(super) idle_closed: i64,
     pub(super) realm: bool,
+    pub(super) resync: bool,
 }
 
 impl Default for LowArgs {
@@ -226,6 +227,7 @@ impl Default for LowArgs {
             idle: trace::IDLE,
             idle_closed: trace::IDLE_CLOSED,
             realm: false,
+            resync: true,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The results of an analysis.
 
-use capfile::{Fault, Faults, OpenError};
+use capfile::{Effect, Fault, Faults, Gap, OpenError};
 use std::io;
 
 use super::Error;
@@ -28,8 +28,12 @@ pub struct FileReport {
     pub error: Option<FileError>,
     /// The first fault of its contents, and the fault's offset in the file (after decompression).
     pub first_fault: Option<(u64, Fault)>,
-    /// All faults of its contents, and how many of each.
-    pub faults: Vec<(Fault, u64)>,
+    /// All faults of its contents, how many of each, and their effect.
+    pub faults: Vec<(Fault, u64, Effect)>,
+    /// The first 16 places where bytes were skipped after a fault.
+    pub gaps: Vec<Gap>,
+    /// How many such places there are, and their bytes together.
+    pub skipped: (u64, u64),
 }
 
 /// Why a capture file cannot be read.
@@ -62,9 +66,13 @@ impl FileReport {
 
     /// Notes the faults of the contents. If a signal `interrupted` a pipe, its sudden end is not a fault.
     pub(super) fn set_faults(&mut self, faults: &Faults, interrupted: bool) {
-        self.faults = faults.iter().collect();
-        self.faults
-            .retain(|&(fault, _)| !(interrupted && fault == Fault::Truncated));
+        let each = faults.iter();
+        self.faults = each
+            .map(|(fault, count)| (fault, count, faults.effect(fault)))
+            .filter(|&(fault, ..)| !(interrupted && fault == Fault::Truncated))
+            .collect();
+        self.gaps = faults.gaps().to_vec();
+        self.skipped = (faults.gap_count(), faults.skipped_bytes());
         self.first_fault = faults.first().filter(|_| !self.faults.is_empty());
     }
 }

@@ -64,6 +64,8 @@ pub(super) struct Input {
     begun: Option<(Reader<Tap>, Block)>,
     first_time: Option<i64>,
     kind: Kind,
+    /// Look for the next record after a fault.
+    pub(super) resync: bool,
 }
 
 /// The kind of an input.
@@ -94,6 +96,7 @@ impl Input {
             begun: None,
             first_time: None,
             kind: Kind::Other,
+            resync: true,
         };
         input.kind = input.kind();
         input
@@ -107,6 +110,7 @@ impl Input {
             begun: None,
             first_time: None,
             kind: Kind::Other,
+            resync: true,
         }
     }
 
@@ -169,10 +173,10 @@ impl Input {
             None if self.is_pipe() => Tap::Live(self.file()?, Arc::clone(stop)),
             None => Tap::File(self.file()?),
         };
-        Ok(Opened {
-            reader: Reader::new(tap)?,
-            first: None,
-        })
+        let mut reader = Reader::new(tap)?;
+        reader.set_resync(self.resync);
+        let first = None;
+        Ok(Opened { reader, first })
     }
 
     /// Finds when its first packet was captured.

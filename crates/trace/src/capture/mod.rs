@@ -127,7 +127,10 @@ impl Captures {
         Captures::of(vec![input], options, Arc::new(()))
     }
 
-    fn of(inputs: Vec<Input>, options: Options, stop: Arc<dyn Stop>) -> Captures {
+    fn of(mut inputs: Vec<Input>, options: Options, stop: Arc<dyn Stop>) -> Captures {
+        for input in &mut inputs {
+            input.resync = options.resync;
+        }
         Captures {
             feed: Feed::new(inputs, stop),
             plan: options.plan(),

@@ -44,6 +44,9 @@ pub struct Options {
     /// Seed of the hash of flows. Default: 0 for a part, since all parts must agree, otherwise a
     /// random number, so that a hostile capture cannot make all flows collide.
     pub seed: Option<u64>,
+    /// After a fault in a pcap or pcapng file, look for the next record. Default: true. Otherwise the fault ends the
+    /// reading of the file.
+    pub resync: bool,
     /// Divide each sender's time into causes: [`Connection::why`](crate::Connection::why).
     pub why: bool,
 }
@@ -61,6 +64,7 @@ impl Default for Options {
             checksums: false,
             threads: None,
             seed: None,
+            resync: true,
             why: false,
         }
     }
