@@ -52,6 +52,12 @@ const ALLOWED: &[Row] = &[
         "captures in, connections and text out: it opens files and starts threads, but needs no socket and no protocol",
     ),
     row(
+        "twin",
+        &["base", "wire", "qos", "sim"],
+        &[],
+        "a model of a path and its flows: packets come as plain numbers, chance from a seed, queues from qos",
+    ),
+    row(
         "l2tp",
         &["base", "wire"],
         &["sim"],
@@ -353,7 +359,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-trace",
-        &["wire", "capfile", "trace", "reactor"],
+        &["wire", "capfile", "trace", "plot", "qos", "twin", "reactor"],
         &[],
         "a command line over the analyser; signals come from the event core",
     ),

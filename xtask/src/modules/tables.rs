@@ -509,7 +509,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/trace",
         order: &[
             "filter", "json", "stop", "results", "values", "files", "names", "painters", "parquet",
-            "progress", "low", "hi", "report", "flags", "watch", "capture", "help",
+            "progress", "low", "hi", "report", "flags", "watch", "capture", "help", "twin",
         ],
         besides: &[(
             "low",

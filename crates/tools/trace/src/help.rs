@@ -41,11 +41,35 @@ causes without remainder; docs/why.md has their rules.
 Exit status: 0 success; 1 a file is faulty, and the report covers the rest; 2 wrong usage.
 ";
 
+pub(super) const TWIN: &str = "\
+The bottleneck of a congested path, and its flows again under another queue
+
+Usage: headend trace twin [FLAG...] FILE...
+
+Infers rate, round trip, buffer, losses and cross traffic of each congested
+direction, and runs its TCP flows again in virtual time: first as they were, then
+under a policy. docs/twin.md explains the method and its errors.
+
+  --policy NAME|FILE  the queue: fq_codel (default), fair, codel, sfq, fifo, or a
+                      policy file of headend qos
+  --page FILE         also write a page with round trips and rates over time
+  --seed N            the source of chance (default 1); same seed, same result
+  --json              one JSON object
+  -oN, -iN            only these connections, or all but these
+  -BN, -EN            only packets from number N on, or up to it
+  --memory, --realm, --checksum
+                      as for headend trace
+
+Exit status: 0 success; 1 no direction was congested, or a file is faulty; 2 wrong
+usage, or a policy that cannot be.
+";
+
 const USAGE: &str = "\
 TCP connections in captures, with the statistics and graphs of tcptrace
 
 Usage: headend trace [FLAG...] FILE...
        headend trace why [FLAG...] FILE...
+       headend trace twin [FLAG...] FILE...
 
 Files are pcap, pcapng, snoop, ERF, TSH or EtherPeek, plain or compressed with
 gzip, zstd, bzip2, xz or lz4. Several files are read in the order of their first

@@ -15,6 +15,7 @@
 //! | `names` | names of hosts and ports |
 //! | `results`, `report` | the connections found, and the report of them |
 //! | `json`, `parquet` | connections as JSON and as Parquet |
+//! | `twin` | `headend trace twin`: a congested path, and its flows again under another queue |
 //! | `why` | `headend trace why`: what the senders waited for |
 //!
 //! Start reading at [`run`].
@@ -42,6 +43,7 @@ mod stop;
 #[cfg(test)]
 #[path = "../../../trace/src/part/temporary.rs"]
 mod temporary;
+mod twin;
 mod values;
 mod watch;
 mod why;
@@ -88,6 +90,11 @@ pub fn flags() -> Vec<clap::Arg> {
 /// # Errors
 /// No file can be read, or a file or standard output cannot be written.
 pub fn run(args: &TraceArgs) -> Result<ExitCode> {
+    if let Some((first, rest)) = args.words.split_first()
+        && first == "twin"
+    {
+        return twin::run(rest);
+    }
     let (why, words) = match args.words.split_first() {
         Some((first, rest)) if first == "why" => (true, rest),
         _ => (false, &args.words[..]),

@@ -1,0 +1,149 @@
+//! What a flow asks of the path, as its capture shows it.
+
+use crate::path::Path;
+use crate::tap::Flow;
+use crate::tcp::Algorithm;
+use wire::flow::Keys;
+
+/// Steps of the receiver's window that a demand keeps.
+const WINDOWS_MAX: usize = 4096;
+
+/// Reductions below this are time-outs, and those above show no reduction (RFC 5681: half; RFC 9438: 0.7).
+const TIME_OUT: f64 = 0.35;
+const RENO: f64 = 0.6;
+const CUBIC: f64 = 0.85;
+
+/// The initial window where the capture does not show it, in segments (RFC 6928).
+const INITIAL: u32 = 10;
+
+/// A flow to run.
+#[derive(Debug, Clone)]
+pub struct Demand {
+    /// Addresses, ports and traffic class of its packets.
+    pub keys: Keys,
+    /// Largest payload, and bytes of headers.
+    pub mss: u32,
+    /// Bytes of headers of a segment.
+    pub header: u32,
+    /// Round trip without a queue, in nanoseconds.
+    pub base: u64,
+    /// For each burst of the application: the pause before it, and its bytes. The first pause counts from the start.
+    pub bursts: Vec<(u64, u64)>,
+    /// The receiver's window from an acknowledged offset on.
+    pub windows: Vec<(u64, u64)>,
+    /// Segments that are acknowledged together.
+    pub ack_every: u32,
+    /// Initial window, in segments.
+    pub initial: u32,
+    /// Congestion control.
+    pub algorithm: Algorithm,
+}
+
+impl Demand {
+    /// The demand of a captured flow; `near` and `far` queues are not part of `base`.
+    #[must_use]
+    pub fn new(flow: &Flow, keys: Keys, base: u64, algorithm: Algorithm) -> Demand {
+        let bytes = flow.bytes();
+        let ends = flow.bursts.iter().skip(1).map(|burst| burst.start);
+        let ends = ends.chain([bytes]);
+        let bursts = flow.bursts.iter().zip(ends);
+        let bursts = bursts.map(|(burst, end)| (burst.pause, end.saturating_sub(burst.start)));
+        Demand {
+            keys,
+            mss: flow.mss,
+            header: flow.header,
+            base,
+            bursts: bursts.filter(|burst| burst.1 > 0).collect(),
+            windows: windows(flow),
+            ack_every: ack_every(flow),
+            initial: match flow.handshake {
+                Some(_) if flow.initial > 0 => {
+                    (flow.initial.div_ceil(u64::from(flow.mss)) as u32).clamp(1, 64)
+                }
+                _ => INITIAL,
+            },
+            algorithm,
+        }
+    }
+
+    /// The receiver's window at an acknowledged offset.
+    #[must_use]
+    pub fn window(&self, acked: u64) -> u64 {
+        let after = self.windows.partition_point(|window| window.0 <= acked);
+        let place = after.saturating_sub(1);
+        self.windows.get(place).map_or(u64::MAX, |window| window.1)
+    }
+}
+
+/// The steps of the receiver's window of at least 1/32.
+fn windows(flow: &Flow) -> Vec<(u64, u64)> {
+    let mut steps: Vec<(u64, u64)> = Vec::new();
+    let mut to = 0;
+    for acked in &flow.acked {
+        if acked.to < to || acked.window == 0 {
+            continue;
+        }
+        to = acked.to;
+        let last = steps.last().map_or(0, |step| step.1);
+        if acked.window.abs_diff(last) > last / 32 {
+            if steps.len() >= WINDOWS_MAX {
+                break;
+            }
+            steps.pop_if(|step| step.0 == to);
+            steps.push((to, acked.window));
+        }
+    }
+    steps
+}
+
+/// The median of the segments that an ACK acknowledges.
+fn ack_every(flow: &Flow) -> u32 {
+    let pairs = flow.acked.windows(2);
+    let steps = pairs.map(|pair| (pair[1].to - pair[0].to) / u64::from(flow.mss));
+    let mut steps: Vec<u64> = steps.filter(|&step| step > 0).collect();
+    steps.sort_unstable();
+    let median = steps.get(steps.len() / 2).copied().unwrap_or(2);
+    median.clamp(1, 44) as u32
+}
+
+/// How a flow's congestion control is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evidence {
+    /// The algorithms that the capture does not exclude, the most likely first.
+    pub candidates: [Option<Algorithm>; 3],
+    /// The median share of the window that remained after a loss, and from how many.
+    pub remained: Option<(f64, usize)>,
+}
+
+impl Evidence {
+    /// What the reductions of a flow's window show.
+    #[must_use]
+    pub fn of(flows: &[&Flow]) -> Evidence {
+        let all = flows.iter().flat_map(|flow| &flow.reductions);
+        let shares = all.map(|reduction| reduction.after as f64 / reduction.before.max(1) as f64);
+        let shares = crate::rank::sorted(shares.filter(|&share| share > TIME_OUT));
+        let median = crate::rank::at(&shares, 0.5);
+        let all = [Algorithm::Cubic, Algorithm::Reno, Algorithm::Bbr].map(Some);
+        let candidates = match median {
+            Some(share) if shares.len() >= 3 && share < RENO => [Some(Algorithm::Reno), None, None],
+            Some(share) if shares.len() >= 3 && share < CUBIC => {
+                [Some(Algorithm::Cubic), None, None]
+            }
+            _ => all,
+        };
+        Evidence {
+            candidates,
+            remained: median.map(|median| (median, shares.len())),
+        }
+    }
+}
+
+/// Bytes of the bottleneck's queue that the twin uses: the inferred ones, or more than was ever seen if no loss shows
+/// the limit.
+#[must_use]
+pub fn buffer_of(path: &Path) -> u64 {
+    match path.buffer {
+        Some(buffer) => buffer.bytes.value as u64,
+        None => (path.most_queued * 4.0) as u64 + 100_000,
+    }
+}
