@@ -37,6 +37,8 @@ pub struct Demand {
     pub initial: u32,
     /// Congestion control.
     pub algorithm: Algorithm,
+    /// The application writes without end until this time, instead of the last burst's bytes.
+    pub until: Option<u64>,
 }
 
 impl Demand {
@@ -63,6 +65,7 @@ impl Demand {
                 _ => INITIAL,
             },
             algorithm,
+            until: None,
         }
     }
 
@@ -104,6 +107,33 @@ fn ack_every(flow: &Flow) -> u32 {
     steps.sort_unstable();
     let median = steps.get(steps.len() / 2).copied().unwrap_or(2);
     median.clamp(1, 44) as u32
+}
+
+/// When the last flows stopped together, if at least two did: a clock or the end of the capture stopped them, rather than
+/// their bytes. Returns the flows that did, and when each sent its last new data.
+#[must_use]
+pub fn stopped_together(flows: &[&Flow]) -> Vec<Option<u64>> {
+    let last = |flow: &Flow| {
+        let top = flow.bytes();
+        let first = flow
+            .sent
+            .iter()
+            .find(|sent| sent.start + u64::from(sent.bytes) == top);
+        first.map_or(0, |sent| sent.at)
+    };
+    let ends: Vec<u64> = flows.iter().map(|flow| last(flow)).collect();
+    let end = ends.iter().copied().max().unwrap_or(0);
+    let trips = flows
+        .iter()
+        .flat_map(|flow| flow.trips.iter().rev().take(20));
+    let longest = trips.map(|trip| trip.time).max().unwrap_or(0);
+    let is_last = |&at: &u64| end - at <= longest;
+    let together = ends.iter().filter(|at| is_last(at)).count();
+    let stopped = ends.iter().map(|at| Some(*at).filter(is_last));
+    match together {
+        0 | 1 => vec![None; flows.len()],
+        _ => stopped.collect(),
+    }
 }
 
 /// How a flow's congestion control is known.

@@ -18,7 +18,15 @@ const EVENTS_MAX: u64 = 400_000_000;
 /// Bytes of headers before the IP packet.
 const LINK_HEADER: u32 = 14;
 
-/// Bytes of a frame of cross traffic, and the spread of its gaps.
+/// Hosts take a random time for each ACK, up to a packet's time at the bottleneck and up to this. Without it, flows of
+/// a drop-tail queue run in lockstep (Floyd and Jacobson 1992).
+const JITTER_MAX: u64 = 500_000;
+const FRAME_BITS: u64 = 1514 * 8;
+
+/// Bytes of a burst that only a time ends.
+const ENDLESS: u64 = 1 << 48;
+
+/// Bytes of a frame of cross traffic.
 const CROSS_FRAME: u32 = 1514;
 
 /// A run.
@@ -37,7 +45,7 @@ pub struct Run<'a> {
 }
 
 /// The result of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// The flows as a tap at their senders sees them.
     pub flows: Vec<Flow>,
@@ -55,6 +63,7 @@ enum Event {
     Acked(u32, u64, Option<u64>),
     Delayed(u32),
     Timer(u32),
+    Stop(u32),
     Cross,
 }
 
@@ -65,10 +74,14 @@ struct Peer<'a> {
     tap: Tap,
     burst: usize,
     written: u64,
+    /// The next burst is scheduled.
     is_writing: bool,
+    is_done: bool,
     /// The earliest timer event that is scheduled.
     timer: Option<u64>,
     delayed: Option<u64>,
+    /// When its last ACK arrives.
+    acked_at: u64,
 }
 
 struct World<'a> {
@@ -79,6 +92,8 @@ struct World<'a> {
     line_at: Option<u64>,
     open: usize,
     cross: Option<(u64, Rng)>,
+    jitter: u64,
+    rng: Rng,
 }
 
 /// Runs the flows. The same [`Run`] gives the same result, bit for bit.
@@ -92,14 +107,23 @@ pub fn run(run: &Run<'_>) -> Result<Outcome, SpecError> {
         heap: BinaryHeap::new(),
         count: 0,
         line_at: None,
-        open: peers.len(),
+        open: run
+            .demands
+            .iter()
+            .filter(|demand| !demand.bursts.is_empty())
+            .count(),
         peers,
         cross: None,
+        jitter: (FRAME_BITS * 1_000_000_000 / run.line.rate_bps.max(1)).min(JITTER_MAX),
+        rng: Rng::stream(run.seed, &["hosts"]),
     };
     for (flow, demand) in run.demands.iter().enumerate() {
         match demand.bursts.first() {
             Some(&(pause, _)) => world.at(pause, Event::Write(flow as u32)),
-            None => world.open -= 1,
+            None => world.peers[flow].is_done = true,
+        }
+        if let Some(until) = demand.until {
+            world.at(until, Event::Stop(flow as u32));
         }
     }
     if run.cross_bps > 0 {
@@ -146,8 +170,10 @@ impl<'a> Peer<'a> {
             burst: 0,
             written: 0,
             is_writing: false,
+            is_done: false,
             timer: None,
             delayed: None,
+            acked_at: 0,
         }
     }
 }
@@ -162,9 +188,13 @@ impl World<'_> {
         match event {
             Event::Write(flow) => {
                 let peer = &mut self.peers[flow as usize];
-                let (pause, bytes) = peer.demand.bursts[peer.burst];
+                let Some(&(pause, bytes)) = peer.demand.bursts.get(peer.burst) else {
+                    return;
+                };
                 peer.burst += 1;
-                peer.written += bytes;
+                let is_endless = peer.demand.until.is_some_and(|until| now < until)
+                    && peer.burst == peer.demand.bursts.len();
+                peer.written += if is_endless { ENDLESS } else { bytes };
                 peer.is_writing = false;
                 peer.sender.write(peer.written, pause);
                 self.send(flow, now);
@@ -199,6 +229,12 @@ impl World<'_> {
                 peer.timer = None;
                 peer.sender.expire(now);
                 self.send(flow, now);
+            }
+            Event::Stop(flow) => {
+                let peer = &mut self.peers[flow as usize];
+                peer.written = peer.sender.stop();
+                peer.burst = peer.demand.bursts.len();
+                self.write_more(flow, now);
             }
             Event::Cross => self.cross(now),
         }
@@ -253,7 +289,10 @@ impl World<'_> {
         let peer = &mut self.peers[flow as usize];
         let base = peer.demand.base;
         if let Some(Ack { next, sacked }) = ack {
-            self.at(now + base - base / 2, Event::Acked(flow, next, sacked));
+            let late = self.rng.below(self.jitter + 1);
+            let at = (now + base - base / 2 + late).max(peer.acked_at + 1);
+            peer.acked_at = at;
+            self.at(at, Event::Acked(flow, next, sacked));
         } else if let Some(deadline) = peer.receiver.deadline()
             && peer.delayed.is_none()
         {
@@ -265,13 +304,19 @@ impl World<'_> {
     /// Schedules the application's next burst once all data is acknowledged.
     fn write_more(&mut self, flow: u32, now: u64) {
         let peer = &mut self.peers[flow as usize];
-        if peer.sender.acked() < peer.written || peer.is_writing {
+        if peer.sender.acked() < peer.written || peer.is_done {
             return;
         }
-        peer.is_writing = true;
         match peer.demand.bursts.get(peer.burst) {
-            Some(&(pause, _)) => self.at(now + pause, Event::Write(flow)),
-            None => self.open -= 1,
+            Some(_) if peer.is_writing => {}
+            Some(&(pause, _)) => {
+                peer.is_writing = true;
+                self.at(now + pause, Event::Write(flow));
+            }
+            None => {
+                peer.is_done = true;
+                self.open -= 1;
+            }
         }
     }
 

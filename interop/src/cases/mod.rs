@@ -30,6 +30,7 @@ mod kernel_nat;
 mod kernel_ping;
 mod kernel_queues;
 mod kernel_restore;
+mod kernel_twin;
 mod killed;
 mod l2tpns;
 mod l2tpns_ppp;
@@ -127,6 +128,7 @@ pub(crate) const MEASURES: &[Case] = &[
         "pppoe_sessions_beside_pppd_and_accel_ppp",
         measure::sessions,
     ),
+    alone("twins_of_sixty_paths", kernel_twin::measure),
 ];
 
 /// Every test; the longest first, so that they do not run alone at the end. Tests that must run alone follow them.
@@ -179,6 +181,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "kernel_ping_measures_what_the_wire_does",
         kernel_ping::measures_what_the_wire_does,
+    ),
+    case(
+        "kernel_twin_keeps_its_promise",
+        kernel_twin::keeps_its_promise,
     ),
     case("pppd_is_a_client_of_our_lns", pppd::is_our_client),
     case(

@@ -142,6 +142,12 @@ impl Sender {
         }
     }
 
+    /// The application writes no more. Returns the offset after the last byte sent.
+    pub fn stop(&mut self) -> u64 {
+        self.written = self.top;
+        self.top
+    }
+
     /// The receiver takes bytes up to offset `right`.
     pub fn open(&mut self, right: u64) {
         self.right = self.right.max(right);
