@@ -17,12 +17,14 @@
 //! | `json`, `parquet` | connections as JSON and as Parquet |
 //! | `twin` | `headend trace twin`: a congested path, and its flows again under another queue |
 //! | `why` | `headend trace why`: what the senders waited for |
+//! | `diff` | `headend trace diff`: two captures of one path |
 //!
 //! Start reading at [`run`].
 #![forbid(unsafe_code)]
 
 mod absent;
 mod capture;
+mod diff;
 mod files;
 mod filter;
 mod flags;
@@ -94,6 +96,11 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode> {
         && first == "twin"
     {
         return twin::run(rest);
+    }
+    if let Some((first, rest)) = args.words.split_first()
+        && first == "diff"
+    {
+        return diff::run(rest);
     }
     let (why, words) = match args.words.split_first() {
         Some((first, rest)) if first == "why" => (true, rest),

@@ -27,7 +27,7 @@ use trace::columns::{self, Get, Placed, SCHEMA, SUMMARY, Summary};
 
 use super::json;
 use buffer::Buffer;
-use target::Target;
+pub(super) use target::Target;
 
 /// Connections in a row group, which is kept in memory until it is written: about 30 MB.
 const GROUP: usize = 16_384;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 /// The file.
-pub(super) struct Target {
+pub(crate) struct Target {
     out: BufWriter<File>,
     /// The temporary and the final name; `None` if it is not a regular file, or has its final name.
     names: Option<(PathBuf, PathBuf)>,
@@ -17,7 +17,7 @@ impl Target {
     ///
     /// # Errors
     /// It cannot be created.
-    pub(super) fn create(path: &Path) -> io::Result<Target> {
+    pub(crate) fn create(path: &Path) -> io::Result<Target> {
         // The target of a symbolic link is replaced, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
@@ -47,7 +47,7 @@ impl Target {
     ///
     /// # Errors
     /// It cannot be written or named.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         self.out.flush()?;
         if let Some((present, path)) = &self.names {
             fs::rename(present, path)?;

@@ -1,0 +1,243 @@
+//! Finds a first set of packets that two captures share, so that they can be read in step.
+//!
+//! The clocks may differ by any time, and one capture may start long after the other. So the first packets of each
+//! capture are kept by their prints, and every packet of the other one is looked up. The packets found are believed
+//! where several have nearly the same difference of times.
+
+use std::cmp::Ordering;
+
+use hashbrown::HashMap;
+
+use crate::packet::{FlowKey, Mix, Point, Sight};
+use crate::prints::{Strength, prints};
+
+/// Packets of each capture whose prints are kept.
+pub const HEAD: u64 = 1 << 16;
+
+/// Packets found after which no more are looked for.
+const ENOUGH: usize = 512;
+
+/// Packets of each capture, after the first one found, that are looked at.
+const BEYOND: u64 = 4096;
+
+/// Differences of times within this are those of one path and one clock.
+const CLUSTER: i64 = 2_000_000_000;
+
+/// Packets of each capture without a match after which a caller should tell.
+pub const TELL_AFTER: u64 = 1000;
+
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    sight: Sight,
+    is_ambiguous: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    a: Sight,
+    b: Sight,
+    is_strong: bool,
+}
+
+impl Hit {
+    fn difference(&self) -> i64 {
+        self.b.time.saturating_sub(self.a.time)
+    }
+}
+
+/// How two captures fit together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aligned {
+    /// Difference of the times (B less A) of shared packets: at least and at most.
+    pub differences: (i64, i64),
+    /// A difference between those of both directions.
+    pub centre: Option<i64>,
+    /// Shared packets that were found.
+    pub packets: usize,
+}
+
+/// The nearest thing to a match of captures that do not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Best {
+    /// These packets look alike, but too few do. Numbers at A and B.
+    Packets(usize, (u64, u64)),
+    /// Both have this flow, but no packet of it is the same.
+    Flow(FlowKey),
+    /// Nothing.
+    Nothing,
+}
+
+/// Looks for shared packets.
+pub struct Align {
+    seed: Mix,
+    heads: [HashMap<u64, Known>; 2],
+    flows: [HashMap<FlowKey, ()>; 2],
+    counts: [u64; 2],
+    first: [Option<i64>; 2],
+    hits: Vec<Hit>,
+    /// Counts at the first hit.
+    found_at: Option<[u64; 2]>,
+}
+
+impl Align {
+    /// `seed` is that of all hashes.
+    #[must_use]
+    pub fn new(seed: u64) -> Align {
+        Align {
+            seed: Mix(seed),
+            heads: [HashMap::new(), HashMap::new()],
+            flows: [HashMap::new(), HashMap::new()],
+            counts: [0; 2],
+            first: [None; 2],
+            hits: Vec::new(),
+            found_at: None,
+        }
+    }
+
+    /// Takes the next packet of a capture.
+    pub fn see(&mut self, point: Point, sight: &Sight) {
+        let own = point as usize;
+        self.counts[own] += 1;
+        self.first[own].get_or_insert(sight.time);
+        let keep = self.counts[own] <= HEAD;
+        if keep {
+            self.flows[own].insert(sight.key, ());
+        }
+        let mut hit = None;
+        for print in prints(sight, self.seed).into_iter().flatten() {
+            if let Some(known) = self.heads[point.other() as usize].get_mut(&print.value) {
+                if !known.is_ambiguous && hit.is_none() {
+                    let (a, b) = match point {
+                        Point::A => (*sight, known.sight),
+                        Point::B => (known.sight, *sight),
+                    };
+                    let shares = a.key.shares_an_end(&b.key);
+                    hit = Some(Hit {
+                        a,
+                        b,
+                        is_strong: print.strength == Strength::Strong || shares,
+                    });
+                }
+                // It is the counterpart of one packet only.
+                known.is_ambiguous = true;
+            }
+            if keep {
+                let known = self.heads[own].entry(print.value).or_insert(Known {
+                    sight: *sight,
+                    is_ambiguous: false,
+                });
+                known.is_ambiguous |= known.sight.number != sight.number;
+            }
+        }
+        if let Some(hit) = hit
+            && self.hits.len() < ENOUGH
+        {
+            self.found_at.get_or_insert(self.counts);
+            self.hits.push(hit);
+        }
+    }
+
+    /// Whether enough packets were found, or none will be believed beyond those there are.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        let Some(at) = self.found_at else {
+            return false;
+        };
+        let further = |point: usize| self.counts[point].saturating_sub(at[point]);
+        self.hits.len() >= ENOUGH || (further(0) >= BEYOND && further(1) >= BEYOND)
+    }
+
+    /// Packets of a capture that were looked at.
+    #[must_use]
+    pub fn count(&self, point: Point) -> u64 {
+        self.counts[point as usize]
+    }
+
+    /// Time of the first packet of a capture.
+    #[must_use]
+    pub fn first(&self, point: Point) -> Option<i64> {
+        self.first[point as usize]
+    }
+
+    /// How the captures fit, if enough packets are shared.
+    #[must_use]
+    pub fn result(&self) -> Option<Aligned> {
+        let hits = self.cluster();
+        let strong = hits.iter().filter(|hit| hit.is_strong).count();
+        // One packet is enough for captures of a few packets.
+        let few = self.counts.iter().copied().min().unwrap_or(0);
+        let needed = if few < 16 { 1 } else { 3 };
+        if strong < needed && hits.len() < 2 * needed {
+            return None;
+        }
+        let differences = hits.iter().map(Hit::difference);
+        let least = differences.clone().min()?;
+        let most = differences.max()?;
+        Some(Aligned {
+            differences: (least, most),
+            centre: centre(&hits),
+            packets: hits.len(),
+        })
+    }
+
+    /// The hits within the time span that has most of them.
+    fn cluster(&self) -> Vec<Hit> {
+        let mut hits = self.hits.clone();
+        hits.sort_by_key(Hit::difference);
+        let (mut best, mut from) = (0..0, 0);
+        for to in 0..hits.len() {
+            while hits[to].difference().saturating_sub(hits[from].difference()) > CLUSTER {
+                from += 1;
+            }
+            if to + 1 - from > best.len() {
+                best = from..to + 1;
+            }
+        }
+        hits[best].to_vec()
+    }
+
+    /// What comes nearest to a match.
+    #[must_use]
+    pub fn best(&self) -> Best {
+        if let Some(hit) = self.hits.first() {
+            return Best::Packets(self.hits.len(), (hit.a.number, hit.b.number));
+        }
+        let [a, b] = &self.flows;
+        let shared = a.keys().filter(|key| b.contains_key(*key));
+        let least = shared.min_by_key(|key| {
+            (key.source, key.source_port, key.destination, key.destination_port)
+        });
+        least.map_or(Best::Nothing, |key| Best::Flow(*key))
+    }
+}
+
+/// A difference between those of packets from A to B, which are larger, and those of packets from B to A.
+fn centre(hits: &[Hit]) -> Option<i64> {
+    // The longest side of a connection that has both directions tells them apart, a router's hop more surely.
+    let mut least: Option<i64> = None;
+    let mut most: Option<i64> = None;
+    let mut there = |difference: i64| least = Some(least.map_or(difference, |l| l.min(difference)));
+    let mut back = |difference: i64| most = Some(most.map_or(difference, |m| m.max(difference)));
+    let mut flows: HashMap<FlowKey, i64> = HashMap::new();
+    for hit in hits {
+        let first = flows.entry(hit.a.key).or_insert(hit.difference());
+        *first = (*first).min(hit.difference());
+    }
+    for hit in hits {
+        let difference = hit.difference();
+        match hit.a.hop_limit.cmp(&hit.b.hop_limit) {
+            Ordering::Greater => there(difference),
+            Ordering::Less => back(difference),
+            Ordering::Equal => {
+                let own = flows.get(&hit.a.key);
+                let other = flows.get(&hit.a.key.reversed());
+                match own.zip(other).map(|(own, other)| own.cmp(other)) {
+                    Some(Ordering::Greater) => there(difference),
+                    Some(Ordering::Less) => back(difference),
+                    _ => {}
+                }
+            }
+        }
+    }
+    Some(least? / 2 + most? / 2)
+}

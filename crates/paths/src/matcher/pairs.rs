@@ -1,0 +1,460 @@
+//! What a matched packet says, and what a packet without counterpart says.
+
+use wire::tcp::Flags;
+
+use super::flows::{Early, Flow};
+use super::pending::Entry;
+use super::Matcher;
+use crate::clock::Way;
+use crate::findings::{Change, Field, Findings, Lost, Pair, Sink};
+use crate::packet::{Point, Sight};
+use crate::track::Counted;
+
+/// Packets of an unknown flow that left early and are still listed once its counterpart is known.
+const EARLY_MAX: usize = 64;
+
+/// Two packets of one transmission, by point.
+struct Two<'a> {
+    a: &'a Sight,
+    b: &'a Sight,
+}
+
+impl Two<'_> {
+    fn difference(&self) -> i64 {
+        self.b.time.saturating_sub(self.a.time)
+    }
+
+    /// At the point nearer to the sender, and at the other.
+    fn ordered(&self, way: Way) -> (&Sight, &Sight) {
+        match way {
+            Way::AToB => (self.a, self.b),
+            Way::BToA => (self.b, self.a),
+        }
+    }
+}
+
+impl Matcher {
+    /// A whole packet was matched. `is_sure` says that no other transmission could be meant.
+    pub(super) fn pair<S: Sink>(
+        &mut self,
+        waiting: &Entry,
+        entry: &Entry,
+        lane: u32,
+        is_sure: bool,
+        sink: &mut S,
+    ) {
+        let bytes = u64::from(entry.sight.length);
+        self.note(waiting, entry, lane, (bytes, is_sure, false), sink);
+    }
+
+    /// A part of a segment was matched; `how` is its bytes, whether both begin with the same byte, and whether their bounds
+    /// differ.
+    pub(super) fn part_pair<S: Sink>(
+        &mut self,
+        waiting: &Entry,
+        entry: &Entry,
+        lane: u32,
+        how: (u64, bool, bool),
+        sink: &mut S,
+    ) {
+        self.note(waiting, entry, lane, how, sink);
+    }
+
+    fn note<S: Sink>(
+        &mut self,
+        waiting: &Entry,
+        entry: &Entry,
+        lane: u32,
+        (bytes, is_sure, is_part): (u64, bool, bool),
+        sink: &mut S,
+    ) {
+        let two = match entry.point {
+            Point::A => Two {
+                a: &entry.sight,
+                b: &waiting.sight,
+            },
+            Point::B => Two {
+                a: &waiting.sight,
+                b: &entry.sight,
+            },
+        };
+        let difference = two.difference();
+        let way = self.way(lane, &two);
+        if is_sure {
+            self.times.add(way, two.a.time, two.b.time);
+            self.latest[way as usize] = Some(difference);
+        }
+        self.recent.add(difference);
+        self.unequal += u64::from(difference != 0);
+        for (at, sight) in [(0, two.a), (1, two.b)] {
+            let point = &mut self.points[at];
+            let before = point.matched.map_or(sight.time, |matched| matched.0);
+            point.matched = Some((sight.time, before));
+            point.ahead = 0;
+        }
+        let (near, far) = two.ordered(way);
+        let shared = self.points[0].flows.get_mut(lane);
+        shared.difference = Some(difference);
+        shared.pairs += 1;
+        if let (Some(a), Some(b)) = (two.a.stamps, two.b.stamps) {
+            shared.stamps.note(a.0 == b.0);
+        }
+        if two.a.id != 0 && two.b.id != 0 && !is_part {
+            shared.ids.note(two.a.id == two.b.id);
+        }
+        let is_late = far.number > shared.highest[1] && near.number < shared.highest[0];
+        shared.highest[0] = shared.highest[0].max(near.number);
+        shared.highest[1] = shared.highest[1].max(far.number);
+        let found = &mut self.ways[way as usize];
+        found.pairs += 1;
+        found.bytes += bytes;
+        found.parts += u64::from(is_part);
+        if is_late && !is_part {
+            found.reordered.add(far.number, bytes);
+        }
+        let numbers = (two.a.number, two.b.number);
+        self.rewritten(way, near, far, numbers);
+        sink.pair(&Pair {
+            way,
+            numbers,
+            times: (two.a.time, two.b.time),
+            bytes,
+            keys: (two.a.key, two.b.key),
+            is_part,
+        });
+        let flows = &mut self.points[entry.point as usize].flows;
+        flows.get_mut(entry.flow).remember(entry.full, entry.sight.time);
+        self.late_losses(lane, way, sink);
+        for point in [Point::A, Point::B] {
+            self.expire(point, sink);
+        }
+    }
+
+    /// Which way the packets of a flow go.
+    fn way(&mut self, lane: u32, two: &Two<'_>) -> Way {
+        let flows = &self.points[0].flows;
+        if let Some(way) = flows.get(lane).way {
+            return way;
+        }
+        let reverse = flows.get(lane).reverse;
+        let reverse = reverse.and_then(|reverse| flows.get(reverse).way);
+        let centre = match self.latest {
+            [Some(there), Some(back)] => Some(there / 2 + back / 2),
+            _ => None,
+        };
+        let by_time = |bound: i64| match two.difference() >= bound {
+            true => Way::AToB,
+            false => Way::BToA,
+        };
+        let way = match (reverse, two.a.hop_limit.cmp(&two.b.hop_limit), centre) {
+            (Some(reverse), ..) => reverse.reversed(),
+            // A router lowers it.
+            (None, std::cmp::Ordering::Greater, _) => Way::AToB,
+            (None, std::cmp::Ordering::Less, _) => Way::BToA,
+            (None, std::cmp::Ordering::Equal, Some(centre)) => by_time(centre),
+            (None, std::cmp::Ordering::Equal, None) => {
+                self.is_way_assumed |= !self.config.one_clock;
+                by_time(0)
+            }
+        };
+        self.points[0].flows.get_mut(lane).way = Some(way);
+        way
+    }
+
+    /// Compares the fields that a path may rewrite.
+    #[inline]
+    fn rewritten(&mut self, way: Way, near: &Sight, far: &Sight, numbers: (u64, u64)) {
+        let mut add = |field: Field, from: u32, to: u32| {
+            if from != to {
+                let change = Change {
+                    way,
+                    field,
+                    from,
+                    to,
+                };
+                self.rewrites.add(change, numbers);
+            }
+        };
+        if near.hop_limit != far.hop_limit {
+            let hops = near.hop_limit.wrapping_sub(far.hop_limit);
+            add(Field::Hops, 0, hops.into());
+        }
+        if near.traffic_class != far.traffic_class {
+            let (from, to) = (u32::from(near.traffic_class), u32::from(far.traffic_class));
+            add(Field::Dscp, from >> 2, to >> 2);
+            add(Field::Ecn, from & 3, to & 3);
+        }
+        if !near.has(Flags::SYN) {
+            return;
+        }
+        let ecn = |sight: &Sight| u32::from(sight.flags & (Flags::ECE.0 | Flags::CWR.0)) >> 6;
+        add(Field::EcnSetup, ecn(near), ecn(far));
+        add(Field::Mss, near.mss.into(), far.mss.into());
+        let scale = |sight: &Sight| sight.scale.map_or(255, u32::from);
+        add(Field::WindowScale, scale(near), scale(far));
+        add(
+            Field::SackPermitted,
+            near.sack_permitted.into(),
+            far.sack_permitted.into(),
+        );
+        let stamps = |sight: &Sight| u32::from(sight.stamps.is_some());
+        add(Field::Timestamps, stamps(near), stamps(far));
+    }
+
+    /// When a packet should be at the other point, by its clock: at the earliest and at the latest.
+    fn expected(&self, point: Point, time: i64) -> (i64, i64) {
+        let (least, most) = self.recent.bounds();
+        match point {
+            Point::A => (time.saturating_add(least), time.saturating_add(most)),
+            Point::B => (time.saturating_sub(most), time.saturating_sub(least)),
+        }
+    }
+
+    /// Whether the other capture does not cover the time at which a packet should be there.
+    pub(super) fn is_beyond(&self, entry: &Entry) -> bool {
+        let other = &self.points[entry.point.other() as usize];
+        let (earliest, latest) = self.expected(entry.point, entry.sight.time);
+        let Some((first, last)) = other.found.time else {
+            return true;
+        };
+        // Before the first match, packets that were sent earlier than the other capture began do not wait.
+        let early = other.matched.is_none() && latest < first;
+        early || (other.has_ended && earliest > last)
+    }
+
+    /// Whether a packet without counterpart may only be outside of the other capture.
+    fn is_at_edge(&self, entry: &Entry) -> bool {
+        let other = &self.points[entry.point.other() as usize];
+        let (earliest, latest) = self.expected(entry.point, entry.sight.time);
+        let Some((first, last)) = other.found.time else {
+            return true;
+        };
+        earliest < first || (other.has_ended && latest > last)
+    }
+
+    /// A second copy of a packet whose counterpart was single: the path or the far capture made it. Whether it is
+    /// entered nowhere else.
+    pub(super) fn is_repeated(&mut self, entry: &Entry, lane: u32) -> bool {
+        let Some(way) = self.points[0].flows.get(lane).way else {
+            return false;
+        };
+        let far = match way {
+            Way::AToB => Point::B,
+            Way::BToA => Point::A,
+        };
+        if entry.point != far {
+            return false;
+        }
+        let bytes = u64::from(entry.sight.length);
+        self.ways[way as usize].duplicated.add(entry.sight.number, bytes);
+        true
+    }
+
+    /// Gives up packets that have waited too long.
+    #[inline]
+    pub(super) fn expire<S: Sink>(&mut self, point: Point, sink: &mut S) {
+        let Some((last, before)) = self.points[point as usize].matched else {
+            return;
+        };
+        while let Some(slot) = self.pending.oldest(point) {
+            let time = self.pending.get(slot).sight.time;
+            let age = |now: i64| now.saturating_sub(time).saturating_abs();
+            // A single packet may have a wrong time.
+            if age(last).min(age(before)) <= self.config.wait {
+                return;
+            }
+            let entry = self.forget(slot);
+            self.lose(&entry, sink);
+        }
+    }
+
+    /// A packet has no counterpart.
+    #[cold]
+    pub(super) fn lose<S: Sink>(&mut self, entry: &Entry, sink: &mut S) {
+        if entry.is_copy {
+            if let Some(way) = self.lane(entry.point, entry.flow).and_then(|lane| self.points[0].flows.get(lane).way) {
+                self.ways[way as usize].copies += 1;
+            }
+            return;
+        }
+        let left: u64 = entry.uncovered().iter().map(|range| range.1 - range.0).sum();
+        let bytes = match entry.is_partial {
+            true => left,
+            false => u64::from(entry.sight.length),
+        };
+        let flow = self.points[entry.point as usize].flows.get_mut(entry.flow);
+        if flow.mate.is_none() {
+            if flow.early.len() < EARLY_MAX {
+                flow.early.push(Early {
+                    number: entry.sight.number,
+                    time: entry.sight.time,
+                    length: entry.sight.length,
+                });
+            }
+            flow.left_early += 1;
+            return;
+        }
+        if self.is_at_edge(entry) {
+            self.points[entry.point as usize].found.at_edges += 1;
+            return;
+        }
+        let lane = self.lane(entry.point, entry.flow);
+        let way = lane.and_then(|lane| self.points[0].flows.get(lane).way);
+        if let Some(way) = way {
+            let lost = Lost {
+                way,
+                point: entry.point,
+                number: entry.sight.number,
+                time: entry.sight.time,
+                bytes,
+                is_partial: entry.is_partial,
+                key: entry.sight.key,
+            };
+            self.count_lost(&lost, sink);
+        }
+    }
+
+    fn count_lost<S: Sink>(&mut self, lost: &Lost, sink: &mut S) {
+        let found = &mut self.ways[lost.way as usize];
+        let near = match lost.way {
+            Way::AToB => Point::A,
+            Way::BToA => Point::B,
+        };
+        if lost.point != near {
+            found.extra.add(lost.number, lost.bytes);
+            return;
+        }
+        found.lost.add(lost.number, lost.bytes);
+        found.lost_in_part += u64::from(lost.is_partial);
+        sink.lost(lost);
+    }
+
+    /// Packets of a flow that left before its counterpart was known were lost, too.
+    #[inline]
+    fn late_losses<S: Sink>(&mut self, lane: u32, way: Way, sink: &mut S) {
+        let mate = self.points[0].flows.get(lane).mate;
+        for (point, flow) in [(Point::A, Some(lane)), (Point::B, mate)] {
+            let Some(flow) = flow else { continue };
+            let flow = self.points[point as usize].flows.get_mut(flow);
+            if flow.left_early == 0 {
+                continue;
+            }
+            let (early, key) = (std::mem::take(&mut flow.early), flow.key);
+            let unlisted = flow.left_early.saturating_sub(early.len() as u64);
+            flow.left_early = 0;
+            self.points[point as usize].found.given_up += unlisted;
+            for early in early {
+                let entry_time = self.expected(point, early.time);
+                let first = self.points[point.other() as usize].found.time;
+                if first.is_some_and(|first| entry_time.0 < first.0) {
+                    self.points[point as usize].found.at_edges += 1;
+                    continue;
+                }
+                let lost = Lost {
+                    way,
+                    point,
+                    number: early.number,
+                    time: early.time,
+                    bytes: early.length.into(),
+                    is_partial: false,
+                    key,
+                };
+                self.count_lost(&lost, sink);
+            }
+        }
+    }
+
+    /// Adds a flow's counts to the result, and removes it.
+    pub(super) fn close(&mut self, point: Point, at: u32) {
+        let lane = self.lane(point, at);
+        let way = lane.and_then(|lane| self.points[0].flows.get(lane).way);
+        let mate_key = lane.and_then(|lane| {
+            let mate = self.points[0].flows.get(lane).mate?;
+            Some(self.points[1].flows.get(mate).key)
+        });
+        let flow = self.points[point as usize].flows.get(at);
+        let Some(way) = way else {
+            self.count_only(point, at);
+            self.points[point as usize].flows.remove(at);
+            return;
+        };
+        let found = &mut self.ways[way as usize];
+        let is_near = (way == Way::AToB) == (point == Point::A);
+        match is_near {
+            true => {
+                found.lost_before.join(&flow.track.lost_before);
+                found.late_before.join(&flow.track.late_before);
+            }
+            false => {
+                found.lost_after.join(&flow.track.lost_after);
+                found.needless.join(&flow.track.needless);
+            }
+        }
+        if point == Point::B {
+            // A's flow has what both share; it stays until its own turn.
+            self.points[1].flows.remove(at);
+            return;
+        }
+        found.flows += 1;
+        self.stamps_rewritten += u64::from(flow.stamps == super::Kept::No);
+        if found.main.is_none_or(|main| main.2 < flow.pairs)
+            && let Some(mate) = mate_key
+        {
+            found.main = Some((flow.key, mate, flow.pairs));
+        }
+        self.points[0].flows.remove(at);
+    }
+
+    /// A flow that the other point did not see.
+    fn count_only(&mut self, point: Point, at: u32) {
+        let point = &mut self.points[point as usize];
+        let flow: &Flow = point.flows.get(at);
+        let found = &mut point.found;
+        found.only_flows += 1;
+        let first = flow.early.first().map_or(0, |early| early.number);
+        found.only.join(&Counted {
+            packets: flow.packets,
+            bytes: flow.bytes,
+            first,
+        });
+        if found.only_main.is_none_or(|main| main.1 < flow.packets) {
+            found.only_main = Some((flow.key, flow.packets));
+        }
+    }
+
+    /// The result.
+    pub(super) fn collect(mut self) -> Findings {
+        // B's first: they need A's flows to know their direction, and A's need only the names of B's.
+        for point in [Point::B, Point::A] {
+            let flows = self.points[point as usize].flows.used();
+            let flows: Vec<u32> = flows.map(|flow| flow.0).collect();
+            for flow in flows {
+                self.close(point, flow);
+            }
+        }
+        self.rewrites.settle();
+        let [mut a, mut b] = self.points.map(|point| {
+            let mut found = point.found;
+            found.flows = point.flows.total;
+            found
+        });
+        for point in [&mut a, &mut b] {
+            if point.packets == 0 {
+                point.time = None;
+            }
+        }
+        let pairs: u64 = self.ways.iter().map(|way| way.pairs).sum();
+        Findings {
+            points: [a, b],
+            ways: self.ways,
+            clock: self.times.fit(self.config.one_clock),
+            rewrites: self.rewrites,
+            mappings: self.mappings,
+            mapped: self.mapped,
+            stamps_rewritten: self.stamps_rewritten,
+            is_way_assumed: self.is_way_assumed,
+            is_same_time: pairs > 0 && self.unequal == 0,
+            waiting_max: self.waiting_max,
+        }
+    }
+}
