@@ -90,8 +90,6 @@ pub(super) struct Flow {
     /// Highest numbers of matched packets, to find reordering.
     pub(super) highest: [u64; 2],
     pub(super) ranges: Option<Box<Ranges>>,
-    /// The longest data in a packet, at both points.
-    pub(super) longest: [u32; 2],
 }
 
 impl Flow {
@@ -104,7 +102,7 @@ impl Flow {
 
     /// Whether that transmission was matched within `span`.
     pub(super) fn is_recent(&self, full: u64, time: i64, span: i64) -> bool {
-        let same = |recent: &(u64, i64)| recent.0 == full && (time - recent.1).abs() <= span;
+        let same = |recent: &(u64, i64)| recent.0 == full && time.saturating_sub(recent.1).saturating_abs() <= span;
         self.recent.iter().any(same)
     }
 }
@@ -217,8 +215,8 @@ impl Flows {
         flows.filter(|(_, flow)| flow.is_used).map(|(at, flow)| (at as u32, flow))
     }
 
-    /// Removes a flow without waiting packets. Returns it.
-    pub(super) fn remove(&mut self, at: u32) -> Flow {
+    /// Removes a flow without waiting packets.
+    pub(super) fn remove(&mut self, at: u32) {
         let flow = std::mem::take(&mut self.list[at as usize]);
         let hash = self.hasher.hash_one(&flow.key);
         if let Ok(entry) = self.table.find_entry(hash, |&other| other == at) {
@@ -228,6 +226,5 @@ impl Flows {
             self.list[reverse as usize].reverse = None;
         }
         self.free.push(at);
-        flow
     }
 }

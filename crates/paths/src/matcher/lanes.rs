@@ -93,6 +93,9 @@ impl Matcher {
         if theirs.key != other.key || !theirs.is_used || other.is_ambiguous {
             return false;
         }
+        if theirs.mate == Some(flow) {
+            return false;
+        }
         if print.strength == Strength::Strong {
             return true;
         }
@@ -169,14 +172,8 @@ impl Matcher {
                 }
                 let mut entry = self.forget(slot);
                 self.mark(&mut entry, a);
-                match self.counterpart(&entry, a) {
-                    Some((other, is_sure)) => {
-                        let waiting = self.take(other);
-                        self.pair(&waiting, &entry, a, is_sure, sink);
-                    }
-                    None => {
-                        self.keep(entry, Some(a));
-                    }
+                if let Err(entry) = self.settle(entry, a, sink) {
+                    self.keep(entry, Some(a));
                 }
             }
         }
@@ -222,10 +219,12 @@ impl Matcher {
         });
         let flows: Vec<(u32, Option<u32>)> = flows.map(|(at, flow)| (at, flow.mate)).collect();
         for (flow, mate) in flows {
-            self.close(point, flow);
+            self.fold(point, flow);
             if let Some(mate) = mate {
-                self.close(point.other(), mate);
+                self.fold(point.other(), mate);
+                self.points[point.other() as usize].flows.remove(mate);
             }
+            self.points[point as usize].flows.remove(flow);
         }
         self.points[point as usize].flows.swept();
     }

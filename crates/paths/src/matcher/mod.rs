@@ -33,6 +33,9 @@ const COPY_SPAN: i64 = 5_000_000;
 /// The same, with them.
 const COPY_SPAN_DISTINCT: i64 = 1_000_000_000;
 
+/// Waiting packets of an unknown flow that are compared with the next one.
+const COMPARED: usize = 16;
+
 /// Packets read from one capture without a match after which the other one is read too, whatever the clocks say.
 const AHEAD_MAX: u64 = 1 << 16;
 
@@ -234,34 +237,41 @@ impl Matcher {
     }
 
     /// Matches a packet of a known flow, or lets it wait. Whether it is a copy.
-    fn place<S: Sink>(&mut self, mut entry: Entry, lane: u32, sink: &mut S) -> bool {
-        let sight = &entry.sight;
-        let shared = self.points[0].flows.get_mut(lane);
-        let longest = &mut shared.longest[entry.point as usize];
-        *longest = (*longest).max(sight.length);
-        let by_range = sight.is_tcp() && sight.length > 0 && shared.ranges.is_some();
-        if by_range {
-            return self.place_by_range(entry, lane, sink);
+    fn place<S: Sink>(&mut self, entry: Entry, lane: u32, sink: &mut S) -> bool {
+        let mut entry = match self.settle(entry, lane, sink) {
+            Ok(is_copy) => return is_copy,
+            Err(entry) => entry,
+        };
+        if entry.sight.has(Flags::SYN) && self.renew(&mut entry, sink) {
+            return false;
+        }
+        let lane = self.lane(entry.point, entry.flow);
+        self.wait(entry, lane, sink)
+    }
+
+    /// Matches a packet of a known flow with waiting ones. `Err` returns it if there are none for it; otherwise, whether it is
+    /// a copy.
+    fn settle<S: Sink>(&mut self, entry: Entry, lane: u32, sink: &mut S) -> Result<bool, Entry> {
+        let has_data = entry.sight.is_tcp() && entry.sight.length > 0;
+        if has_data && self.points[0].flows.get(lane).ranges.is_some() {
+            return Ok(self.place_by_range(entry, lane, sink));
         }
         if let Some((slot, is_sure)) = self.counterpart(&entry, lane) {
             let waiting = self.take(slot);
             self.pair(&waiting, &entry, lane, is_sure, sink);
-            return entry.is_copy;
+            return Ok(entry.is_copy);
         }
-        if sight.is_tcp() && sight.length > 0 && self.is_cut(&entry, lane) {
+        if has_data && self.is_cut(&entry, lane) {
             self.match_by_range(lane);
-            return self.place_by_range(entry, lane, sink);
+            return Ok(self.place_by_range(entry, lane, sink));
         }
-        if sight.has(Flags::SYN) && self.renew(&mut entry, sink) {
-            return false;
-        }
-        self.wait(entry, Some(lane), sink)
+        Err(entry)
     }
 
     /// The waiting packet that fits best, and whether no other one could be meant.
     fn counterpart(&self, entry: &Entry, lane: u32) -> Option<(u32, bool)> {
         let shared = self.points[0].flows.get(lane);
-        let mut best: Option<(u32, i64, u32)> = None;
+        let mut best: Option<(u32, (u32, bool, i64))> = None;
         let mut several = false;
         for &slot in self.marks.iter_hash(entry.mark) {
             let other = self.pending.get(slot);
@@ -281,11 +291,13 @@ impl Matcher {
                 None => i64::try_from(other.sight.number).unwrap_or(i64::MAX),
             };
             several |= best.is_some();
-            if best.is_none_or(|(_, least, most)| (score, -away) > (most, -least)) {
-                best = Some((slot, away, score));
+            // A copy is matched only after what it is a copy of.
+            let rank = (score, !other.is_copy, away.saturating_neg());
+            if best.is_none_or(|(_, highest)| rank > highest) {
+                best = Some((slot, rank));
             }
         }
-        best.map(|(slot, _, score)| (slot, !several || score >= SCORE_DISTINCT))
+        best.map(|(slot, rank)| (slot, !several || rank.0 >= SCORE_DISTINCT))
     }
 
     /// Removes a waiting packet from all tables.
@@ -304,7 +316,8 @@ impl Matcher {
     fn wait<S: Sink>(&mut self, mut entry: Entry, lane: Option<u32>, sink: &mut S) -> bool {
         let point = entry.point;
         entry.is_copy |= self.is_copy(&entry);
-        if entry.is_copy && lane.is_some_and(|lane| self.is_repeated(&entry, lane)) {
+        let way = lane.and_then(|lane| self.points[0].flows.get(lane).way);
+        if entry.is_copy && way.is_some_and(|way| self.is_repeated(&entry, way)) {
             return true;
         }
         let is_copy = entry.is_copy;
@@ -374,13 +387,16 @@ impl Matcher {
         if flow.is_recent(entry.full, entry.sight.time, span) {
             return true;
         }
-        let same = |slot: &&u32| {
-            let other = self.pending.get(**slot);
+        let same = |slot: u32| {
+            let other = self.pending.get(slot);
             other.point == entry.point
                 && other.full == entry.full
-                && (entry.sight.time - other.sight.time).abs() <= span
+                && entry.sight.time.saturating_sub(other.sight.time).saturating_abs() <= span
         };
-        entry.mark != 0 && self.marks.iter_hash(entry.mark).any(|slot| same(&slot))
+        match flow.mate {
+            Some(_) => self.marks.iter_hash(entry.mark).any(|&slot| same(slot)),
+            None => self.pending.latest(&flow.waiting, COMPARED).any(same),
+        }
     }
 
     /// Notes, for losses before and after the point, what TCP shows there.

@@ -122,8 +122,10 @@ impl Matcher {
             keys: (two.a.key, two.b.key),
             is_part,
         });
-        let flows = &mut self.points[entry.point as usize].flows;
-        flows.get_mut(entry.flow).remember(entry.full, entry.sight.time);
+        for one in [waiting, entry] {
+            let flows = &mut self.points[one.point as usize].flows;
+            flows.get_mut(one.flow).remember(one.full, one.sight.time);
+        }
         self.late_losses(lane, way, sink);
         for point in [Point::A, Point::B] {
             self.expire(point, sink);
@@ -232,12 +234,9 @@ impl Matcher {
         earliest < first || (other.has_ended && latest > last)
     }
 
-    /// A second copy of a packet whose counterpart was single: the path or the far capture made it. Whether it is
-    /// entered nowhere else.
-    pub(super) fn is_repeated(&mut self, entry: &Entry, lane: u32) -> bool {
-        let Some(way) = self.points[0].flows.get(lane).way else {
-            return false;
-        };
+    /// Counts a copy of a packet at the far point that the path or the far capture made. False at the near point, where
+    /// it may still have a counterpart.
+    pub(super) fn is_repeated(&mut self, entry: &Entry, way: Way) -> bool {
         let far = match way {
             Way::AToB => Point::B,
             Way::BToA => Point::A,
@@ -271,8 +270,12 @@ impl Matcher {
     /// A packet has no counterpart.
     #[cold]
     pub(super) fn lose<S: Sink>(&mut self, entry: &Entry, sink: &mut S) {
+        let lane = self.lane(entry.point, entry.flow);
+        let way = lane.and_then(|lane| self.points[0].flows.get(lane).way);
         if entry.is_copy {
-            if let Some(way) = self.lane(entry.point, entry.flow).and_then(|lane| self.points[0].flows.get(lane).way) {
+            if let Some(way) = way
+                && !self.is_repeated(entry, way)
+            {
                 self.ways[way as usize].copies += 1;
             }
             return;
@@ -298,8 +301,6 @@ impl Matcher {
             self.points[entry.point as usize].found.at_edges += 1;
             return;
         }
-        let lane = self.lane(entry.point, entry.flow);
-        let way = lane.and_then(|lane| self.points[0].flows.get(lane).way);
         if let Some(way) = way {
             let lost = Lost {
                 way,
@@ -364,20 +365,15 @@ impl Matcher {
         }
     }
 
-    /// Adds a flow's counts to the result, and removes it.
-    pub(super) fn close(&mut self, point: Point, at: u32) {
+    /// Adds a flow's counts to the result.
+    pub(super) fn fold(&mut self, point: Point, at: u32) {
         let lane = self.lane(point, at);
         let way = lane.and_then(|lane| self.points[0].flows.get(lane).way);
-        let mate_key = lane.and_then(|lane| {
-            let mate = self.points[0].flows.get(lane).mate?;
-            Some(self.points[1].flows.get(mate).key)
-        });
-        let flow = self.points[point as usize].flows.get(at);
         let Some(way) = way else {
             self.count_only(point, at);
-            self.points[point as usize].flows.remove(at);
             return;
         };
+        let flow = self.points[point as usize].flows.get(at);
         let found = &mut self.ways[way as usize];
         let is_near = (way == Way::AToB) == (point == Point::A);
         match is_near {
@@ -390,19 +386,17 @@ impl Matcher {
                 found.needless.join(&flow.track.needless);
             }
         }
-        if point == Point::B {
-            // A's flow has what both share; it stays until its own turn.
-            self.points[1].flows.remove(at);
-            return;
+        // A's flow has what both share.
+        if point == Point::A {
+            found.flows += 1;
+            self.stamps_rewritten += u64::from(flow.stamps == super::Kept::No);
+            if found.main.is_none_or(|main| main.2 < flow.pairs)
+                && let Some(mate) = flow.mate
+            {
+                let mate = self.points[1].flows.get(mate).key;
+                found.main = Some((flow.key, mate, flow.pairs));
+            }
         }
-        found.flows += 1;
-        self.stamps_rewritten += u64::from(flow.stamps == super::Kept::No);
-        if found.main.is_none_or(|main| main.2 < flow.pairs)
-            && let Some(mate) = mate_key
-        {
-            found.main = Some((flow.key, mate, flow.pairs));
-        }
-        self.points[0].flows.remove(at);
     }
 
     /// A flow that the other point did not see.
@@ -424,12 +418,11 @@ impl Matcher {
 
     /// The result.
     pub(super) fn collect(mut self) -> Findings {
-        // B's first: they need A's flows to know their direction, and A's need only the names of B's.
-        for point in [Point::B, Point::A] {
+        for point in [Point::A, Point::B] {
             let flows = self.points[point as usize].flows.used();
             let flows: Vec<u32> = flows.map(|flow| flow.0).collect();
             for flow in flows {
-                self.close(point, flow);
+                self.fold(point, flow);
             }
         }
         self.rewrites.settle();

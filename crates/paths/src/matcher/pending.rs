@@ -219,6 +219,16 @@ impl Pending {
         self.lists[point as usize].count
     }
 
+    /// The latest slots of a flow's list, the last one first.
+    pub(super) fn latest(&self, flow: &List, limit: usize) -> impl Iterator<Item = u32> {
+        let last = (flow.tail != NONE).then_some(flow.tail);
+        let before = |&slot: &u32| {
+            let prev = self.slots[slot as usize].flow_prev;
+            (prev != NONE).then_some(prev)
+        };
+        std::iter::successors(last, before).take(limit)
+    }
+
     /// The slots of a flow's list, in order, at most `limit`.
     pub(super) fn of_flow(&self, flow: &List, limit: usize) -> Vec<u32> {
         let mut slots = Vec::new();
