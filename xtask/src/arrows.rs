@@ -58,6 +58,12 @@ const ALLOWED: &[Row] = &[
         "a model of a path and its flows: packets come as plain numbers, chance from a seed, queues from qos",
     ),
     row(
+        "paths",
+        &["wire"],
+        &[],
+        "packets of two points in, pairs and findings out; who reads the captures is for others",
+    ),
+    row(
         "l2tp",
         &["base", "wire"],
         &["sim"],
@@ -359,7 +365,7 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-trace",
-        &["wire", "capfile", "trace", "plot", "qos", "twin", "reactor"],
+        &["wire", "capfile", "trace", "paths", "plot", "qos", "twin", "reactor"],
         &[],
         "a command line over the analyser; signals come from the event core",
     ),

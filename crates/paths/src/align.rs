@@ -186,7 +186,11 @@ impl Align {
         hits.sort_by_key(Hit::difference);
         let (mut best, mut from) = (0..0, 0);
         for to in 0..hits.len() {
-            while hits[to].difference().saturating_sub(hits[from].difference()) > CLUSTER {
+            while hits[to]
+                .difference()
+                .saturating_sub(hits[from].difference())
+                > CLUSTER
+            {
                 from += 1;
             }
             if to + 1 - from > best.len() {
@@ -205,7 +209,12 @@ impl Align {
         let [a, b] = &self.flows;
         let shared = a.keys().filter(|key| b.contains_key(*key));
         let least = shared.min_by_key(|key| {
-            (key.source, key.source_port, key.destination, key.destination_port)
+            (
+                key.source,
+                key.source_port,
+                key.destination,
+                key.destination_port,
+            )
         });
         least.map_or(Best::Nothing, |key| Best::Flow(*key))
     }

@@ -29,7 +29,8 @@ mod track;
 pub use align::{Align, Aligned, Best, HEAD, TELL_AFTER};
 pub use clock::{Clock, Delay, Piece, Step, Times, Way};
 pub use findings::{
-    AtPoint, Change, Changed, Field, Findings, Lost, MAPPINGS_MAX, Mapping, OneWay, Pair, Rewrites, Sink,
+    AtPoint, Change, Changed, Field, Findings, Lost, MAPPINGS_MAX, Mapping, OneWay, Pair, Rewrites,
+    Sink,
 };
 pub use matcher::{Config, Matcher};
 pub use packet::{DEPTH, FlowKey, Point, Sight};

@@ -91,7 +91,9 @@ impl std::fmt::Display for FlowKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = |address: [u8; 16], port: u16| {
             let address = Ipv6Addr::from(address);
-            let address = address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4);
+            let address = address
+                .to_ipv4_mapped()
+                .map_or(IpAddr::V6(address), IpAddr::V4);
             match (address, port) {
                 (address, 0) => address.to_string(),
                 (address, port) => std::net::SocketAddr::new(address, port).to_string(),

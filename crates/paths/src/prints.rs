@@ -42,11 +42,16 @@ pub(crate) fn prints(sight: &Sight, seed: Mix) -> [Option<Print>; 3] {
     };
     let length = u64::from(sight.length);
     if !sight.is_tcp() {
-        let base = seed.with(4).with(u64::from(sight.key.protocol)).with(length);
+        let base = seed
+            .with(4)
+            .with(u64::from(sight.key.protocol))
+            .with(length);
         let base = base.with(sight.body).with(u64::from(sight.sequence));
         let id = u64::from(sight.id);
         return [
-            (id != 0 && sight.has_body()).then(|| base.with(id)).and_then(strong),
+            (id != 0 && sight.has_body())
+                .then(|| base.with(id))
+                .and_then(strong),
             weak(base),
             None,
         ];

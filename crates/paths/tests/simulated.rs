@@ -33,7 +33,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound.max(1)
     }
 }
@@ -90,7 +93,8 @@ fn run_path(path: &Path) -> Vec<Passing> {
     let mut passing = Vec::new();
     let mut id = 1u16;
     for flow in 0..path.flows {
-        let (mut sequence, mut answer) = (random.below(1 << 32) as u32, random.below(1 << 32) as u32);
+        let (mut sequence, mut answer) =
+            (random.below(1 << 32) as u32, random.below(1 << 32) as u32);
         let mut time = 2_000 * MS + (random.below(500) as i64) * MS;
         for at in 0..path.packets {
             time += 1 + (random.below(4) as i64) * MS;
@@ -125,7 +129,11 @@ fn run_path(path: &Path) -> Vec<Passing> {
                 let is_lost = !is_open && random.below(1000) < path.loss;
                 let bytes = sent.lost;
                 passing.push(match is_lost && path.cut == 1 {
-                    true => Passing { far: Vec::new(), lost: 1, ..sent },
+                    true => Passing {
+                        far: Vec::new(),
+                        lost: 1,
+                        ..sent
+                    },
                     false => sent,
                 });
                 if !(is_lost && path.cut == 1 && length > 0) && bytes == 0 {
@@ -143,14 +151,35 @@ fn run_path(path: &Path) -> Vec<Passing> {
 }
 
 /// One transmission, cut into parts of which some are lost if the path cuts segments.
-fn transmit(path: &Path, random: &mut Random, (flow, from_client): (u64, bool), base: Sight, time: i64) -> Passing {
-    let queue = |random: &mut Random| if random.below(4) == 0 { 0 } else { random.below(900) as i64 * 1000 };
+fn transmit(
+    path: &Path,
+    random: &mut Random,
+    (flow, from_client): (u64, bool),
+    base: Sight,
+    time: i64,
+) -> Passing {
+    let queue = |random: &mut Random| {
+        if random.below(4) == 0 {
+            0
+        } else {
+            random.below(900) as i64 * 1000
+        }
+    };
     let least = if from_client { 2 * MS } else { MS };
     let (client, server) = sights(path, flow, from_client, base);
-    let (near, far) = if from_client { (client, server) } else { (server, client) };
+    let (near, far) = if from_client {
+        (client, server)
+    } else {
+        (server, client)
+    };
     let parts = if base.length > 0 { path.cut } else { 1 };
     let each = base.length.div_ceil(parts as u32);
-    let mut passing = Passing { from_client, near: (time, near), far: Vec::new(), lost: 0 };
+    let mut passing = Passing {
+        from_client,
+        near: (time, near),
+        far: Vec::new(),
+        lost: 0,
+    };
     let mut arrival = time + least + queue(random);
     for part in 0..parts {
         let start = each * part as u32;
@@ -165,7 +194,11 @@ fn transmit(path: &Path, random: &mut Random, (flow, from_client): (u64, bool), 
             }
             arrival += 1000;
         }
-        let late = if random.below(1000) < path.reorder { 12 * MS } else { 0 };
+        let late = if random.below(1000) < path.reorder {
+            12 * MS
+        } else {
+            0
+        };
         passing.far.push((arrival + late, sight));
         if random.below(1000) < path.duplicate {
             passing.far.push((arrival + late + 10, sight));
@@ -180,7 +213,13 @@ fn beacons(passing: &mut Vec<Passing>) {
     for (at, base) in [0, end].into_iter().enumerate() {
         for number in 0..20 {
             for from_client in [true, false] {
-                let key = FlowKey { protocol: 17, source: [1; 16], destination: [9; 16], source_port: 53, destination_port: 54 };
+                let key = FlowKey {
+                    protocol: 17,
+                    source: [1; 16],
+                    destination: [9; 16],
+                    source_port: 53,
+                    destination_port: 54,
+                };
                 let sight = Sight {
                     key: if from_client { key } else { key.reversed() },
                     hop_limit: 64,
@@ -189,9 +228,17 @@ fn beacons(passing: &mut Vec<Passing>) {
                     ..Sight::default()
                 };
                 let time = base + number as i64 * 10 * MS;
-                let far = Sight { hop_limit: 60, ..sight };
+                let far = Sight {
+                    hop_limit: 60,
+                    ..sight
+                };
                 let arrival = time + if from_client { 2 * MS } else { MS };
-                passing.push(Passing { from_client, near: (time, sight), far: vec![(arrival, far)], lost: 0 });
+                passing.push(Passing {
+                    from_client,
+                    near: (time, sight),
+                    far: vec![(arrival, far)],
+                    lost: 0,
+                });
             }
         }
     }
@@ -205,7 +252,12 @@ fn capture(path: &Path) -> Truth {
     let mut duplicated = 0;
     for (at, one) in passing.iter().enumerate() {
         let near = usize::from(one.from_client == path.is_swapped);
-        seen[near].push((one.near.0, at, (one.lost > 0).then_some(one.lost), one.near.1));
+        seen[near].push((
+            one.near.0,
+            at,
+            (one.lost > 0).then_some(one.lost),
+            one.near.1,
+        ));
         let mut before = None;
         for far in &one.far {
             seen[1 - near].push((far.0, at, None, far.1));
@@ -213,15 +265,31 @@ fn capture(path: &Path) -> Truth {
             before = Some(far.1);
         }
     }
-    let mut truth = Truth { captures: [Vec::new(), Vec::new()], lost: [Vec::new(), Vec::new()], duplicated };
+    let mut truth = Truth {
+        captures: [Vec::new(), Vec::new()],
+        lost: [Vec::new(), Vec::new()],
+        duplicated,
+    };
     for (point, seen) in seen.iter_mut().enumerate() {
         seen.sort_by_key(|one| (one.0, one.1));
         for (number, (time, at, lost, sight)) in (1..).zip(seen.iter()) {
-            let shift = if point == 1 { path.offset + (*time as f64 * path.ppm * 1e-6) as i64 } else { 0 };
-            truth.captures[point].push(Sight { number, time: time + shift, ..*sight });
+            let shift = if point == 1 {
+                path.offset + (*time as f64 * path.ppm * 1e-6) as i64
+            } else {
+                0
+            };
+            truth.captures[point].push(Sight {
+                number,
+                time: time + shift,
+                ..*sight
+            });
             if let Some(bytes) = lost {
                 let whole = passing[*at].far.is_empty();
-                let bytes = if whole { u64::from(sight.length) } else { *bytes };
+                let bytes = if whole {
+                    u64::from(sight.length)
+                } else {
+                    *bytes
+                };
                 truth.lost[point].push((number, bytes));
             }
         }
@@ -270,7 +338,10 @@ fn compare(captures: &[Vec<Sight>; 2]) -> (Findings, Losses) {
             (None, Some(_)) => Point::B,
             (None, None) => break,
         };
-        for (point, ended) in [(Point::A, a.peek().is_none()), (Point::B, b.peek().is_none())] {
+        for (point, ended) in [
+            (Point::A, a.peek().is_none()),
+            (Point::B, b.peek().is_none()),
+        ] {
             if ended {
                 matcher.end(point, &mut losses);
             }
@@ -289,9 +360,25 @@ fn compare(captures: &[Vec<Sight>; 2]) -> (Findings, Losses) {
 }
 
 fn path() -> impl Strategy<Value = Path> {
-    let traffic = (any::<u64>(), 1u64..5, 20u64..120, 0u64..120, 0u64..60, 0u64..40);
-    let fields = (any::<bool>(), any::<bool>(), any::<bool>(), prop_oneof![Just(0u32), any::<u32>()]);
-    let clocks = (-40_000_000_000_000_000i64..40_000_000_000_000_000, -60.0f64..60.0, any::<bool>());
+    let traffic = (
+        any::<u64>(),
+        1u64..5,
+        20u64..120,
+        0u64..120,
+        0u64..60,
+        0u64..40,
+    );
+    let fields = (
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        prop_oneof![Just(0u32), any::<u32>()],
+    );
+    let clocks = (
+        -40_000_000_000_000_000i64..40_000_000_000_000_000,
+        -60.0f64..60.0,
+        any::<bool>(),
+    );
     (traffic, fields, clocks).prop_map(|(traffic, fields, clocks)| Path {
         seed: traffic.0,
         flows: traffic.1,
@@ -316,14 +403,25 @@ fn check(path: &Path) -> Result<(), TestCaseError> {
     let truth = capture(path);
     let (found, losses) = compare(&truth.captures);
     for (point, way) in [(0, Way::AToB), (1, Way::BToA)] {
-        prop_assert_eq!(&losses.0[point], &truth.lost[point], "lost at {} of {:?}", point, path);
+        prop_assert_eq!(
+            &losses.0[point],
+            &truth.lost[point],
+            "lost at {} of {:?}",
+            point,
+            path
+        );
         prop_assert_eq!(found.ways[way as usize].extra.packets, 0);
         prop_assert_eq!(found.points[point].only_flows, 0);
     }
     prop_assert_eq!(found.clock.pieces.len(), 1, "{:?}", found.clock.steps);
     let piece = &found.clock.pieces[0];
     let offset = path.offset as f64 + piece.time.0 as f64 * path.ppm * 1e-6;
-    prop_assert!(piece.offset.0.unwrap() <= offset + 2e3 && offset - 2e3 <= piece.offset.1.unwrap(), "{:?} {}", piece, offset);
+    prop_assert!(
+        piece.offset.0.unwrap() <= offset + 2e3 && offset - 2e3 <= piece.offset.1.unwrap(),
+        "{:?} {}",
+        piece,
+        offset
+    );
     // 2 ms there and 1 ms back.
     let sum = found.clock.round_trip.unwrap();
     prop_assert!((sum - 3e6).abs() < 0.2e6, "{}", sum);

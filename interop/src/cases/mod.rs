@@ -24,6 +24,7 @@ mod imported_examples;
 mod isp;
 mod kernel_apply;
 mod kernel_classifier;
+mod kernel_diff;
 mod kernel_explain;
 mod kernel_graph;
 mod kernel_nat;
@@ -141,6 +142,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "kernel_nat_translates_each_packet_as_conntrack_does",
         kernel_nat::translates_alike,
+    ),
+    case(
+        "kernel_diff_finds_the_packets_that_nftables_dropped",
+        kernel_diff::finds_what_nftables_dropped,
     ),
     case(
         "the_ebpf_program_gives_our_class_on_linux_6_1",

@@ -509,7 +509,8 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/trace",
         order: &[
             "filter", "json", "stop", "results", "values", "files", "names", "painters", "parquet",
-            "progress", "low", "hi", "report", "flags", "watch", "capture", "help", "twin",
+            "progress", "low", "hi", "report", "flags", "watch", "capture", "help", "diff",
+            "twin",
         ],
         besides: &[(
             "low",

@@ -291,12 +291,16 @@ impl Times {
         let low = run.low[1].least(-rate, start).map(|least| -least);
         let (line, offset) = match (one_clock, low, high) {
             (true, ..) => (-(base as f64), (Some(0.0), Some(0.0))),
-            (false, Some(low), Some(high)) => {
-                ((low + high) / 2.0, (Some(low + base as f64), Some(high + base as f64)))
-            }
+            (false, Some(low), Some(high)) => (
+                (low + high) / 2.0,
+                (Some(low + base as f64), Some(high + base as f64)),
+            ),
             (false, low, high) => (
                 low.or(high).unwrap_or(0.0),
-                (low.map(|low| low + base as f64), high.map(|high| high + base as f64)),
+                (
+                    low.map(|low| low + base as f64),
+                    high.map(|high| high + base as f64),
+                ),
             ),
         };
         Piece {
@@ -330,14 +334,19 @@ impl Times {
             let raw = |time: i64, value: i64| {
                 value as f64 - sign * piece.drift * time.wrapping_sub(piece.time.0) as f64
             };
-            let spans = self.spans.iter().filter(|span| {
-                (piece.orders.0..piece.orders.1).contains(&span.first)
-            });
+            let spans = self
+                .spans
+                .iter()
+                .filter(|span| (piece.orders.0..piece.orders.1).contains(&span.first));
             let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
             for span in spans {
                 let rate = sign * piece.drift;
-                low = span.low[way as usize].least(rate, piece.time.0).map_or(low, |v| low.min(v));
-                high = span.high[way as usize].least(-rate, piece.time.0).map_or(high, |v| high.max(-v));
+                low = span.low[way as usize]
+                    .least(rate, piece.time.0)
+                    .map_or(low, |v| low.min(v));
+                high = span.high[way as usize]
+                    .least(-rate, piece.time.0)
+                    .map_or(high, |v| high.max(-v));
             }
             if low > high {
                 continue;
@@ -351,10 +360,13 @@ impl Times {
             least = Some(least.map_or(own, |least: f64| least.min(own)));
             bound = match (one_clock, piece.error()) {
                 (true, _) => Some(bound.map_or(own, |bound: f64| bound.min(own))),
-                (false, Some(error)) => Some(bound.map_or(2.0 * error, |bound| bound.min(2.0 * error))),
+                (false, Some(error)) => {
+                    Some(bound.map_or(2.0 * error, |bound| bound.min(2.0 * error)))
+                }
                 (false, None) => bound,
             };
-            let within = |sample: &&Sample| (piece.orders.0..piece.orders.1).contains(&sample.order);
+            let within =
+                |sample: &&Sample| (piece.orders.0..piece.orders.1).contains(&sample.order);
             for sample in samples.kept.iter().filter(within) {
                 let value = (raw(sample.time, sample.value) - low).max(0.0);
                 values.push(value);
@@ -376,7 +388,9 @@ impl Times {
 fn counted(samples: &Samples, kept: usize) -> u64 {
     match kept == samples.kept.len() {
         true => samples.count,
-        false => (kept as u64).saturating_mul(samples.stride).min(samples.count),
+        false => (kept as u64)
+            .saturating_mul(samples.stride)
+            .min(samples.count),
     }
 }
 

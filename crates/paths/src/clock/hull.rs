@@ -79,9 +79,10 @@ impl Hull {
 
     /// The smallest `value - rate * (time - origin)`; `None` without points.
     pub(crate) fn least(&self, rate: f64, origin: i64) -> Option<f64> {
-        let values = self.points.iter().map(|&(time, value)| {
-            value as f64 - rate * time.wrapping_sub(origin) as f64
-        });
+        let values = self
+            .points
+            .iter()
+            .map(|&(time, value)| value as f64 - rate * time.wrapping_sub(origin) as f64);
         values.reduce(f64::min)
     }
 

@@ -146,7 +146,8 @@ impl Times {
             Way::BToA => distance.saturating_neg(),
         };
         let fits = self.spans.last().is_some_and(|span| {
-            at_a.saturating_sub(span.start) < self.width && at_a >= span.start.saturating_sub(self.width)
+            at_a.saturating_sub(span.start) < self.width
+                && at_a >= span.start.saturating_sub(self.width)
         });
         if !fits {
             self.start_span(at_a);

@@ -11,7 +11,9 @@ const MS: i64 = 1_000_000;
 fn packets(seed: u64, count: i64, offset: i64, ppm: f64, step: i64) -> Vec<(Way, i64, i64)> {
     let mut state = seed;
     let mut random = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as i64
     };
     let at_b = |time: i64| {
@@ -22,7 +24,11 @@ fn packets(seed: u64, count: i64, offset: i64, ppm: f64, step: i64) -> Vec<(Way,
     for at in 0..count {
         let time = at * MS;
         // Every tenth packet finds the queue empty.
-        let queue = if random() % 10 == 0 { 0 } else { random() % (20 * MS) };
+        let queue = if random() % 10 == 0 {
+            0
+        } else {
+            random() % (20 * MS)
+        };
         let pair = match random() % 2 {
             0 => (Way::AToB, time, at_b(time + 10 * MS + queue)),
             _ => (Way::BToA, time + 4 * MS + queue, at_b(time)),
@@ -85,7 +91,10 @@ proptest! {
 #[test]
 fn one_direction_alone_bounds_nothing_but_the_variation() {
     let packets = packets(7, 20_000, 0, 20.0, 0);
-    let there: Vec<_> = packets.into_iter().filter(|packet| packet.0 == Way::AToB).collect();
+    let there: Vec<_> = packets
+        .into_iter()
+        .filter(|packet| packet.0 == Way::AToB)
+        .collect();
     let clock = fit(&there);
     assert_eq!(clock.round_trip, None);
     assert_eq!(clock.delays[0].least.1, None);

@@ -102,7 +102,9 @@ impl Flow {
 
     /// Whether that transmission was matched within `span`.
     pub(super) fn is_recent(&self, full: u64, time: i64, span: i64) -> bool {
-        let same = |recent: &(u64, i64)| recent.0 == full && time.saturating_sub(recent.1).saturating_abs() <= span;
+        let same = |recent: &(u64, i64)| {
+            recent.0 == full && time.saturating_sub(recent.1).saturating_abs() <= span
+        };
         self.recent.iter().any(same)
     }
 }
@@ -153,7 +155,9 @@ impl Flows {
 
     pub(super) fn find(&self, key: &FlowKey) -> Option<u32> {
         let hash = self.hasher.hash_one(key);
-        let found = self.table.find(hash, |&at| self.list[at as usize].key == *key);
+        let found = self
+            .table
+            .find(hash, |&at| self.list[at as usize].key == *key);
         found.copied()
     }
 
@@ -212,7 +216,9 @@ impl Flows {
     /// The flows in use.
     pub(super) fn used(&self) -> impl Iterator<Item = (u32, &Flow)> {
         let flows = self.list.iter().enumerate();
-        flows.filter(|(_, flow)| flow.is_used).map(|(at, flow)| (at as u32, flow))
+        flows
+            .filter(|(_, flow)| flow.is_used)
+            .map(|(at, flow)| (at as u32, flow))
     }
 
     /// Removes a flow without waiting packets.

@@ -64,7 +64,11 @@ impl Matcher {
         let differs = |known: &Orphan| {
             known.point == point
                 && (known.flow != flow || known.sequence != sight.sequence)
-                && self.points[point as usize].flows.get(known.flow).mate.is_none()
+                && self.points[point as usize]
+                    .flows
+                    .get(known.flow)
+                    .mate
+                    .is_none()
         };
         let orphan = Orphan {
             point,
@@ -103,8 +107,11 @@ impl Matcher {
             return false;
         }
         let own = self.points[point as usize].flows.get(flow);
-        let reverse = own.reverse.map(|reverse| self.points[point as usize].flows.get(reverse));
-        let mates = reverse.is_some_and(|reverse| reverse.mate == theirs.reverse && reverse.mate.is_some());
+        let reverse = own
+            .reverse
+            .map(|reverse| self.points[point as usize].flows.get(reverse));
+        let mates =
+            reverse.is_some_and(|reverse| reverse.mate == theirs.reverse && reverse.mate.is_some());
         let moved = sight.is_tcp() && sight.sequence != other.sequence;
         if !moved && (mates || own.key.shares_an_end(&theirs.key)) {
             return true;

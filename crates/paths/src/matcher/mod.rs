@@ -23,6 +23,7 @@ use wire::tcp::Flags;
 use crate::clock::Times;
 use crate::findings::{AtPoint, Findings, Mapping, OneWay, Rewrites, Sink};
 use crate::packet::{Mix, Point, Sight};
+use crate::track::Sent;
 use flows::{Flows, Kept};
 use lanes::Orphan;
 use pending::{Entry, Pending};
@@ -65,11 +66,11 @@ impl Config {
     pub const WAITING_MAX: u32 = 1 << 20;
 }
 
-/// Differences of the times of recent pairs.
-#[derive(Debug, Clone, Copy)]
+/// Least and largest difference of the times of recent pairs.
+#[derive(Debug, Clone, Copy, Default)]
 struct Recent {
-    now: (i64, i64),
-    before: (i64, i64),
+    now: Option<(i64, i64)>,
+    before: Option<(i64, i64)>,
     count: u32,
 }
 
@@ -77,20 +78,25 @@ impl Recent {
     /// Pairs after which the older half is forgotten.
     const HALF: u32 = 512;
 
+    #[inline]
     fn add(&mut self, difference: i64) {
         if self.count == Self::HALF {
-            self.before = self.now;
-            (self.now, self.count) = ((difference, difference), 0);
+            self.before = self.now.take();
+            self.count = 0;
         }
-        self.now = (self.now.0.min(difference), self.now.1.max(difference));
+        self.now = wider(self.now, Some((difference, difference)));
         self.count += 1;
     }
 
-    fn bounds(&self) -> (i64, i64) {
-        (
-            self.now.0.min(self.before.0),
-            self.now.1.max(self.before.1),
-        )
+    fn bounds(&self) -> Option<(i64, i64)> {
+        wider(self.now, self.before)
+    }
+}
+
+fn wider(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        _ => one.or(other),
     }
 }
 
@@ -115,9 +121,11 @@ pub struct Matcher {
     marks: HashTable<u32>,
     /// Prints of packets of unknown flows: two generations.
     orphans: [HashMap<u64, Orphan>; 2],
-    recent: Recent,
-    /// Latest differences by direction.
-    latest: [Option<i64>; 2],
+    /// By direction.
+    recent: [Recent; 2],
+    /// Of all directions: least, largest, and one between the directions.
+    differences: (i64, i64),
+    centre: i64,
     times: Times,
     ways: [OneWay; 2],
     rewrites: Rewrites,
@@ -150,12 +158,9 @@ impl Matcher {
             pending: Pending::default(),
             marks: HashTable::new(),
             orphans: [HashMap::new(), HashMap::new()],
-            recent: Recent {
-                now: config.differences,
-                before: config.differences,
-                count: 0,
-            },
-            latest: [config.centre; 2],
+            recent: [Recent::default(); 2],
+            differences: config.differences,
+            centre: config.centre.unwrap_or(config.differences.0),
             times: Times::default(),
             ways: [OneWay::default(); 2],
             rewrites: Rewrites::default(),
@@ -172,7 +177,7 @@ impl Matcher {
     #[must_use]
     #[inline]
     pub fn next(&self, a: i64, b: i64) -> Point {
-        let first = match a.saturating_add(self.recent.bounds().0) <= b {
+        let first = match a.saturating_add(self.centre) <= b {
             true => Point::A,
             false => Point::B,
         };
@@ -391,7 +396,12 @@ impl Matcher {
             let other = self.pending.get(slot);
             other.point == entry.point
                 && other.full == entry.full
-                && entry.sight.time.saturating_sub(other.sight.time).saturating_abs() <= span
+                && entry
+                    .sight
+                    .time
+                    .saturating_sub(other.sight.time)
+                    .saturating_abs()
+                    <= span
         };
         match flow.mate {
             Some(_) => self.marks.iter_hash(entry.mark).any(|&slot| same(slot)),
@@ -405,10 +415,17 @@ impl Matcher {
         let flows = &mut self.points[point as usize].flows;
         let own = flows.get_mut(flow);
         if sight.length > 0 {
-            let start = sight.sequence.wrapping_add(u32::from(sight.has(Flags::SYN)));
+            let start = sight
+                .sequence
+                .wrapping_add(u32::from(sight.has(Flags::SYN)));
             let range = (start, start.wrapping_add(sight.length));
-            let stamp = sight.stamps.map(|stamps| stamps.0);
-            own.track.data(sight.number, sight.time, range, stamp);
+            let sent = Sent {
+                number: sight.number,
+                time: sight.time,
+                stamp: sight.stamps.map(|stamps| stamps.0),
+                id: sight.id,
+            };
+            own.track.data(sent, range);
         }
         if sight.has(Flags::ACK)
             && let Some(reverse) = own.reverse
@@ -461,6 +478,7 @@ fn score(one: &Entry, other: &Entry, stamps: Kept, ids: Kept) -> Option<u32> {
             false => {}
         }
     }
-    score += u32::from(one.sight.window == other.sight.window && one.sight.sack == other.sight.sack);
+    score +=
+        u32::from(one.sight.window == other.sight.window && one.sight.sack == other.sight.sack);
     Some(score)
 }

@@ -2,9 +2,9 @@
 
 use wire::tcp::Flags;
 
+use super::Matcher;
 use super::flows::{Early, Flow};
 use super::pending::Entry;
-use super::Matcher;
 use crate::clock::Way;
 use crate::findings::{Change, Field, Findings, Lost, Pair, Sink};
 use crate::packet::{Point, Sight};
@@ -82,9 +82,9 @@ impl Matcher {
         let way = self.way(lane, &two);
         if is_sure {
             self.times.add(way, two.a.time, two.b.time);
-            self.latest[way as usize] = Some(difference);
         }
-        self.recent.add(difference);
+        self.recent[way as usize].add(difference);
+        self.set_differences();
         self.unequal += u64::from(difference != 0);
         for (at, sight) in [(0, two.a), (1, two.b)] {
             let point = &mut self.points[at];
@@ -132,6 +132,22 @@ impl Matcher {
         }
     }
 
+    /// Sets what the recent differences say about the next packets. Packets from A to B have larger differences than those
+    /// from B to A; a difference between them makes both directions be read at their sender's side first.
+    #[inline]
+    fn set_differences(&mut self) {
+        let [there, back] = [self.recent[0].bounds(), self.recent[1].bounds()];
+        if let Some(all) = super::wider(there, back) {
+            self.differences = all;
+        }
+        self.centre = match (there, back) {
+            (Some(there), Some(back)) => there.0 / 2 + back.1 / 2,
+            (Some(there), None) => there.0,
+            (None, Some(back)) => back.1.saturating_add(1),
+            (None, None) => self.centre,
+        };
+    }
+
     /// Which way the packets of a flow go.
     fn way(&mut self, lane: u32, two: &Two<'_>) -> Way {
         let flows = &self.points[0].flows;
@@ -140,10 +156,9 @@ impl Matcher {
         }
         let reverse = flows.get(lane).reverse;
         let reverse = reverse.and_then(|reverse| flows.get(reverse).way);
-        let centre = match self.latest {
-            [Some(there), Some(back)] => Some(there / 2 + back / 2),
-            _ => None,
-        };
+        let [there, back] = self.recent.map(|recent| recent.bounds().is_some());
+        let is_known = self.config.centre.is_some() || there && back;
+        let centre = is_known.then_some(self.centre);
         let by_time = |bound: i64| match two.difference() >= bound {
             true => Way::AToB,
             false => Way::BToA,
@@ -205,7 +220,7 @@ impl Matcher {
 
     /// When a packet should be at the other point, by its clock: at the earliest and at the latest.
     fn expected(&self, point: Point, time: i64) -> (i64, i64) {
-        let (least, most) = self.recent.bounds();
+        let (least, most) = self.differences;
         match point {
             Point::A => (time.saturating_add(least), time.saturating_add(most)),
             Point::B => (time.saturating_sub(most), time.saturating_sub(least)),
@@ -245,7 +260,9 @@ impl Matcher {
             return false;
         }
         let bytes = u64::from(entry.sight.length);
-        self.ways[way as usize].duplicated.add(entry.sight.number, bytes);
+        self.ways[way as usize]
+            .duplicated
+            .add(entry.sight.number, bytes);
         true
     }
 
@@ -280,7 +297,11 @@ impl Matcher {
             }
             return;
         }
-        let left: u64 = entry.uncovered().iter().map(|range| range.1 - range.0).sum();
+        let left: u64 = entry
+            .uncovered()
+            .iter()
+            .map(|range| range.1 - range.0)
+            .sum();
         let bytes = match entry.is_partial {
             true => left,
             false => u64::from(entry.sight.length),

@@ -40,13 +40,19 @@ pub(super) struct Entry {
 
 impl Entry {
     pub(super) fn new(sight: &Sight, point: Point, flow: u32, seed: Mix) -> Entry {
-        let stamps = sight.stamps.map_or(0, |(value, echo)| u64::from(value) << 32 | u64::from(echo));
-        let sack = sight.sack.map_or(0, |(from, to)| u64::from(from) << 32 | u64::from(to));
+        let stamps = sight
+            .stamps
+            .map_or(0, |(value, echo)| u64::from(value) << 32 | u64::from(echo));
+        let sack = sight
+            .sack
+            .map_or(0, |(from, to)| u64::from(from) << 32 | u64::from(to));
         let head = u64::from(sight.sequence) << 32 | u64::from(sight.acknowledgment);
-        let rest = u64::from(sight.length) << 32
-            | u64::from(sight.id) << 16
-            | u64::from(sight.window);
-        let full = seed.with(head).with(rest ^ u64::from(sight.flags) << 48).with(stamps);
+        let rest =
+            u64::from(sight.length) << 32 | u64::from(sight.id) << 16 | u64::from(sight.window);
+        let full = seed
+            .with(head)
+            .with(rest ^ u64::from(sight.flags) << 48)
+            .with(stamps);
         Entry {
             sight: *sight,
             point,
@@ -75,7 +81,10 @@ impl Entry {
         let length = u64::from(sight.length);
         let mix = seed.with(u64::from(lane));
         self.mark = if !sight.is_tcp() {
-            mix.with(sight.body).with(length).with(u64::from(sight.sequence)).0
+            mix.with(sight.body)
+                .with(length)
+                .with(u64::from(sight.sequence))
+                .0
         } else {
             let flags = u64::from(sight.flags & FLAGS & !Flags::ACK.0);
             // Without data, it is the acknowledgment that tells packets apart.

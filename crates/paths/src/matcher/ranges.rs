@@ -48,7 +48,9 @@ impl Matcher {
             .flatten()
             .flat_map(|list| self.pending.of_flow(&list, usize::MAX))
             .collect();
-        let first = slots.first().map_or(0, |&slot| self.pending.get(slot).sequence);
+        let first = slots
+            .first()
+            .map_or(0, |&slot| self.pending.get(slot).sequence);
         let mut ranges = Ranges {
             reference: (first, START),
             ..Ranges::default()
@@ -178,9 +180,9 @@ fn common(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
 fn without(ranges: &[(u64, u64)], taken: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut left = ranges.to_vec();
     for &(from, to) in taken {
-        let parts = left.into_iter().flat_map(|(low, high)| {
-            [(low, high.min(from)), (low.max(to), high)]
-        });
+        let parts = left
+            .into_iter()
+            .flat_map(|(low, high)| [(low, high.min(from)), (low.max(to), high)]);
         left = parts.filter(|part| part.0 < part.1).collect();
     }
     left

@@ -68,7 +68,10 @@ fn diff(args: &Args) -> Result<ExitCode> {
             let [a, b] = read::interfaces(one)?;
             [Capture::open(one, Some(a))?, Capture::open(one, Some(b))?]
         }
-        files => [Capture::open(&files[0], None)?, Capture::open(&files[1], None)?],
+        files => [
+            Capture::open(&files[0], None)?,
+            Capture::open(&files[1], None)?,
+        ],
     };
     let one_clock = args.same_clock || args.files.len() == 1;
     let seed = RandomState::new().hash_one(0);
@@ -97,7 +100,9 @@ fn diff(args: &Args) -> Result<ExitCode> {
     let found = read::compare(&mut captures, fit.depth, matcher, &mut kept, &progress)?;
     progress.finish();
     kept.finish()?;
-    let good = captures.iter().fold(true, |good, capture| capture.report_faults() && good);
+    let good = captures
+        .iter()
+        .fold(true, |good, capture| capture.report_faults() && good);
     let compared = Compared {
         captures: &captures,
         found: &found,

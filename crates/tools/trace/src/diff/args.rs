@@ -77,8 +77,16 @@ impl Args {
                     args.files.extend(words.map(PathBuf::from));
                     break;
                 }
-                "-" => return Err(Usage("diff reads its captures twice, so - (standard input) cannot be one".into())),
-                _ => return Err(Usage(format!("{flag} is not a flag of diff (see headend trace diff --help)"))),
+                "-" => {
+                    return Err(Usage(
+                        "diff reads its captures twice, so - (standard input) cannot be one".into(),
+                    ));
+                }
+                _ => {
+                    return Err(Usage(format!(
+                        "{flag} is not a flag of diff (see headend trace diff --help)"
+                    )));
+                }
             }
         }
         if !args.help && !(1..=2).contains(&args.files.len()) {

@@ -17,7 +17,8 @@ pub(super) fn direction(way: Way) -> &'static str {
 /// Appends the summary's line.
 pub(super) fn write(compared: &Compared<'_>, out: &mut String) {
     let found = compared.found;
-    let ways = Way::ALL.map(|way| one_way(&found.ways[way as usize], &found.clock.delays[way as usize]));
+    let ways =
+        Way::ALL.map(|way| one_way(&found.ways[way as usize], &found.clock.delays[way as usize]));
     let [a2b, b2a] = ways;
     let points = [0, 1].map(|at| point(compared, at, &found.points[at]));
     let [a, b] = points;

@@ -50,8 +50,15 @@ fn packets(number: u64) -> String {
 /// The result in one sentence.
 pub(super) fn sentence(compared: &Compared<'_>) -> String {
     let found = compared.found;
-    let whole = found.points.iter().all(|point| point.only_flows == 0 && point.at_edges == 0);
-    let lost: u64 = found.ways.iter().map(|way| way.lost.packets + way.extra.packets).sum();
+    let whole = found
+        .points
+        .iter()
+        .all(|point| point.only_flows == 0 && point.at_edges == 0);
+    let lost: u64 = found
+        .ways
+        .iter()
+        .map(|way| way.lost.packets + way.extra.packets)
+        .sum();
     if found.is_same_time && whole && lost == 0 && !found.clock.is_one {
         return "Both captures have the same packets at the same times: this is one capture, twice.".to_owned();
     }
@@ -61,7 +68,12 @@ pub(super) fn sentence(compared: &Compared<'_>) -> String {
         let sent = own.pairs + own.lost.packets;
         match (sent, own.lost.packets) {
             (0, _) => format!("no packet went from {} to {}", near.name(), far.name()),
-            (sent, 0) => format!("of {} from {} to {}, none was lost between them", packets(sent), near.name(), far.name()),
+            (sent, 0) => format!(
+                "of {} from {} to {}, none was lost between them",
+                packets(sent),
+                near.name(),
+                far.name()
+            ),
             (sent, lost) => format!(
                 "of {} from {} to {}, {} ({}) {} lost between them",
                 packets(sent),
@@ -91,10 +103,14 @@ fn points(compared: &Compared<'_>, out: &mut String) -> fmt::Result {
     for point in [Point::A, Point::B] {
         let found = &compared.found.points[point as usize];
         let capture = &compared.captures[point as usize];
-        let inside: Vec<&str> = capture.kinds.iter().map(|kind| match kind.as_str() {
-            "" => "plain",
-            kind => kind,
-        }).collect();
+        let inside: Vec<&str> = capture
+            .kinds
+            .iter()
+            .map(|kind| match kind.as_str() {
+                "" => "plain",
+                kind => kind,
+            })
+            .collect();
         writeln!(
             out,
             "{}: {}, {}, {} flows; encapsulation: {}",
@@ -132,24 +148,64 @@ fn direction(compared: &Compared<'_>, way: Way, out: &mut String) -> fmt::Result
     out.push('\n');
     let parts = match found.parts {
         0 => String::new(),
-        parts => format!(", {} of them parts of segments that were cut or joined", count(parts)),
+        parts => format!(
+            ", {} of them parts of segments that were cut or joined",
+            count(parts)
+        ),
     };
-    writeln!(out, "  matched             {}, {} bytes{parts}", packets(found.pairs), count(found.bytes))?;
+    writeln!(
+        out,
+        "  matched             {}, {} bytes{parts}",
+        packets(found.pairs),
+        count(found.bytes)
+    )?;
     lost(compared, way, out)?;
     let losses = [
-        (format!("lost before {near}"), &found.lost_before, format!("retransmissions of data that {near} had not seen")),
-        (format!("late before {near}"), &found.late_before, "not sent again: reordered".to_owned()),
-        (format!("lost after {far}"), &found.lost_after, format!("retransmissions of data that {far} had seen and no ACK covered")),
-        ("sent without need".to_owned(), &found.needless, "an ACK or D-SACK shows that the data had arrived".to_owned()),
-        ("reordered".to_owned(), &found.reordered, "arrived after a packet that was sent later".to_owned()),
-        ("duplicated".to_owned(), &found.duplicated, format!("twice at {far}, once at {near}")),
-        (format!("only at {far}"), &found.extra, format!("the capture at {near} missed them, or they began between the points")),
+        (
+            format!("lost before {near}"),
+            &found.lost_before,
+            format!("retransmissions of data that {near} had not seen"),
+        ),
+        (
+            format!("late before {near}"),
+            &found.late_before,
+            "not sent again: reordered".to_owned(),
+        ),
+        (
+            format!("lost after {far}"),
+            &found.lost_after,
+            format!("retransmissions of data that {far} had seen and no ACK covered"),
+        ),
+        (
+            "sent without need".to_owned(),
+            &found.needless,
+            "an ACK or D-SACK shows that the data had arrived".to_owned(),
+        ),
+        (
+            "reordered".to_owned(),
+            &found.reordered,
+            "arrived after a packet that was sent later".to_owned(),
+        ),
+        (
+            "duplicated".to_owned(),
+            &found.duplicated,
+            format!("twice at {far}, once at {near}"),
+        ),
+        (
+            format!("only at {far}"),
+            &found.extra,
+            format!("the capture at {near} missed them, or they began between the points"),
+        ),
     ];
     for (name, counted, why) in losses {
         line(&name, counted, &why, far, out)?;
     }
     if found.copies > 0 {
-        writeln!(out, "  captured twice      {} at {near}", packets(found.copies))?;
+        writeln!(
+            out,
+            "  captured twice      {} at {near}",
+            packets(found.copies)
+        )?;
     }
     delay(compared.found, way, out)?;
     out.push('\n');
@@ -199,7 +255,13 @@ fn lost(compared: &Compared<'_>, way: Way, out: &mut String) -> fmt::Result {
         true => "; --json lists all",
         false => "",
     };
-    writeln!(out, "  {:<19} packets of {}: {}{more}", "", near.name(), numbers.join(", "))
+    writeln!(
+        out,
+        "  {:<19} packets of {}: {}{more}",
+        "",
+        near.name(),
+        numbers.join(", ")
+    )
 }
 
 /// A time in the unit that fits.
@@ -237,7 +299,11 @@ fn delay(found: &Findings, way: Way, out: &mut String) -> fmt::Result {
         "    above the least   10 %: {p10}, 50 %: {p50}, 90 %: {p90}, 99 %: {p99}, 99.9 %: {p999}, longest {}",
         time(delay.longest)
     )?;
-    writeln!(out, "    variation         {} between consecutive packets, on average", time(delay.variation))
+    writeln!(
+        out,
+        "    variation         {} between consecutive packets, on average",
+        time(delay.variation)
+    )
 }
 
 fn clocks(found: &Findings, out: &mut String) -> fmt::Result {
@@ -252,7 +318,11 @@ fn clocks(found: &Findings, out: &mut String) -> fmt::Result {
                 out,
                 "Clocks: B is {} {} A at the first packet, at most {} off",
                 time(((least + most) / 2.0).abs()),
-                if least + most >= 0.0 { "ahead of" } else { "behind" },
+                if least + most >= 0.0 {
+                    "ahead of"
+                } else {
+                    "behind"
+                },
                 time(error)
             )?,
             ((_, Some(most)), _) => writeln!(out, "Clocks: B less A is at most {}", time(most))?,
@@ -263,7 +333,11 @@ fn clocks(found: &Findings, out: &mut String) -> fmt::Result {
             Some(_) => format!("between {:.1} and {:.1}", low * 1e6, high * 1e6),
             None => "estimated from one direction".to_owned(),
         };
-        writeln!(out, "        B runs {:+.1} ppm against A ({known})", piece.drift * 1e6)?;
+        writeln!(
+            out,
+            "        B runs {:+.1} ppm against A ({known})",
+            piece.drift * 1e6
+        )?;
     }
     for step in &clock.steps {
         writeln!(
@@ -276,7 +350,11 @@ fn clocks(found: &Findings, out: &mut String) -> fmt::Result {
         )?;
     }
     if clock.left_out > 0 {
-        writeln!(out, "        {} around the steps count for no delay", packets(clock.left_out))?;
+        writeln!(
+            out,
+            "        {} around the steps count for no delay",
+            packets(clock.left_out)
+        )?;
     }
     out.push('\n');
     Ok(())
@@ -350,7 +428,11 @@ fn rewritten(found: &Findings, out: &mut String) -> fmt::Result {
         )?;
     }
     if found.stamps_rewritten > 0 {
-        writeln!(out, "  time stamps rewritten in {} flows", count(found.stamps_rewritten))?;
+        writeln!(
+            out,
+            "  time stamps rewritten in {} flows",
+            count(found.stamps_rewritten)
+        )?;
     }
     out.push('\n');
     Ok(())
@@ -364,7 +446,12 @@ fn only(compared: &Compared<'_>, out: &mut String) -> fmt::Result {
             let main = found.only_main.map_or(String::new(), |main| {
                 format!("; the largest is {}, {}", main.0, packets(main.1))
             });
-            writeln!(out, "Only at {name}: {} flows with {}{main}", count(found.only_flows), packets(found.only.packets))?;
+            writeln!(
+                out,
+                "Only at {name}: {} flows with {}{main}",
+                count(found.only_flows),
+                packets(found.only.packets)
+            )?;
         }
         if found.at_edges > 0 {
             writeln!(
@@ -382,7 +469,11 @@ fn only(compared: &Compared<'_>, out: &mut String) -> fmt::Result {
             )?;
         }
         if found.beyond > 0 {
-            writeln!(out, "Not followed: {} of {name} belong to flows beyond the limit of flows", packets(found.beyond))?;
+            writeln!(
+                out,
+                "Not followed: {} of {name} belong to flows beyond the limit of flows",
+                packets(found.beyond)
+            )?;
         }
     }
     writeln!(

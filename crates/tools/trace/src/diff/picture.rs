@@ -19,27 +19,45 @@ pub(super) fn page(compared: &Compared<'_>) -> Page {
     document = document.with(Block::Lead(page::sentence(compared)));
     let series = series(compared);
     if !series.is_empty() {
-        let axes = (Axis::linear("time by A's clock, since the first packet", "s"), Axis::linear("delay above the least", "ms"));
-        let mut chart = Chart::new(Kind::OverTime, "One-way delay above the least", axes.0, axes.1);
+        let axes = (
+            Axis::linear("time by A's clock, since the first packet", "s"),
+            Axis::linear("delay above the least", "ms"),
+        );
+        let mut chart = Chart::new(
+            Kind::OverTime,
+            "One-way delay above the least",
+            axes.0,
+            axes.1,
+        );
         chart = chart.of_packets();
         chart.subtitle = "The clocks' offset, drift and steps are taken out.".to_owned();
         chart.series = series;
         for way in Way::ALL {
             let delay = &found.clock.delays[way as usize];
             if delay.count > 0 {
-                chart.notes.push(format!("{}: {}.", name(way), page::least(found, delay)));
+                chart
+                    .notes
+                    .push(format!("{}: {}.", name(way), page::least(found, delay)));
             }
         }
         let distribution = chart.to_cdf("How the delays above the least are distributed");
         document = document.with(chart).with(distribution);
     }
-    document = document.with(Block::Heading("Packets".to_owned())).with(packets(found));
-    document = document.with(Block::Heading("Clocks".to_owned())).with(clocks(found));
+    document = document
+        .with(Block::Heading("Packets".to_owned()))
+        .with(packets(found));
+    document = document
+        .with(Block::Heading("Clocks".to_owned()))
+        .with(clocks(found));
     if !found.rewrites.changes.is_empty() || !found.mappings.is_empty() {
-        document = document.with(Block::Heading("Rewritten".to_owned())).with(rewritten(found));
+        document = document
+            .with(Block::Heading("Rewritten".to_owned()))
+            .with(rewritten(found));
     }
     if !compared.kept.marked.is_empty() {
-        document = document.with(Block::Heading("Lost packets".to_owned())).with(lost(compared));
+        document = document
+            .with(Block::Heading("Lost packets".to_owned()))
+            .with(lost(compared));
     }
     document
 }
@@ -67,7 +85,9 @@ fn series(compared: &Compared<'_>) -> Vec<Series> {
         }
         curve.sort_by_key(|point| point.0);
         let lost = compared.kept.marked.iter().filter(|lost| lost.way == way);
-        let mut lost: Vec<f64> = lost.map(|lost| seconds(time_at_a(&found.clock, lost))).collect();
+        let mut lost: Vec<f64> = lost
+            .map(|lost| seconds(time_at_a(&found.clock, lost)))
+            .collect();
         lost.sort_by(f64::total_cmp);
         let mut thinner = Thinner::new();
         let mut lost = lost.into_iter().peekable();
@@ -107,13 +127,37 @@ fn packets(found: &Findings) -> Block {
     let [there, back] = &found.ways;
     let rows = [
         ("matched", there.pairs, back.pairs),
-        ("lost between the points", there.lost.packets, back.lost.packets),
-        ("lost before the near point", there.lost_before.packets, back.lost_before.packets),
-        ("lost after the far point", there.lost_after.packets, back.lost_after.packets),
-        ("sent again without need", there.needless.packets, back.needless.packets),
+        (
+            "lost between the points",
+            there.lost.packets,
+            back.lost.packets,
+        ),
+        (
+            "lost before the near point",
+            there.lost_before.packets,
+            back.lost_before.packets,
+        ),
+        (
+            "lost after the far point",
+            there.lost_after.packets,
+            back.lost_after.packets,
+        ),
+        (
+            "sent again without need",
+            there.needless.packets,
+            back.needless.packets,
+        ),
         ("reordered", there.reordered.packets, back.reordered.packets),
-        ("duplicated", there.duplicated.packets, back.duplicated.packets),
-        ("only at the far point", there.extra.packets, back.extra.packets),
+        (
+            "duplicated",
+            there.duplicated.packets,
+            back.duplicated.packets,
+        ),
+        (
+            "only at the far point",
+            there.extra.packets,
+            back.extra.packets,
+        ),
     ];
     let rows = rows.map(|(name, there, back)| vec![name.to_owned(), count(there), count(back)]);
     table(&["packets", "A to B", "B to A"], rows.into())
@@ -155,7 +199,10 @@ fn rewritten(found: &Findings) -> Block {
             String::new(),
         ]
     });
-    table(&["direction", "what", "packets"], changes.chain(mappings).collect())
+    table(
+        &["direction", "what", "packets"],
+        changes.chain(mappings).collect(),
+    )
 }
 
 fn lost(compared: &Compared<'_>) -> Block {
@@ -170,5 +217,8 @@ fn lost(compared: &Compared<'_>) -> Block {
             lost.key.to_string(),
         ]
     });
-    table(&["direction", "packet", "s", "bytes", "flow"], rows.collect())
+    table(
+        &["direction", "packet", "s", "bytes", "flow"],
+        rows.collect(),
+    )
 }

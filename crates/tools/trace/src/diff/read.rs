@@ -112,9 +112,9 @@ impl Capture {
         let mut packet = Packet::new();
         let frame = self.block.bytes(&record);
         let decoded = packet::decode(record.link, frame, record.length, &mut packet);
-        let sight = decoded.ok().and_then(|()| {
-            Sight::new(self.number, record.time_ns, &packet, self.depth)
-        });
+        let sight = decoded
+            .ok()
+            .and_then(|()| Sight::new(self.number, record.time_ns, &packet, self.depth));
         if sight.is_none() {
             self.unread += 1;
         } else if self.layers != Some(packet.layers) {
@@ -178,12 +178,18 @@ impl Capture {
 fn reader(path: &Path) -> Result<(Reader<File>, u64)> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
-    let meta = file.metadata().with_context(|| format!("{name}: cannot be read"))?;
+    let meta = file
+        .metadata()
+        .with_context(|| format!("{name}: cannot be read"))?;
     if !meta.is_file() {
-        bail!("{name}: this is no file; diff reads its captures twice, so write the packets to a file first");
+        bail!(
+            "{name}: this is no file; diff reads its captures twice, so write the packets to a file first"
+        );
     }
     let reader = Reader::new(file).map_err(|error| match error {
-        OpenError::Empty => anyhow::anyhow!("{name}: the file is empty: there are no packets to compare"),
+        OpenError::Empty => {
+            anyhow::anyhow!("{name}: the file is empty: there are no packets to compare")
+        }
         error => anyhow::anyhow!("{name}: {error}"),
     })?;
     Ok((reader, meta.len()))
@@ -198,7 +204,10 @@ pub(super) fn interfaces(path: &Path) -> Result<[u16; 2]> {
     let mut block = Block::new();
     let mut found: Vec<u16> = Vec::new();
     let name = path.display();
-    while reader.read_block(&mut block).with_context(|| format!("{name}: cannot be read"))? {
+    while reader
+        .read_block(&mut block)
+        .with_context(|| format!("{name}: cannot be read"))?
+    {
         for record in block.records() {
             if found.len() < INTERFACES_MAX && !found.contains(&record.interface) {
                 found.push(record.interface);
@@ -263,12 +272,19 @@ pub(super) fn align(captures: &mut [Capture; 2], seed: u64) -> Result<Fit> {
     }
     for (point, capture) in [Point::A, Point::B].into_iter().zip(&*captures) {
         if align.count(point) == 0 {
-            bail!("{}: no packet with an IP header: there is nothing to compare", capture.name);
+            bail!(
+                "{}: no packet with an IP header: there is nothing to compare",
+                capture.name
+            );
         }
     }
     let first = [Point::A, Point::B].map(|point| align.first(point).unwrap_or(0));
     match align.result() {
-        Some(aligned) => Ok(Fit { aligned, first, depth }),
+        Some(aligned) => Ok(Fit {
+            aligned,
+            first,
+            depth,
+        }),
         None => bail!(
             "{} and {} are not captures of one path: {} packets of the first and {} of the second were compared with \
              the first {HEAD} of the other; the best match: {}",

@@ -39,17 +39,72 @@ enum Kind {
 
 /// Name, kind, whether it may be absent, and description. Columns are written in this order.
 const COLUMNS: [(&str, Kind, bool, &str); 11] = [
-    ("direction", Kind::Text, false, "a2b or b2a: which way the packet went."),
-    ("a_packet", Kind::Count, true, "Number in the first capture, from 1."),
-    ("b_packet", Kind::Count, true, "Number in the second capture, from 1."),
-    ("a_time", Kind::Time, true, "Time by the first capture's clock."),
-    ("b_time", Kind::Time, true, "Time by the second capture's clock."),
-    ("difference_ns", Kind::Count, true, "b_time less a_time: the delay and the clocks' offset. Unit: ns."),
-    ("bytes", Kind::Count, false, "Bytes of payload that were matched, or lost."),
-    ("lost", Kind::Flag, false, "The packet was lost between the points."),
-    ("part", Kind::Flag, false, "A part of a segment that was cut or joined."),
-    ("a_flow", Kind::Text, true, "Addresses, ports and protocol in the first capture."),
-    ("b_flow", Kind::Text, true, "Addresses, ports and protocol in the second capture."),
+    (
+        "direction",
+        Kind::Text,
+        false,
+        "a2b or b2a: which way the packet went.",
+    ),
+    (
+        "a_packet",
+        Kind::Count,
+        true,
+        "Number in the first capture, from 1.",
+    ),
+    (
+        "b_packet",
+        Kind::Count,
+        true,
+        "Number in the second capture, from 1.",
+    ),
+    (
+        "a_time",
+        Kind::Time,
+        true,
+        "Time by the first capture's clock.",
+    ),
+    (
+        "b_time",
+        Kind::Time,
+        true,
+        "Time by the second capture's clock.",
+    ),
+    (
+        "difference_ns",
+        Kind::Count,
+        true,
+        "b_time less a_time: the delay and the clocks' offset. Unit: ns.",
+    ),
+    (
+        "bytes",
+        Kind::Count,
+        false,
+        "Bytes of payload that were matched, or lost.",
+    ),
+    (
+        "lost",
+        Kind::Flag,
+        false,
+        "The packet was lost between the points.",
+    ),
+    (
+        "part",
+        Kind::Flag,
+        false,
+        "A part of a segment that was cut or joined.",
+    ),
+    (
+        "a_flow",
+        Kind::Text,
+        true,
+        "Addresses, ports and protocol in the first capture.",
+    ),
+    (
+        "b_flow",
+        Kind::Text,
+        true,
+        "Addresses, ports and protocol in the second capture.",
+    ),
 ];
 
 /// A row before it is written.
@@ -162,7 +217,8 @@ impl Table {
             self.group().map_err(plain)?;
         }
         let mut add = |key: String, value: String| {
-            self.file.append_key_value_metadata(KeyValue::new(key, value));
+            self.file
+                .append_key_value_metadata(KeyValue::new(key, value));
         };
         add("headend.diff.schema".into(), SCHEMA.to_string());
         for (name, _, _, doc) in COLUMNS {
@@ -184,19 +240,28 @@ impl Table {
                     let values = rows.iter().map(|row| text(row, name));
                     let (values, levels) = split(values);
                     let levels = is_optional.then_some(&levels[..]);
-                    column.typed::<ByteArrayType>().write_batch(&values, levels, None)?;
+                    column
+                        .typed::<ByteArrayType>()
+                        .write_batch(&values, levels, None)?;
                 }
                 Kind::Count | Kind::Time => {
                     let (values, levels) = split(rows.iter().map(|row| number(row, name)));
                     let levels = is_optional.then_some(&levels[..]);
-                    column.typed::<Int64Type>().write_batch(&values, levels, None)?;
+                    column
+                        .typed::<Int64Type>()
+                        .write_batch(&values, levels, None)?;
                 }
                 Kind::Flag => {
-                    let values: Vec<bool> = rows.iter().map(|row| match name {
-                        "lost" => row.is_lost,
-                        _ => row.is_part,
-                    }).collect();
-                    column.typed::<BoolType>().write_batch(&values, None, None)?;
+                    let values: Vec<bool> = rows
+                        .iter()
+                        .map(|row| match name {
+                            "lost" => row.is_lost,
+                            _ => row.is_part,
+                        })
+                        .collect();
+                    column
+                        .typed::<BoolType>()
+                        .write_batch(&values, None, None)?;
                 }
             }
             column.close()?;
