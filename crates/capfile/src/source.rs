@@ -5,6 +5,10 @@ mod gzip;
 mod input;
 mod lz4;
 mod xz;
+#[cfg(feature = "zstd-c")]
+mod zstd;
+#[cfg(not(feature = "zstd-c"))]
+#[path = "source/zstd_rust.rs"]
 mod zstd;
 
 use std::fmt;

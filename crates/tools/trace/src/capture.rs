@@ -4,7 +4,6 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use capfile::{Effect, Gap};
 use trace::capture::Event;
 use trace::{
     Captures, Checksum, Connection, Error, FileReport, Findings, Finished, Seen, Segment, Summary,
@@ -132,32 +131,9 @@ fn report_events(style: &Style<'_>, captures: &mut Captures) {
     });
 }
 
-/// Places with skipped bytes that are listed for each file.
-const GAPS_MAX: usize = 8;
-
 fn report_faults(file: &FileReport) {
-    let name = &file.name;
-    if let Some(error) = &file.error {
-        eprintln!("headend: {name}: {error}");
-    }
-    if let Some((offset, first)) = file.first_fault {
-        eprintln!("headend: {name}: first fault at octet {offset}: {first}");
-    }
-    for (fault, count, effect) in &file.faults {
-        let effect = match effect {
-            Effect::Kept => "the packet was kept",
-            Effect::Skipped => "skipped",
-            Effect::Resumed => "the reading resumed at the next record found",
-            Effect::Ended => "the rest of the file was not read",
-        };
-        eprintln!("headend: {name}: {count} x {fault} ({effect})");
-    }
-    for Gap { offset, length } in file.gaps.iter().take(GAPS_MAX) {
-        eprintln!("headend: {name}: skipped {length} octets at octet {offset}");
-    }
-    let (count, octets) = file.skipped;
-    if count > GAPS_MAX as u64 {
-        eprintln!("headend: {name}: skipped {octets} octets in {count} places in all");
+    for line in file.lines() {
+        eprintln!("headend: {line}");
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Findings {
     pub(super) files: Vec<FileReport>,
 }
 
+/// Places with skipped bytes that [`FileReport::lines`] lists.
+const GAPS_MAX: usize = 8;
+
 /// Errors and faults of one capture file.
 #[derive(Debug, Default)]
 #[non_exhaustive]
@@ -62,6 +65,37 @@ impl FileReport {
         }
         let (offset, first) = self.first_fault?;
         Some(format!("{name}: first fault at octet {offset}: {first}"))
+    }
+
+    /// What is wrong with the file, as sentences that begin with its name.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let name = &self.name;
+        let mut lines: Vec<String> = (self.error.iter())
+            .map(|error| format!("{name}: {error}"))
+            .collect();
+        if let Some((offset, first)) = self.first_fault {
+            lines.push(format!("{name}: first fault at octet {offset}: {first}"));
+        }
+        lines.extend(self.faults.iter().map(|(fault, count, effect)| {
+            let effect = match effect {
+                Effect::Kept => "the packet was kept",
+                Effect::Skipped => "skipped",
+                Effect::Resumed => "the reading resumed at the next record found",
+                Effect::Ended => "the rest of the file was not read",
+            };
+            format!("{name}: {count} x {fault} ({effect})")
+        }));
+        for Gap { offset, length } in self.gaps.iter().take(GAPS_MAX) {
+            lines.push(format!("{name}: skipped {length} octets at octet {offset}"));
+        }
+        let (count, octets) = self.skipped;
+        if count > GAPS_MAX as u64 {
+            lines.push(format!(
+                "{name}: skipped {octets} octets in {count} places in all"
+            ));
+        }
+        lines
     }
 
     /// Notes the faults of the contents. If a signal `interrupted` a pipe, its sudden end is not a fault.

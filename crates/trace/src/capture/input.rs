@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use capfile::{Block, OpenError, Reader};
+
+use super::os;
 
 /// A condition that ends the reading, such as a signal. The results then cover the packets read so far.
 pub trait Stop: Send + Sync {
@@ -102,9 +102,9 @@ impl Input {
         input
     }
 
-    pub(super) fn from_reader(name: &str, source: Box<dyn Read + Send>) -> Input {
+    pub(super) fn from_reader(name: impl Into<String>, source: Box<dyn Read + Send>) -> Input {
         Input {
-            name: name.to_owned(),
+            name: name.into(),
             path: None,
             source: Some(source),
             begun: None,
@@ -125,7 +125,7 @@ impl Input {
         let kind = meta.file_type();
         if kind.is_file() {
             Kind::Regular(meta.len())
-        } else if kind.is_fifo() || kind.is_socket() || kind.is_char_device() {
+        } else if os::is_pipe(kind) {
             Kind::Pipe
         } else {
             Kind::Other
@@ -135,7 +135,7 @@ impl Input {
     fn file(&self) -> io::Result<File> {
         match &self.path {
             Some(path) => File::open(path),
-            None => Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?)),
+            None => os::standard_input(),
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `feed` | reads all files as one sequence of blocks, and reports faults |
 //! | `threads` | analyses on several threads |
 //! | `store` | keeps finished connections in memory and in a temporary file |
+//! | `os` | the calls that differ between operating systems |
 //! | `findings` | [`Findings`], the results |
 //!
 //! Start reading at [`Captures`].
@@ -16,6 +17,7 @@ mod feed;
 mod findings;
 mod input;
 mod options;
+mod os;
 mod store;
 mod threads;
 
@@ -123,8 +125,18 @@ impl Captures {
         reader: impl Read + Send + 'static,
         options: Options,
     ) -> Captures {
-        let input = Input::from_reader(name, Box::new(reader));
-        Captures::of(vec![input], options, Arc::new(()))
+        Captures::from_readers([(name, Box::new(reader) as _)], options, Arc::new(()))
+    }
+
+    /// Like [`Captures::open_until`], from readers with names. Several are read in the order of their first packets.
+    #[must_use]
+    pub fn from_readers<N: Into<String>>(
+        readers: impl IntoIterator<Item = (N, Box<dyn Read + Send>)>,
+        options: Options,
+        stop: Arc<dyn Stop>,
+    ) -> Captures {
+        let inputs = (readers.into_iter()).map(|(name, reader)| Input::from_reader(name, reader));
+        Captures::of(inputs.collect(), options, stop)
     }
 
     fn of(mut inputs: Vec<Input>, options: Options, stop: Arc<dyn Stop>) -> Captures {

@@ -1,11 +1,9 @@
 //! Keeps finished connections, frozen: in memory, and beyond a limit in an unlinked temporary file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
-use std::process;
 
+use super::os;
 use crate::analyzer::Finished;
 use crate::frozen::shelf::{self, LENGTH, Shelf, Ticket};
 
@@ -128,10 +126,10 @@ impl Store {
     fn spill(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(unnamed_file()?),
+            none => none.insert(os::unnamed_file()?),
         };
         for (start, piece) in self.buffer.drain(..) {
-            file.write_all_at(&piece, start)?;
+            os::write_all_at(file, &piece, start)?;
         }
         self.written = self.end;
         self.spilled += std::mem::take(&mut self.buffered);
@@ -165,12 +163,12 @@ impl Store {
         };
         // One read gets most connections.
         room.resize(MOST.min((self.written - start) as usize), 0);
-        file.read_exact_at(room, start)?;
+        os::read_exact_at(file, room, start)?;
         let end = LENGTH + length_of(room);
         let there = room.len();
         room.resize(end, 0);
         if there < end {
-            file.read_exact_at(&mut room[there..], start + there as u64)?;
+            os::read_exact_at(file, &mut room[there..], start + there as u64)?;
         }
         Ok(&room[LENGTH..])
     }
@@ -180,31 +178,6 @@ impl Store {
 fn length_of(octets: &[u8]) -> usize {
     let length = octets.first_chunk().copied().unwrap_or_default();
     u32::from_le_bytes(length) as usize
-}
-
-/// An unlinked file: only this process can use it, and it disappears when the process ends.
-fn unnamed_file() -> io::Result<File> {
-    let mut attempt = 0;
-    loop {
-        let name = format!("headend-trace-{}-{attempt}", process::id());
-        let path: PathBuf = std::env::temp_dir().join(name);
-        let opened = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path);
-        match opened {
-            Ok(file) => {
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
-                attempt += 1;
-            }
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,29 @@
+//! The capture analyser for Python.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `run` | analyses captures on a thread of its own, while Python sees progress and signals |
+//! | `source` | paths and file objects as inputs |
+//! | `table` | the results, as an Arrow stream |
+//! | `columns` | the columns of `trace` as Arrow arrays |
+//! | `causes` | the columns of `why` as Arrow arrays |
+//! | `rows` | arrays that grow by a value |
+//!
+//! The Python package around this module is in `python/headend`. Start reading at [`_headend`].
+#![forbid(unsafe_code)]
+
+mod causes;
+mod columns;
+mod rows;
+mod run;
+mod source;
+mod table;
+
+/// The compiled part of the Python package `headend`.
+#[pyo3::pymodule]
+mod _headend {
+    #[pymodule_export]
+    use super::run::{CaptureError, CaptureWarning, analyse};
+    #[pymodule_export]
+    use super::table::Table;
+}
