@@ -64,6 +64,12 @@ const ALLOWED: &[Row] = &[
         "packets of two points in, pairs and findings out; who reads the captures is for others",
     ),
     row(
+        "page",
+        &["trace", "wire"],
+        &[],
+        "a page shows what the analyser found; JavaScript reads the files",
+    ),
+    row(
         "l2tp",
         &["base", "wire"],
         &["sim"],

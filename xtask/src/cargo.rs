@@ -63,8 +63,17 @@ impl Metadata {
     /// # Errors
     /// cargo's error output, or that its answer is not the documented JSON.
     pub(crate) fn read() -> Result<Metadata, String> {
+        Metadata::of(Path::new("."))
+    }
+
+    /// The same for the workspace in another directory.
+    ///
+    /// # Errors
+    /// Those of [`Metadata::read`].
+    pub(crate) fn of(directory: &Path) -> Result<Metadata, String> {
         let target = host_target()?;
         let output = locked("metadata")
+            .current_dir(directory)
             .args(["--format-version", "1", "--filter-platform", &target])
             .output()
             .map_err(|error| format!("cannot start cargo: {error}"))?;

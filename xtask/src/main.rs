@@ -21,8 +21,10 @@ mod links;
 mod modules;
 mod package;
 mod packages;
+mod page;
 mod peers;
 mod prometheus;
+mod python;
 mod run;
 mod site;
 mod sourced;
@@ -54,6 +56,9 @@ cargo xtask dist --check-reproducible [--target T]
                                      builds the last commit twice in two directories, and compares the bytes
 cargo xtask crates                   runs the examples of the library crates and builds their packages
 cargo xtask site                     writes the pages as a site with search, to target/site
+cargo xtask page                     builds the web page of the analyser, target/page/headend-trace.html, and tests it
+cargo xtask python                   checks the Python wheel, in a virtual environment in target/python
+cargo xtask python wheels            builds the wheels that are published, in target/python/wheels
 cargo xtask package deb|oci|test [--binary FILE]
                                      builds what people install in target/package; test checks it, in a clean root too
 cargo xtask package files|life|live  only the checks of packaging/, only those of the Debian package that is built, or
@@ -73,6 +78,9 @@ fn main() -> ExitCode {
             None => return unclear(),
         },
         ["site"] => steps::site(),
+        ["page"] => steps::page(),
+        ["python"] => steps::python(false),
+        ["python", "wheels"] => steps::python(true),
         ["crates"] => steps::crates(),
         ["package", rest @ ..] => match package::run(rest) {
             Some(good) => good,

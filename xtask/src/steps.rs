@@ -6,7 +6,7 @@ use crate::sourced::Sources;
 use crate::sources::Source;
 use crate::{
     arrows, dependencies, dist, docs, functions, fuzz, kernel, keys, links, modules, packages,
-    peers, prometheus, site, sources,
+    page, peers, prometheus, python, site, sources,
 };
 use crate::{tidy as tidiness, words as phrases};
 use std::process::Command;
@@ -68,6 +68,9 @@ pub(crate) fn test(with: Peers) -> bool {
         }
         report.tests("examples in the documentation", &mut command);
     }
+    let headend = metadata.target.join("debug/headend");
+    python::check(&mut report, &metadata, &headend);
+    page::check(&mut report, &metadata, &headend);
     if with == Peers::Run {
         run_interop(&mut report, &metadata, &Sources::default());
     }
@@ -108,6 +111,34 @@ pub(crate) fn site() -> bool {
     let mut report = Report::default();
     if let Some((metadata, _)) = read(&mut report) {
         site::build(&mut report, &metadata.root, &metadata.target);
+    }
+    report.close()
+}
+
+/// Builds and tests the web page of the analyser.
+pub(crate) fn page() -> bool {
+    let mut report = Report::default();
+    if let Some((metadata, _)) = read(&mut report) {
+        let headend = metadata.target.join("debug/headend");
+        page::check(&mut report, &metadata, &headend);
+    }
+    report.close()
+}
+
+/// Checks the Python wheel, or builds the wheels that are published.
+pub(crate) fn python(published: bool) -> bool {
+    let mut report = Report::default();
+    if let Some((metadata, _)) = read(&mut report) {
+        let headend = metadata.target.join("debug/headend");
+        match published {
+            true => python::wheels(&mut report, &metadata),
+            false => {
+                report.command(
+                    "build headend",
+                    cargo::locked("build").args(["--workspace", "--bin", "headend"]),
+                ) && python::check(&mut report, &metadata, &headend)
+            }
+        };
     }
     report.close()
 }

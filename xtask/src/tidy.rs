@@ -8,6 +8,12 @@ const LINES_MAX: usize = 800;
 /// The only crate with unsafe code in it.
 const UNSAFE_CRATE: &str = "crates/reactor/";
 
+/// The only file with unsafe code elsewhere: JavaScript finds functions by names that Rust does not mangle.
+const UNSAFE_FILE: &str = "crates/page/src/abi.rs";
+
+/// The root of that file's crate. It denies unsafe code, because a file cannot allow what the root forbids.
+const DENYING_ROOT: &str = "crates/page/src/lib.rs";
+
 // Split, so that this file passes its own check.
 const KEYWORD: &str = concat!("un", "safe");
 
@@ -44,14 +50,20 @@ pub(crate) fn lengths(sources: &[Source]) -> Result<String, Vec<String>> {
 /// The file and line of each use elsewhere, and each crate root that does not forbid it.
 pub(crate) fn safety(sources: &[Source]) -> Result<String, Vec<String>> {
     let mut faults = Vec::new();
-    let outside = sources
-        .iter()
-        .filter(|source| source.path.ends_with(".rs") && !source.path.starts_with(UNSAFE_CRATE));
+    let outside = sources.iter().filter(|source| {
+        source.path.ends_with(".rs")
+            && !source.path.starts_with(UNSAFE_CRATE)
+            && source.path != UNSAFE_FILE
+    });
     for source in outside {
+        let word = match source.path.as_str() {
+            DENYING_ROOT => "deny",
+            _ => "forbid",
+        };
         if is_crate_root(&source.path)
-            && !source.text.contains(&format!("#![forbid({KEYWORD}_code)]"))
+            && !source.text.contains(&format!("#![{word}({KEYWORD}_code)]"))
         {
-            faults.push(format!("{}: does not forbid {KEYWORD} code", source.path));
+            faults.push(format!("{}: does not {word} {KEYWORD} code", source.path));
         }
         for (number, line) in source.text.lines().enumerate() {
             if uses_keyword(line) {
@@ -64,7 +76,7 @@ pub(crate) fn safety(sources: &[Source]) -> Result<String, Vec<String>> {
         }
     }
     if faults.is_empty() {
-        Ok(format!("only in {UNSAFE_CRATE}"))
+        Ok(format!("only in {UNSAFE_CRATE} and {UNSAFE_FILE}"))
     } else {
         Err(faults)
     }

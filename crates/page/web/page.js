@@ -1,0 +1,197 @@
+// The page: takes files, lists connections, shows one. Everything it shows is text that was escaped by the DOM.
+"use strict";
+
+const PIECE = 5000;
+const SHOWN = 500;
+const COLUMNS = [
+  ["number", "#"],
+  ["a", "CLIENT"],
+  ["b", "SERVER"],
+  ["packets", "PACKETS"],
+  ["bytes", "BYTES"],
+  ["elapsed_ns", "DURATION"],
+  ["rtt_ns", "RTT MIN"],
+  ["retransmitted", "RETRANSMITS"],
+  ["lost_ns", "LOST TIME"],
+  ["sentence", "VERDICT"],
+];
+
+const find = (id) => document.getElementById(id);
+const waiting = new Map();
+let calls = 0;
+let worker;
+let rows = [];
+let order = { key: "lost_ns", down: true };
+
+function make(name, text, attributes = {}) {
+  const element = document.createElement(name);
+  if (text !== undefined && text !== null) element.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+function ask(call, ...values) {
+  calls += 1;
+  worker.postMessage({ id: calls, call, values });
+  return new Promise((resolve, reject) => waiting.set(calls, { resolve, reject }));
+}
+
+function time(ns) {
+  if (ns === null || ns === undefined) return "-";
+  if (ns < 1e6) return `${(ns / 1e3).toFixed(0)} µs`;
+  if (ns < 1e9) return `${(ns / 1e6).toFixed(1)} ms`;
+  return `${(ns / 1e9).toFixed(2)} s`;
+}
+
+function size(bytes) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let at = 0;
+  while (bytes >= 1000 && at < units.length - 1) { bytes /= 1000; at += 1; }
+  return `${at ? bytes.toFixed(1) : bytes} ${units[at]}`;
+}
+
+const SHOW = { bytes: size, elapsed_ns: time, rtt_ns: time, lost_ns: (ns) => (ns ? time(ns) : "-"), sentence: (text) => text ?? "-" };
+
+function say(text, bad = false) {
+  find("status").textContent = text;
+  find("status").className = bad ? "bad" : "";
+}
+
+async function start() {
+  const packed = Uint8Array.from(atob(find("wasm").textContent.trim()), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const bytes = await new Response(stream).arrayBuffer();
+  const code = find("glue").textContent + find("worker").textContent;
+  worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+  worker.onmessage = ({ data }) => {
+    if (data.progress) {
+      const { done, total, packets, connections } = data.progress;
+      find("bar").value = total ? done / total : 1;
+      say(`${size(done)} of ${size(total)}: ${packets.toLocaleString("en")} packets, ${connections.toLocaleString("en")} connections`);
+      return;
+    }
+    const { resolve, reject } = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (data.error !== undefined) reject(new Error(data.error)); else resolve(data.answer);
+  };
+  await ask("start", bytes);
+  say("Drop captures here, or choose them. They stay in this browser.");
+  document.body.dataset.ready = "yes";
+}
+
+async function analyse(files) {
+  if (!files.length) return;
+  rows = [];
+  find("bar").hidden = false;
+  find("results").hidden = true;
+  find("details").hidden = true;
+  find("faults").replaceChildren();
+  delete document.body.dataset.done;
+  try {
+    const found = await ask("analyse", [...files]);
+    while (rows.length < found.connections) rows.push(...await ask("rows", rows.length, PIECE));
+    for (const fault of found.faults) find("faults").append(make("li", fault));
+    const left = found.left_out ? ` ${found.left_out.toLocaleString("en")} connections are not listed: memory is full.` : "";
+    say(`${found.summary.packets.toLocaleString("en")} packets, ${found.connections.toLocaleString("en")} connections in ${size(found.bytes)}, read in ${found.seconds.toFixed(2)} s with ${size(found.memory)} of memory.${left}`);
+    document.body.dataset.seconds = found.seconds;
+    document.body.dataset.memory = found.memory;
+    find("results").hidden = false;
+    list();
+  } catch (error) {
+    say(error.message, true);
+  }
+  find("bar").hidden = true;
+  document.body.dataset.done = "yes";
+}
+
+function list() {
+  const words = find("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (row) => words.every((word) => `${row.a} ${row.b} ${row.sentence ?? ""}`.toLowerCase().includes(word));
+  const { key, down } = order;
+  const value = (row) => row[key] ?? (typeof rows[0]?.[key] === "string" ? "" : -1);
+  const chosen = rows.filter(fits).sort((one, other) => {
+    const less = value(one) < value(other) ? -1 : value(one) > value(other) ? 1 : one.at - other.at;
+    return down ? -less : less;
+  });
+  const head = make("tr");
+  for (const [name, title] of COLUMNS) {
+    const mark = name === key ? (down ? " ▼" : " ▲") : "";
+    const cell = make("th", title + mark);
+    cell.onclick = () => { order = { key: name, down: name === key ? !down : true }; list(); };
+    head.append(cell);
+  }
+  find("head").replaceChildren(head);
+  find("body").replaceChildren(...chosen.slice(0, SHOWN).map((row) => {
+    const line = make("tr", null, { tabindex: "0" });
+    for (const [name] of COLUMNS) {
+      const text = SHOW[name] ? SHOW[name](row[name]) : row[name].toLocaleString("en", { useGrouping: name !== "number" });
+      line.append(make("td", text, { class: typeof row[name] === "string" ? "text" : "" }));
+    }
+    line.onclick = () => show(row).catch((error) => say(error.message, true));
+    line.onkeydown = (event) => { if (event.key === "Enter") line.onclick(); };
+    return line;
+  }));
+  const more = chosen.length - SHOWN;
+  find("more").textContent = more > 0 ? `${more.toLocaleString("en")} more: filter or sort to see them.` : "";
+}
+
+function side(verdict) {
+  const part = make("section");
+  part.append(make("h3", `${verdict.direction === "a2b" ? "Client to server" : "Server to client"}: ${verdict.sentence}`));
+  const band = make("div", null, { class: "band" });
+  const table = make("table");
+  table.append(make("tr"));
+  for (const title of ["CAUSE", "TIME", "PART", "SPANS", "LONGEST", "UNTIL PACKET"]) table.rows[0].append(make("th", title));
+  const causes = Object.entries(verdict.causes).sort((one, other) => other[1].time_ns - one[1].time_ns);
+  for (const [name, share] of causes) {
+    const percent = verdict.life_ns ? (100 * share.time_ns) / verdict.life_ns : 0;
+    const bar = make("span", null, { class: `cause ${name}`, title: `${name}: ${percent.toFixed(1)} %` });
+    bar.style.width = `${percent}%`;
+    band.append(bar);
+    const line = make("tr");
+    const key = make("td", null, { class: "text" });
+    key.append(make("span", null, { class: `key ${name}` }), name.replaceAll("_", " "));
+    line.append(key);
+    for (const text of [time(share.time_ns), `${percent.toFixed(1)} %`, share.spans, time(share.longest_ns), share.longest_until_packet || "-"]) line.append(make("td", text));
+    table.append(line);
+  }
+  part.append(band, table);
+  part.append(make("p", `Confidence: ${verdict.confidence}. Captured near: ${verdict.vantage}; this does not show ${verdict.cannot_see}. Contradicted by: ${verdict.contradicted_by}.`));
+  return part;
+}
+
+async function show(row) {
+  const { values, causes } = await ask("details", row.at);
+  find("title").textContent = `Connection ${row.number}: ${row.a} to ${row.b}`;
+  find("causes").replaceChildren(...(causes ?? []).map(side));
+  if (!find("causes").children.length) find("causes").append(make("p", "Neither end sent data."));
+  find("values").replaceChildren(...Object.entries(values).slice(2).map(([name, value]) => {
+    const line = make("tr");
+    line.append(make("td", name, { class: "text" }), make("td", value === null ? "-" : String(value)));
+    return line;
+  }));
+  find("graph").hidden = true;
+  find("draw").onclick = async () => {
+    find("draw").disabled = true;
+    try {
+      find("graph").srcdoc = await ask("graph", row.at);
+      find("graph").hidden = false;
+      document.body.dataset.drawn = "yes";
+    } catch (error) {
+      say(error.message, true);
+    }
+    find("draw").disabled = false;
+  };
+  find("details").hidden = false;
+  find("details").scrollIntoView();
+}
+
+find("choose").onchange = (event) => analyse(event.target.files);
+find("filter").oninput = list;
+for (const name of ["dragover", "drop"]) {
+  addEventListener(name, (event) => {
+    event.preventDefault();
+    if (name === "drop") analyse(event.dataTransfer.files);
+  });
+}
+start().catch((error) => say(`This browser cannot run the page: ${error.message}`, true));
