@@ -74,7 +74,7 @@ test("several files in small pieces give what they give at once", async () => {
 test("a graph is drawn for a connection with data", async () => {
   const { analyser, found } = await analyse([join(CAPTURES, "conn-size.pcap.gz")]);
   const row = analyser.rows(0, found.connections).find((row) => row.bytes > 0);
-  assert.match(analyser.graph(row.at), /<svg|<canvas/);
+  assert.ok(analyser.graph(row.at).includes("class=\"chart\""));
 });
 
 test("a file that is no capture is an error with its name", async () => {

@@ -34,6 +34,26 @@ impl Clock {
         }
     }
 
+    /// Whether the last packet would have made it leap, so that the next one decides.
+    pub(crate) fn is_leaping(&self) -> bool {
+        self.ahead.is_some()
+    }
+
+    /// Whether a packet of that time makes it neither leap nor wait for the next one.
+    pub(crate) fn reaches(&self, time: i64) -> bool {
+        time.saturating_sub(self.now.unwrap_or(time)) <= LEAP
+    }
+
+    /// Its time, and the time it may leap to.
+    pub(crate) fn to_parts(self) -> (Option<i64>, Option<i64>) {
+        (self.now, self.ahead)
+    }
+
+    /// The clock of [`Clock::to_parts`].
+    pub(crate) fn from_parts((now, ahead): (Option<i64>, Option<i64>)) -> Clock {
+        Clock { now, ahead }
+    }
+
     #[cold]
     fn leap(&mut self, now: i64, time: i64) {
         if let Some(ahead) = self.ahead

@@ -27,6 +27,7 @@
 //! | [`Watch`] | seeing each packet, and connections as they finish |
 //! | [`text`], [`graph`], [`xplot`] | reports and graphs, as tcptrace's |
 //! | [`part`] | one capture analysed by several machines |
+//! | [`spread`] | the same, where each machine reads a range of the capture only |
 //! | [`Analyzer`] | analysing packets that are not in a file |
 //!
 //! [`Analyzer`] takes packets as [`Segment`]s in the order of the capture. The time for each packet depends neither on
@@ -63,6 +64,7 @@ mod records;
 mod rtt;
 mod segment;
 pub mod segments;
+pub mod spread;
 pub mod text;
 pub mod udp;
 mod verdict;

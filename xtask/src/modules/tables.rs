@@ -340,6 +340,7 @@ pub(super) const TABLES: &[Inside] = &[
             "receive",
             "capture",
             "records",
+            "spread",
         ],
         besides: &[
             (

@@ -99,7 +99,7 @@ impl FileReport {
     }
 
     /// Notes the faults of the contents. If a signal `interrupted` a pipe, its sudden end is not a fault.
-    pub(super) fn set_faults(&mut self, faults: &Faults, interrupted: bool) {
+    pub(crate) fn set_faults(&mut self, faults: &Faults, interrupted: bool) {
         let each = faults.iter();
         self.faults = each
             .map(|(fault, count)| (fault, count, faults.effect(fault)))

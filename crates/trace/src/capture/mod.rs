@@ -308,14 +308,14 @@ impl Kept {
 }
 
 /// The counts of a whole run, from which its summary is made.
-struct RunCounts {
-    tally: Tally,
-    limits: Limits,
-    connections: u64,
+pub(crate) struct RunCounts {
+    pub(crate) tally: Tally,
+    pub(crate) limits: Limits,
+    pub(crate) connections: u64,
 }
 
 impl RunCounts {
-    fn summary(&self, checksums: bool) -> Summary {
+    pub(crate) fn summary(&self, checksums: bool) -> Summary {
         let tally = &self.tally;
         Summary {
             first_time: tally.first_time,

@@ -151,6 +151,6 @@ impl<W: Write> Writer<W> {
 }
 
 #[cfg(test)]
-mod temporary;
+pub(crate) mod temporary;
 #[cfg(test)]
 mod tests;

@@ -124,6 +124,14 @@ impl Decoded {
         self.len += 1;
     }
 
+    /// Like [`Decoded::add`], with the encapsulations themselves.
+    pub(crate) fn add_in(&mut self, layers: &[Layer]) {
+        if !layers.is_empty() {
+            self.layers.push(self.len, layers);
+        }
+        self.len += 1;
+    }
+
     /// Changes the clock of the segments from the index `from` on.
     pub(crate) fn set_clock(&mut self, from: usize, clock: i64) {
         for (_, segment) in &mut self.segments[from..self.len] {

@@ -195,6 +195,18 @@ impl Encapsulations {
         self.counts[self.recent].1 += count;
     }
 
+    /// Each stack as a number, and its packets.
+    pub(crate) fn to_parts(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.counts
+            .iter()
+            .map(|&(Stack(stack), count)| (stack, count))
+    }
+
+    /// Adds a pair of [`Encapsulations::to_parts`].
+    pub(crate) fn add_part(&mut self, (stack, count): (u64, u64)) {
+        self.add_stack(Stack(stack), count);
+    }
+
     /// The stacks and their packets, the most frequent first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (String, u64)> {
         let mut counts = self.counts.clone();
