@@ -22,6 +22,7 @@ mod headend;
 mod kernel;
 mod l2tpns;
 mod net;
+mod paths;
 mod process;
 mod runner;
 mod sandbox;
@@ -72,6 +73,12 @@ fn main() -> ExitCode {
         }
         ["send", schedule, log] => kernel::probe::send(schedule, log).map(|()| true),
         ["listen", log, seconds] => kernel::probe::listen(log, seconds).map(|()| true),
+        ["why-send", congestion, work] => paths::send(congestion, work).map(|()| true),
+        ["why-receive", address, buffer, work] => {
+            paths::receive(address, buffer, work).map(|()| true)
+        }
+        ["why-judge", headend, directory, seed] => cases::judge_again(headend, directory, seed),
+        ["why-watch", log, stop] => paths::watch(log, stop).map(|()| true),
         ["translate", schedule, file] => translation::play(schedule, file).map(|()| true),
         ["flood", side, count, sample] => translation::flood(side, count, sample).map(|each| {
             println!("{each:.1}");

@@ -151,9 +151,27 @@ pub(crate) fn boot(bench: &Bench<'_>, script: &str) -> Result<String> {
 /// Any exit status but 0, with the output.
 pub(crate) fn boot_with(bench: &Bench<'_>, script: &str, options: &[&str]) -> Result<String> {
     std::fs::write(bench.directory.join("script"), script)?;
-    let output = Command::new(bench.root.join("interop/kernel-lab/boot"))
+    boot_on(bench, "boot", bench.kernel, options)
+}
+
+/// The same on User Mode Linux. `kernel` is what `kernel-lab/build-uml` builds.
+///
+/// # Errors
+/// Any exit status but 0, with the output.
+pub(crate) fn boot_uml(
+    bench: &Bench<'_>,
+    kernel: &Path,
+    script: &str,
+    options: &[&str],
+) -> Result<String> {
+    std::fs::write(bench.directory.join("script"), script)?;
+    boot_on(bench, "boot-uml", kernel, options)
+}
+
+fn boot_on(bench: &Bench<'_>, boot: &str, kernel: &Path, options: &[&str]) -> Result<String> {
+    let output = Command::new(bench.root.join("interop/kernel-lab").join(boot))
         .arg("-k")
-        .arg(bench.kernel)
+        .arg(kernel)
         .args(["-t", GUEST_SECONDS_MAX])
         .args(options)
         .args(["--", "bash", "./script"])
@@ -161,7 +179,7 @@ pub(crate) fn boot_with(bench: &Bench<'_>, script: &str, options: &[&str]) -> Re
         .env("TMPDIR", &bench.directory)
         .stdin(Stdio::null())
         .output()
-        .context("interop/kernel-lab/boot")?;
+        .with_context(|| format!("interop/kernel-lab/{boot}"))?;
     std::fs::write(bench.directory.join("guest.log"), &output.stderr)?;
     if !output.status.success() {
         bail!(

@@ -96,6 +96,7 @@ pub(super) const TABLES: &[Inside] = &[
             "kernel",
             "sandbox",
             "runner",
+            "paths",
             "subscribers",
             "cases",
         ],
