@@ -58,6 +58,8 @@ pub struct SegmentOptions {
     pub sack_permitted: bool,
     /// There is a time stamp.
     pub timestamps: bool,
+    /// The time stamp's value and echo (RFC 7323 3.2); 0 without.
+    pub stamp: (u32, u32),
     pub(crate) blocks: u8,
     pub(crate) sack: [(u32, u32); 4],
 }
@@ -77,6 +79,7 @@ impl SegmentOptions {
         self.window_scale = options.window_scale;
         self.sack_permitted = options.sack_permitted;
         self.timestamps = options.timestamps.is_some();
+        self.stamp = options.timestamps.unwrap_or((0, 0));
         self.blocks = 0;
         for (to, from) in self.sack.iter_mut().zip(options.sack()) {
             *to = *from;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::recent::Recent;
 use super::sender::{Ack, Recovery, Sender, Share};
 use super::{Tls, Why};
 use crate::frozen::Codec;
@@ -66,13 +67,16 @@ impl Sender {
         for time in [
             &mut self.upto,
             &mut self.lag,
-            &mut self.released,
             &mut self.drained,
             &mut self.grown,
-            &mut self.rtt_min,
-            &mut self.rtt_last,
+            &mut self.near_min,
+            &mut self.far_min,
             &mut self.last_sent,
+            &mut self.restart.time,
+            &mut self.queue_max,
             &mut self.rates.at,
+            &mut self.clumps.since,
+            &mut self.clumps.time,
         ] {
             codec.signed(time);
         }
@@ -83,20 +87,42 @@ impl Sender {
             &mut self.loss_flight,
             &mut self.flight_max,
             &mut self.sent,
+            &mut self.restart.end,
+            &mut self.restart.packet,
             &mut self.rates.acked,
+            &mut self.clumps.acked,
+            &mut self.clumps.bytes,
         ] {
             codec.unsigned(number);
         }
-        codec.small(&mut self.full);
+        codec.small(&mut self.unit_max);
+        codec.small(&mut self.unit_seen);
+        codec.small(&mut self.last_payload);
         codec.small(&mut self.rates.count);
         real(codec, &mut self.rates.mean);
         real(codec, &mut self.rates.squares);
+        codec.small(&mut self.clumps.count);
+        real(codec, &mut self.clumps.rates);
         octet(codec, &mut self.current);
+        octet(codec, &mut self.cut);
+        octet(codec, &mut self.names.streak);
+        let mut next = u32::from(self.names.next);
+        codec.small(&mut next);
+        self.names.next = next as u16;
+        let mut missing = self.missing.map_or(0, |missing| u32::from(missing) + 1);
+        codec.small(&mut missing);
+        self.missing = missing.checked_sub(1).map(|missing| missing as u16);
+        codec.room();
+        for recent in [&mut self.near, &mut self.far, &mut self.gaps] {
+            recent.exchange(codec);
+        }
         codec.flags(&mut [
             &mut self.blocked,
             &mut self.asked,
-            &mut self.more,
+            &mut self.prompt,
+            &mut self.ended,
             &mut self.ever_lost,
+            &mut self.closed,
             &mut self.tls,
         ]);
     }
@@ -133,7 +159,25 @@ impl Ack {
         codec.signed(&mut self.at);
         codec.unsigned(&mut self.acked);
         codec.unsigned(&mut self.window_end);
-        codec.flags(&mut [&mut self.asks]);
+        codec.flags(&mut [&mut self.asks, &mut self.stamped]);
+        codec.small(&mut self.stamp);
+    }
+}
+
+impl Recent {
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        codec.room();
+        for time in [
+            &mut self.since,
+            &mut self.low,
+            &mut self.high,
+            &mut self.low_before,
+            &mut self.high_before,
+        ] {
+            codec.signed(time);
+        }
+        codec.small(&mut self.count);
+        codec.flags(&mut [&mut self.has_before]);
     }
 }
 

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `cause` | the causes, and the table of their rules |
 //! | `sender` | one sender's time |
+//! | `names` | gaps of IPv4 identifications: packets lost before the point of capture |
+//! | `recent` | extremes of the last round trips |
 //! | `rates` | rates between losses, for policers |
 //! | `findings` | what single packets show, such as zero windows and resets |
 //! | `kept` | how it is frozen |
@@ -18,7 +20,9 @@
 pub mod cause;
 pub mod findings;
 mod kept;
+mod names;
 mod rates;
+mod recent;
 mod sender;
 pub mod verdict;
 
@@ -119,8 +123,6 @@ impl Why {
         if this.hardware_duplicates > before.duplicates {
             return;
         }
-        self.a.pass(now, segment.number);
-        self.b.pass(now, segment.number);
         let lags = (self.a.lag, self.b.lag);
         self.findings.packet(segment, from_a, before, (a, b), lags);
         if segment.syn() {
@@ -128,8 +130,9 @@ impl Why {
         }
         if !self.opened {
             self.opened = true;
-            self.a.open(now, segment.number, lag(b, a));
-            self.b.open(now, segment.number, lag(a, b));
+            let unit = unit(a, b);
+            self.a.open(now, segment.number, (lag(b, a), near(a)), unit);
+            self.b.open(now, segment.number, (lag(a, b), near(b)), unit);
         }
         let owed = self.any_data && self.asked_by_a != from_a;
         let (mine, theirs) = if from_a {
@@ -144,10 +147,23 @@ impl Why {
                 again: this.retransmitted_packets > before.retransmitted,
                 spurious: this.spurious_retransmissions > before.spurious,
                 fast: this.fast_retransmissions > before.fast,
+                owed,
             };
             // A segment that was overtaken ends no span.
-            if this.out_of_order_packets == before.out_of_order && !this.keep_alive_pending {
-                mine.data(now, segment, &data, owed);
+            let is_late = this.out_of_order_packets > before.out_of_order;
+            if !this.keep_alive_pending && (!is_late || mine.is_newer(segment)) {
+                let fast = data.fast || is_late;
+                let data = Data {
+                    again: data.again || is_late,
+                    fast,
+                    ..data
+                };
+                mine.data(now, segment, &data);
+            }
+        } else {
+            mine.follow_names(segment);
+            if !segment.rst() {
+                mine.show(this.offset(segment.sequence));
             }
         }
         if segment.ack() && !segment.rst() {
@@ -163,12 +179,14 @@ impl Why {
                 acked,
                 window_end: acked.saturating_add(window),
                 asks: segment.payload > 0,
+                stamped: segment.options.timestamps,
+                stamp: segment.options.stamp.0,
             };
             let sampled = other.rtt.count > before.samples;
             let round_trip = sampled.then_some(other.rtt_last);
-            theirs.acknowledge(now, segment.number, ack, round_trip);
+            theirs.acknowledge(segment.number, ack, round_trip);
             if this.dsack_packets > before.dsacks {
-                theirs.needless();
+                theirs.needless(segment.number);
             }
         }
         if segment.payload > 0 {
@@ -185,8 +203,12 @@ impl Why {
             Tls::Started(client) if client == from_a && segment.lead == TLS_DATA => Tls::Over,
             other => other,
         };
-        let on = matches!(self.tls, Tls::Started(_));
-        (self.a.tls, self.b.tls) = (on, on);
+        if matches!(self.tls, Tls::Started(_)) {
+            (self.a.tls, self.b.tls) = (true, true);
+        } else {
+            self.a.end_tls(segment.time, segment.number);
+            self.b.end_tls(segment.time, segment.number);
+        }
     }
 
     /// The connection as it would be if it had ended at `now`: all time until then is divided.
@@ -195,8 +217,8 @@ impl Why {
         let mut ended = self.clone();
         let owed = |by_a: bool| self.any_data && self.asked_by_a != by_a;
         if !self.opened && self.begun {
-            ended.a.open(now, self.last_packet, 0);
-            ended.b.open(now, self.last_packet, 0);
+            ended.a.open(now, self.last_packet, (0, 0), 0);
+            ended.b.open(now, self.last_packet, (0, 0), 0);
         }
         ended.a.finish(now, self.last_packet, owed(true));
         ended.b.finish(now, self.last_packet, owed(false));
@@ -214,23 +236,32 @@ impl crate::Connection {
     }
 }
 
-/// Round trip between the point of capture and the end that sent `this`: that of the other end's packets, as this end
-/// acknowledges them. 0 if it is short beside the whole round trip.
-fn lag(this: &Direction, other: &Direction) -> i64 {
-    // `this` is the data that the end acknowledges.
-    let near = match this.rtt_handshake {
+/// Shortest round trip of a direction's data or SYN, from the point of capture to the other end.
+fn near(this: &Direction) -> i64 {
+    match this.rtt_handshake {
         0 => this.rtt.min,
         time => time,
-    };
-    let far = match other.rtt_handshake {
-        0 => other.rtt.min,
-        time => time,
-    };
+    }
+}
+
+/// Round trip between the point of capture and the end that acknowledges `this`. 0 if it is short beside that of
+/// `other`.
+fn lag(this: &Direction, other: &Direction) -> i64 {
+    let (near, far) = (near(this), near(other));
     if near < LAG_MIN || near < far / 8 {
         0
     } else {
         near
     }
+}
+
+/// Data of a full segment, by the options of both SYNs (RFC 9293 3.7.1, RFC 7323 3.2); 0 if they are unknown.
+fn unit(a: &Direction, b: &Direction) -> u32 {
+    let stamps = match a.asked_timestamps && b.asked_timestamps {
+        true => 12,
+        false => 0,
+    };
+    u32::from(a.mss.min(b.mss)).saturating_sub(stamps)
 }
 
 #[cfg(test)]

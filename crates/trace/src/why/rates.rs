@@ -52,9 +52,78 @@ impl Rates {
     }
 }
 
+/// Full segments whose ACKs are one clump.
+const CLUMP: u64 = 4;
+
+/// A clump takes at least this long.
+const CLUMP_TIME_MIN: i64 = 100_000;
+
+/// The mean rate of clumps is this much above the rate of all, if no queue spaces the data.
+const UNEVEN: f64 = 1.5;
+
+/// How evenly data is acknowledged. A queue sends its packets at one rate, one after the other; a policer lets clumps pass as
+/// they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Clumps {
+    /// Start of the present clump; 0 if there is none.
+    pub(super) since: i64,
+    pub(super) acked: u64,
+    pub(super) count: u32,
+    /// Sum of the clumps' rates, of their bytes and of their times.
+    pub(super) rates: f64,
+    pub(super) bytes: u64,
+    pub(super) time: i64,
+}
+
+impl Clumps {
+    pub(super) fn acknowledged(&mut self, now: i64, acked: u64, unit: u32) {
+        if self.since == 0 {
+            (self.since, self.acked) = (now, acked);
+            return;
+        }
+        let bytes = acked.saturating_sub(self.acked);
+        if bytes < CLUMP * u64::from(unit) {
+            return;
+        }
+        let time = now.saturating_sub(self.since).max(CLUMP_TIME_MIN);
+        self.count = self.count.saturating_add(1);
+        self.rates += bytes as f64 / time as f64;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.time = self.time.saturating_add(time);
+        (self.since, self.acked) = (now, acked);
+    }
+
+    /// A recovery acknowledges many segments at once.
+    pub(super) fn pause(&mut self) {
+        self.since = 0;
+    }
+
+    pub(super) fn are_uneven(&self) -> bool {
+        if self.count == 0 || self.time == 0 {
+            return false;
+        }
+        let each = self.rates / f64::from(self.count);
+        if std::env::var_os("WHYDBG").is_some() { eprintln!("clump {:.2}", each / (self.bytes as f64 / self.time as f64)); }
+        each >= UNEVEN * self.bytes as f64 / self.time as f64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn even_acks_are_a_queues_and_uneven_ones_are_not() {
+        let (mut even, mut uneven) = (Clumps::default(), Clumps::default());
+        for ack in 1..400_i64 {
+            even.acknowledged(ack * MS, ack as u64 * 2_000, 1_000);
+            // Ten ACKs within a millisecond, each 10 ms.
+            let at = ack / 10 * 10 * MS + ack % 10 * MS / 10;
+            uneven.acknowledged(at, ack as u64 * 2_000, 1_000);
+        }
+        assert!(!even.are_uneven());
+        assert!(uneven.are_uneven());
+    }
 
     const MS: i64 = 1_000_000;
 

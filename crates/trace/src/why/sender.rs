@@ -1,20 +1,26 @@
 //! Divides the time of one sender into causes.
 //!
 //! Time is decided in spans. A span ends when a packet shows what the sender waited for: new data, a retransmission, or
-//! the last acknowledgement. [`super::cause::RULES`] has the rules. ACKs take effect when they have reached the sender and
-//! data that they release could be back at the point of capture ([`Sender::lag`]). Start reading at [`Sender::data`].
+//! the last acknowledgement. [`super::cause::RULES`] has the rules.
+//!
+//! What the sender knew when it sent a segment follows from the time stamp that the segment echoes (RFC 7323 4.3): all
+//! ACKs with that time stamp or an earlier one had reached it. The time since the last of these ACKs passed the point of
+//! capture is the round trip to the sender, with all queues in it. Without time stamps, ACKs reach the sender after the
+//! round trip of the handshake ([`Sender::lag`]). Start reading at [`Sender::data`].
 
 use std::collections::VecDeque;
 
 use super::cause::{CAUSES, Cause};
-use super::rates::Rates;
+use super::names::Names;
+use super::rates::{Clumps, Rates};
+use super::recent::Recent;
 use crate::segment::Segment;
 
 /// ACKs that have not reached the sender yet, at most.
 const LAGGED_MAX: usize = 256;
 
-/// A sender takes at most this long to send the data that an ACK releases.
-const PROMPT: i64 = 1_000_000;
+/// A sender takes at most this long to send the data that an ACK releases. Time stamps count milliseconds.
+const PROMPT: i64 = 2_000_000;
 
 /// A shorter silence without data in flight is a pause of the application.
 const IDLE: i64 = 1_000_000_000;
@@ -22,9 +28,27 @@ const IDLE: i64 = 1_000_000_000;
 /// Shortest rise of round trips that counts as a queue.
 const QUEUE: i64 = 3_000_000;
 
-/// A recovery that began with a fast retransmission waits for a time-out if it is silent for longer: the shortest
-/// time-out of Linux.
+/// Shortest retransmission time-out of Linux. RFC 6298 has 1 s.
 const TIMEOUT: i64 = 200_000_000;
+
+/// A congestion window that a loss has cut grows at least once in this time, or in so many round trips.
+const GROWTH: i64 = 2_000_000_000;
+const ROUNDS: i64 = 8;
+
+/// A round lasts at least this long.
+const ROUND: i64 = 10_000_000;
+
+/// Data of a full segment if the SYNs do not show it, with the time stamps that nearly all senders use.
+const UNIT_MAX: u32 = 1_448;
+
+/// Smaller segments show no path MTU (RFC 9293 3.7.1).
+const UNIT_MIN: u32 = 536;
+
+/// Segments closer than this leave at once.
+const PAIR: i64 = 1_000_000;
+
+/// Options, such as SACK blocks, make a full segment shorter by up to this much.
+const OPTIONS: u32 = 40;
 
 /// The time of one cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,12 +66,15 @@ pub struct Share {
 /// An ACK on its way to the sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Ack {
-    /// When data that it releases can be at the point of capture.
+    /// When it passed the point of capture.
     pub(super) at: i64,
     pub(super) acked: u64,
     pub(super) window_end: u64,
     /// It came with data, which may be a request.
     pub(super) asks: bool,
+    /// Its time stamp, if it has one.
+    pub(super) stamped: bool,
+    pub(super) stamp: u32,
 }
 
 /// What a packet with data or FIN did.
@@ -63,6 +90,8 @@ pub(super) struct Data {
     pub(super) spurious: bool,
     /// Duplicate ACKs or SACK asked for it.
     pub(super) fast: bool,
+    /// The other end awaits an answer.
+    pub(super) owed: bool,
 }
 
 /// The latest recovery from a loss.
@@ -78,42 +107,70 @@ pub(super) struct Recovery {
     pub(super) needless: u32,
 }
 
+/// A silence whose cause the next segment decides: after a time-out, a sender sends one segment and waits for its ACK.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Restart {
+    /// The end of the first segment after the silence; 0 if there is none.
+    pub(super) end: u64,
+    /// The time that counts as unknown until then.
+    pub(super) time: i64,
+    pub(super) packet: u64,
+}
+
 /// One sender's time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sender {
     pub(super) shares: [Share; CAUSES],
     /// Time before this is divided.
     pub(super) upto: i64,
-    /// Round trip between the point of capture and the sender, in nanoseconds; 0 if it is captured near the sender.
+    /// Round trip of the handshake between the point of capture and the sender, in nanoseconds; 0 near the sender.
     pub lag: i64,
     pub(super) lagged: VecDeque<Ack>,
     pub(super) acked: u64,
     pub(super) window_end: u64,
     pub(super) top: u64,
-    /// When the last ACK with news reached the sender.
-    pub(super) released: i64,
     /// An ACK since the last data found the window full.
     pub(super) blocked: bool,
     /// When all data was acknowledged; 0 while some is in flight.
     pub(super) drained: i64,
     /// The ACK that drained it came with data.
     pub(super) asked: bool,
+    /// The data after it left as soon as that ACK had arrived.
+    pub(super) prompt: bool,
     pub(super) current: u8,
-    /// The last segment was full and without PSH: there was more to send.
-    pub(super) more: bool,
+    /// The last segment was shorter than a full one, though the window had room: there was no more to send.
+    pub(super) ended: bool,
     pub(super) recovery: Recovery,
+    pub(super) restart: Restart,
     /// Bytes in flight at the last loss, until as many are in flight again.
     pub(super) loss_flight: u64,
     pub(super) ever_lost: bool,
+    /// What cut the congestion window last: a loss, or a needless retransmission.
+    pub(super) cut: u8,
     pub(super) flight_max: u64,
     /// When the most bytes in flight last grew by a segment.
     pub(super) grown: i64,
-    /// Shortest and last round trip of data, the lag included, in nanoseconds; 0 before the first.
-    pub rtt_min: i64,
-    pub(super) rtt_last: i64,
+    /// Round trips from the point of capture to the sender and to the receiver.
+    pub(super) near: Recent,
+    pub(super) far: Recent,
+    pub(super) near_min: i64,
+    pub(super) far_min: i64,
+    /// Silences between segments.
+    pub(super) gaps: Recent,
     pub(super) last_sent: i64,
-    pub(super) full: u32,
+    /// Data of a full segment by the handshake, and as the capture has shown it; 0 before.
+    pub(super) unit_max: u32,
+    pub(super) unit_seen: u32,
+    pub(super) last_payload: u32,
+    /// The longest round trip that counted as a queue.
+    pub(super) queue_max: i64,
+    pub(super) names: Names,
+    /// Packets since the last data that were lost between the sender and the point of capture; `None` if unknown.
+    pub(super) missing: Option<u16>,
+    /// It has sent FIN.
+    pub(super) closed: bool,
     pub(super) rates: Rates,
+    pub(super) clumps: Clumps,
     /// The start of TLS is not over.
     pub(super) tls: bool,
     /// Packets with data.
@@ -121,10 +178,12 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The handshake is over at `now`: time before it is the handshake's.
-    pub(super) fn open(&mut self, now: i64, packet: u64, lag: i64) {
+    /// The handshake is over at `now`: time before it is the handshake's. `lag` and `far` are its round trips from the
+    /// point of capture to the sender and to the receiver, and `unit` is the data of a full segment; 0 if unknown.
+    pub(super) fn open(&mut self, now: i64, packet: u64, (lag, far): (i64, i64), unit: u32) {
         self.settle(now, Cause::Handshake, packet);
-        self.lag = lag;
+        (self.lag, self.near_min, self.far_min) = (lag, lag, far);
+        self.unit_max = if unit == 0 { UNIT_MAX } else { unit };
     }
 
     /// Time before this is divided into causes, in nanoseconds since 1970.
@@ -148,6 +207,7 @@ impl Sender {
             Cause::Application | Cause::Idle | Cause::SlowStart | Cause::Unknown if self.tls => {
                 Cause::Tls
             }
+            Cause::Application | Cause::Unknown if self.closed => Cause::Idle,
             cause => cause,
         };
         let share = &mut self.shares[cause as usize];
@@ -164,68 +224,127 @@ impl Sender {
         }
     }
 
+    /// Moves time from one cause to another.
+    fn move_time(&mut self, time: i64, from: Cause, to: Cause, packet: u64) {
+        let source = &mut self.shares[from as usize];
+        let time = time.min(source.time);
+        source.time -= time;
+        let share = &mut self.shares[to as usize];
+        share.time = share.time.saturating_add(time);
+        share.spans = share.spans.saturating_add(1);
+        if time > share.longest {
+            (share.longest, share.packet) = (time, packet);
+        }
+    }
+
     /// Bytes in flight, as the sender sees them.
     fn flight(&self) -> u64 {
         self.top.saturating_sub(self.acked)
     }
 
-    /// How long after an ACK its data may be sent.
-    fn prompt(&self) -> i64 {
-        PROMPT.max(self.lag / 4)
+    /// Round trip between the point of capture and the sender now, in nanoseconds.
+    fn near(&self) -> i64 {
+        self.near.low().unwrap_or(self.lag)
     }
 
-    /// An ACK from the other end passes the point of capture.
-    pub(super) fn acknowledge(&mut self, now: i64, packet: u64, ack: Ack, round_trip: Option<i64>) {
+    /// Round trip of the path now; 0 if unknown.
+    fn round_trip(&self) -> i64 {
+        self.near().saturating_add(self.far.low().unwrap_or(self.far_min))
+    }
+
+    /// Round trip of the path without a queue, in nanoseconds; 0 if unknown.
+    pub(super) fn round_trip_min(&self) -> i64 {
+        self.near_min.saturating_add(self.far_min)
+    }
+
+    /// How long a round lasts, for [`Recent`].
+    fn round(&self) -> i64 {
+        self.round_trip().max(ROUND)
+    }
+
+    /// An ACK from the other end passes the point of capture. `round_trip` is that of the data it acknowledges.
+    pub(super) fn acknowledge(&mut self, packet: u64, ack: Ack, round_trip: Option<i64>) {
         if let Some(time) = round_trip {
-            let time = time.saturating_add(self.lag).max(1);
-            self.rtt_last = time;
-            if self.rtt_min == 0 || time < self.rtt_min {
-                self.rtt_min = time;
+            if self.far_min == 0 || time < self.far_min {
+                self.far_min = time;
             }
+            let round = self.round();
+            self.far.add(ack.at, time, round);
         }
-        if self.lag == 0 {
-            self.arrive(&ack, packet);
+        match self.recovery.until {
+            0 => self.clumps.acknowledged(ack.at, ack.acked, self.unit()),
+            _ => self.clumps.pause(),
+        }
+        let (acked, end) = match self.lagged.back() {
+            Some(last) => (last.acked, last.window_end),
+            None => (self.acked, self.window_end),
+        };
+        if ack.acked <= acked && ack.window_end <= end {
             return;
         }
         if self.lagged.len() >= LAGGED_MAX
             && let Some(first) = self.lagged.pop_front()
         {
-            self.arrive(&first, packet);
+            self.arrive(&first, ack.at, packet);
         }
-        let at = now.saturating_add(self.lag);
-        self.lagged.push_back(Ack { at, ..ack });
+        self.lagged.push_back(ack);
     }
 
-    /// Lets all ACKs reach the sender whose time has come.
-    pub(super) fn pass(&mut self, now: i64, packet: u64) {
-        while let Some(ack) = self.lagged.front().copied()
-            && ack.at <= now
-        {
+    /// Lets all ACKs reach the sender that had reached it when it sent a segment, seen at `now`, that echoes `echo`.
+    fn hear(&mut self, now: i64, packet: u64, echo: Option<u32>) {
+        let near = self.near();
+        let mut last = None;
+        while let Some(ack) = self.lagged.front().copied() {
+            let has_arrived = match echo {
+                Some(echo) if ack.stamped => echo.wrapping_sub(ack.stamp) as i32 >= 0,
+                _ => ack.at.saturating_add(near) <= now,
+            };
+            if !has_arrived {
+                break;
+            }
             self.lagged.pop_front();
-            self.arrive(&ack, packet);
+            self.arrive(&ack, now, packet);
+            last = Some((ack.at, ack.stamped && echo.is_some()));
+        }
+        if let Some((at, is_measured)) = last {
+            let time = now.saturating_sub(at).max(0);
+            self.prompt = time <= near.saturating_add(PROMPT.max(near / 8));
+            if is_measured && self.lag > 0 {
+                if time < self.near_min {
+                    self.near_min = time;
+                }
+                let round = self.round();
+                self.near.add(now, time, round);
+            }
         }
     }
 
-    fn arrive(&mut self, ack: &Ack, packet: u64) {
-        if ack.acked <= self.acked && ack.window_end <= self.window_end {
-            return;
-        }
+    /// An ACK has reached the sender, whose next packet passes at `now`.
+    fn arrive(&mut self, ack: &Ack, now: i64, packet: u64) {
+        let at = ack.at.saturating_add(self.near()).min(now);
         let room = self.window_end.saturating_sub(self.top);
-        self.blocked |= self.window_end > 0 && room < u64::from(self.full.max(1));
+        self.blocked |= self.window_end > 0 && room < u64::from(self.unit());
         self.acked = self.acked.max(ack.acked);
         self.window_end = self.window_end.max(ack.window_end);
-        self.released = ack.at;
         if self.recovery.until > 0 && self.acked >= self.recovery.until {
-            self.settle(ack.at, Cause::of(self.recovery.cause), packet);
+            self.settle(at, Cause::of(self.recovery.cause), packet);
             self.recovery.until = 0;
         }
         if self.drained == 0 && self.flight() == 0 && self.top > 0 {
-            (self.drained, self.asked) = (ack.at, ack.asks);
+            (self.drained, self.asked) = (at.max(1), ack.asks);
         }
     }
 
+    /// The start of TLS is over.
+    pub(super) fn end_tls(&mut self, now: i64, packet: u64) {
+        if self.tls && self.recovery.until == 0 {
+            self.settle(now, Cause::Tls, packet);
+        }
+        self.tls = false;
+    }
+
     /// The other end reports that a retransmission was needless (RFC 2883).
-    pub(super) fn needless(&mut self) {
+    pub(super) fn needless(&mut self, packet: u64) {
         let recovery = &mut self.recovery;
         recovery.needless = recovery.needless.saturating_add(1);
         let cause = Cause::of(recovery.cause);
@@ -237,39 +356,105 @@ impl Sender {
             return;
         }
         recovery.cause = Cause::Spurious as u8;
-        let from = &mut self.shares[cause as usize];
-        let (time, packet) = (recovery.time.min(from.time), from.packet);
-        from.time -= time;
-        let to = &mut self.shares[Cause::Spurious as usize];
-        to.time = to.time.saturating_add(time);
-        to.spans = to.spans.saturating_add(1);
-        if time > to.longest {
-            (to.longest, to.packet) = (time, packet);
-        }
+        self.cut = Cause::Spurious as u8;
+        self.move_time(self.recovery.time, cause, Cause::Spurious, packet);
     }
 
-    /// The sender's data passes the point of capture at `now`. `owed` if the other end awaits an answer.
-    pub(super) fn data(&mut self, now: i64, segment: &Segment, data: &Data, owed: bool) {
+    /// The sender's data passes the point of capture at `now`.
+    pub(super) fn data(&mut self, now: i64, segment: &Segment, data: &Data) {
         self.sent += 1;
-        self.full = self.full.max(segment.payload);
+        self.learn_unit(now, segment.payload);
+        let options = &segment.options;
+        self.hear(now, segment.number, options.timestamps.then_some(options.stamp.1));
+        self.follow_names(segment);
+        let lost = self.missing.take();
         if data.again {
             self.repeat(now, segment.number, data);
         } else if data.end > self.top {
-            let cause = self.cause_of_new(now, segment.number, owed);
+            self.decide_restart(now);
+            let cause = self.cause_of_new(now, segment, data, lost);
+            if cause == Cause::Queue {
+                self.queue_max = self.queue_max.max(self.round_trip());
+            }
             self.settle(now, cause, segment.number);
             self.top = data.top.max(data.end);
             self.blocked = false;
             self.drained = 0;
             self.grow(now);
         }
-        self.more = segment.payload >= self.full && !segment.psh() && !segment.fin();
+        let room = self.window_end.saturating_sub(self.top);
+        let has_room = self.window_end == 0 || room >= u64::from(self.unit());
+        self.closed |= segment.fin();
+        self.ended = segment.fin() || !self.is_whole(segment.payload) && has_room;
+        if self.last_sent > 0 {
+            self.space(now);
+        }
         self.last_sent = now;
+    }
+
+    /// A silence before a segment. Segments of one burst are one.
+    fn space(&mut self, now: i64) {
+        let gap = now.saturating_sub(self.last_sent);
+        if gap > self.gaps.high() / 4 {
+            let round = self.round();
+            self.gaps.add(now, gap, round);
+        }
+    }
+
+    /// Segments below the maximum that follow one another at once, of one size, show a smaller path MTU (RFC 8899).
+    fn learn_unit(&mut self, now: i64, payload: u32) {
+        let pair = payload == self.last_payload && now.saturating_sub(self.last_sent) < PAIR;
+        if payload >= self.unit_max || pair && payload >= UNIT_MIN && payload > self.unit_seen {
+            self.unit_seen = payload.min(self.unit_max);
+        }
+        self.last_payload = payload;
+    }
+
+    /// Data of a full segment.
+    fn unit(&self) -> u32 {
+        match self.unit_seen {
+            0 => self.unit_max.max(1),
+            seen => seen,
+        }
+    }
+
+    /// Whether data is of full segments only; offloads join several.
+    fn is_whole(&self, payload: u32) -> bool {
+        let unit = self.unit();
+        let rest = payload % unit;
+        payload >= unit && rest == 0 || rest + OPTIONS >= unit
+    }
+
+    /// Counts packets that were lost between the sender and the point of capture.
+    pub(super) fn follow_names(&mut self, segment: &Segment) {
+        if segment.version != 4 || segment.syn() {
+            return;
+        }
+        let segments = segment.payload.div_ceil(self.unit()).max(1);
+        if let Some(lost) = self.names.follow(segment.id, segments as u16) {
+            self.missing = Some(self.missing.unwrap_or(0).saturating_add(lost));
+        }
+    }
+
+    /// Whether a segment that fills a gap was sent after all others: a retransmission of data that was lost before.
+    pub(super) fn is_newer(&self, segment: &Segment) -> bool {
+        segment.version == 4 && self.names.is_newer(segment.id)
+    }
+
+    /// A packet without data whose sequence number is `offset`: data below it that the capture lacks was lost before.
+    pub(super) fn show(&mut self, offset: u64) {
+        if self.top > 0 && offset > self.top {
+            self.missing = Some(self.missing.unwrap_or(0).max(1));
+        }
     }
 
     fn grow(&mut self, now: i64) {
         let flight = self.flight();
+        if self.recovery.until > 0 {
+            return;
+        }
         if flight > self.flight_max {
-            if flight >= self.flight_max + u64::from(self.full.max(1)) || self.grown == 0 {
+            if flight >= self.flight_max + u64::from(self.unit()) || self.grown == 0 {
                 self.grown = now;
             }
             self.flight_max = flight;
@@ -279,62 +464,148 @@ impl Sender {
         }
     }
 
-    /// What the sender of new data has waited for.
-    fn cause_of_new(&mut self, now: i64, packet: u64, owed: bool) -> Cause {
+    /// What the sender of new data has waited for. `lost` packets before it did not reach the point of capture.
+    fn cause_of_new(&mut self, now: i64, segment: &Segment, data: &Data, lost: Option<u16>) -> Cause {
         if self.recovery.until > 0 {
             return Cause::of(self.recovery.cause);
         }
-        let prompt = self.prompt();
-        let released = self.released > 0 && now.saturating_sub(self.released) <= prompt;
         if self.flight() == 0 {
-            if self.window_end > 0 && self.window_end <= self.top {
-                return Cause::Receiver;
-            }
-            if self.drained > 0 && released && !self.asked {
-                return self.window_cause(now);
-            }
-            if self.drained > 0 {
-                // The data ended here: no ACK was missing.
-                self.settle(self.drained, Cause::Application, packet);
-            }
-            let silence = now.saturating_sub(self.upto);
-            let long = silence >= IDLE && silence >= self.rtt_min.saturating_mul(4);
-            return match long && !owed {
-                true => Cause::Idle,
-                false => Cause::Application,
-            };
+            return self.cause_after_drain(now, segment, data, lost);
         }
         let silence = now.saturating_sub(self.last_sent);
-        if silence <= prompt.min(PROMPT.max(self.rtt_min / 8)) && !released {
-            return Cause::of(self.current);
-        }
-        if released {
-            self.window_cause(now)
-        } else if !self.more {
+        if self.blocked {
+            Cause::Receiver
+        } else if self.ended {
             Cause::Application
-        } else if self.rtt_min > 0 && silence < self.rtt_min {
+        } else if silence > TIMEOUT.max(self.round_trip().saturating_mul(2)) {
+            Cause::Unknown
+        } else {
+            self.window_cause(now)
+        }
+    }
+
+    /// The same, if all data before it had been acknowledged.
+    fn cause_after_drain(
+        &mut self,
+        now: i64,
+        segment: &Segment,
+        data: &Data,
+        lost: Option<u16>,
+    ) -> Cause {
+        let packet = segment.number;
+        if self.window_end > 0 && self.window_end <= self.top || self.blocked {
+            return Cause::Receiver;
+        }
+        if self.drained > 0 && self.prompt && !self.asked && !self.ended {
+            return self.window_cause(now);
+        }
+        let silence = now.saturating_sub(self.last_sent.max(self.upto));
+        if lost.is_some_and(|lost| lost > 0) && silence >= PROMPT.max(self.round_trip()) {
+            // It was sent before, and lost on its way to the point of capture.
+            let cause = match self.ended || lost == Some(1) {
+                true => Cause::TailLoss,
+                false => Cause::Timeout,
+            };
+            self.lose(now, data.end, cause);
+            return cause;
+        }
+        if !self.ended && self.is_even() && now.saturating_sub(self.grown) > ROUNDS * self.round_trip() {
+            return Cause::Pacing;
+        }
+        let is_sure = self.lag == 0 || lost == Some(0) || self.ended || self.sent <= 1;
+        if !is_sure {
+            if silence >= TIMEOUT {
+                self.restart = Restart {
+                    end: data.end,
+                    time: now.saturating_sub(self.upto),
+                    packet,
+                };
+            }
+            return Cause::Unknown;
+        }
+        if self.drained > 0 {
+            // The data ended here: no ACK was missing.
+            self.settle(self.drained, Cause::Application, packet);
+        }
+        let silence = now.saturating_sub(self.upto);
+        let long = silence >= IDLE && silence >= self.round_trip_min().saturating_mul(4);
+        match long && !data.owed {
+            true => Cause::Idle,
+            false => Cause::Application,
+        }
+    }
+
+    /// The second segment after a silence: if the sender awaited the ACK of the first one, the silence was a time-out
+    /// (RFC 5681 3.1: the loss window is one segment, the restart window as large as the initial one).
+    fn decide_restart(&mut self, now: i64) {
+        let restart = core::mem::take(&mut self.restart);
+        if restart.end == 0 || self.acked < restart.end || self.ended {
+            return;
+        }
+        let waited = now.saturating_sub(self.last_sent);
+        if waited >= self.near_min / 2 && waited > 0 {
+            self.move_time(restart.time, Cause::Unknown, Cause::Timeout, restart.packet);
+            self.ever_lost = true;
+            self.cut = Cause::AfterLoss as u8;
+        }
+    }
+
+    /// The congestion window, or what keeps the sender below it.
+    fn window_cause(&self, now: i64) -> Cause {
+        let round_trip = self.round_trip();
+        let since_growth = now.saturating_sub(self.grown);
+        if self.blocked {
+            Cause::Receiver
+        } else if self.is_queued() {
+            Cause::Queue
+        } else if self.ever_lost
+            && (self.loss_flight > 0 || since_growth <= GROWTH.max(round_trip.saturating_mul(ROUNDS)))
+        {
+            Cause::of(self.cut)
+        } else if !self.ever_lost && since_growth <= round_trip.saturating_mul(2) {
+            Cause::SlowStart
+        } else if since_growth > round_trip.saturating_mul(ROUNDS) && self.is_even() {
             Cause::Pacing
         } else {
             Cause::Unknown
         }
     }
 
-    /// An ACK released the data: which window was full?
-    fn window_cause(&self, now: i64) -> Cause {
-        let longer = self.rtt_last.saturating_sub(self.rtt_min);
-        if self.blocked {
-            Cause::Receiver
-        } else if self.rtt_min > 0 && longer >= QUEUE.max(self.rtt_min / 4) {
-            Cause::Queue
-        } else if self.loss_flight > 0 {
-            Cause::AfterLoss
-        } else if !self.ever_lost
-            && now.saturating_sub(self.grown) <= self.rtt_last.saturating_mul(2)
-        {
-            Cause::SlowStart
-        } else {
-            Cause::Unknown
+    /// Whether round trips are longer than the shortest. A sender that paces uses an ACK up to a silence later.
+    fn is_queued(&self) -> bool {
+        let least = self.round_trip_min();
+        let near = self.near().saturating_sub(self.near_min);
+        let near = near.saturating_sub(self.gaps.high()).max(0);
+        let far = self.far.low().unwrap_or(self.far_min);
+        let longer = near.saturating_add(far.saturating_sub(self.far_min));
+        least > 0 && longer >= QUEUE.max(least / 8)
+    }
+
+    /// Whether the silences between segments are short beside the round trip, or all alike.
+    fn is_even(&self) -> bool {
+        let longest = self.gaps.high();
+        let shortest = self.gaps.low().unwrap_or(0);
+        self.gaps.has_before
+            && (longest < self.round_trip() / 2 || longest < shortest.saturating_mul(3) / 2)
+    }
+
+    /// A loss: recovery starts.
+    fn lose(&mut self, now: i64, until: u64, cause: Cause) {
+        self.recovery = Recovery {
+            until,
+            cause: cause as u8,
+            sent: 1,
+            ..Recovery::default()
+        };
+        self.restart = Restart::default();
+        if cause == Cause::Spurious {
+            return;
         }
+        self.ever_lost = true;
+        self.cut = Cause::AfterLoss as u8;
+        self.flight_max = 0;
+        self.loss_flight = self.flight().max(u64::from(self.unit()));
+        self.rates.lost(now, self.acked, self.round_trip());
     }
 
     /// A retransmission.
@@ -358,23 +629,13 @@ impl Sender {
             self.settle(now, Cause::of(self.recovery.cause), packet);
             return;
         }
-        self.recovery = Recovery {
-            until: self.top.max(data.end),
-            cause: cause as u8,
-            sent: 1,
-            ..Recovery::default()
-        };
-        if cause != Cause::Spurious {
-            self.ever_lost = true;
-            self.loss_flight = self.flight().max(u64::from(self.full));
-            self.rates.lost(now, self.acked, self.rtt_min);
-        }
+        self.lose(now, self.top.max(data.end), cause);
         self.settle(now, cause, packet);
     }
 
     /// The connection has ended, or the capture has.
     pub(super) fn finish(&mut self, now: i64, packet: u64, owed: bool) {
-        self.pass(now, packet);
+        self.hear(now, packet, None);
         if self.recovery.until > 0 {
             self.settle(now, Cause::of(self.recovery.cause), packet);
         }
@@ -400,7 +661,7 @@ impl Sender {
             Cause::AfterLoss,
         ];
         let lost: i64 = loss.into_iter().map(time).sum();
-        if !self.rates.are_equal() || time(Cause::Queue) > lost / 4 {
+        if !self.rates.are_equal() || !self.clumps.are_uneven() || time(Cause::Queue) > lost / 4 {
             return;
         }
         let mut policer = self.shares[Cause::Policer as usize];

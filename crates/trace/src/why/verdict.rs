@@ -116,7 +116,7 @@ impl Verdict {
         }
         let life = connection.elapsed();
         let (cause, share) = main_cause(sender, life);
-        let vantage = Vantage::of(round_trip(this), round_trip(other));
+        let vantage = Vantage::of(round_trip(this), near(sender, other));
         Some(Verdict {
             from_a,
             life,
@@ -148,17 +148,47 @@ fn round_trip(this: &Direction) -> i64 {
     }
 }
 
-/// The main cause and its time.
+/// Round trip from the point of capture to the sender: a lost SYN makes that of the handshake too long.
+fn near(sender: &Sender, other: &Direction) -> i64 {
+    match (round_trip(other), sender.near_min) {
+        (time, 0) => time,
+        (time, least) => time.min(least),
+    }
+}
+
+/// Causes that explain a connection together: the sentence is about the one with the most time of the group with the
+/// most time.
+const GROUPS: [&[Cause]; 8] = [
+    &[Cause::Handshake, Cause::Tls],
+    &[Cause::Application],
+    &[Cause::Receiver],
+    &[
+        Cause::FastRetransmit,
+        Cause::Timeout,
+        Cause::TailLoss,
+        Cause::AfterLoss,
+    ],
+    &[Cause::Spurious],
+    &[Cause::Queue],
+    &[Cause::Policer],
+    &[Cause::SlowStart, Cause::Pacing],
+];
+
+/// The main cause and its time. Idle time counts only if there is little else.
 fn main_cause(sender: &Sender, life: i64) -> (Cause, Share) {
-    let shares = sender.shares();
-    let longest = |limit: bool| {
-        let causes = Cause::all().filter(|cause| !limit || cause.is_limit());
-        causes.max_by_key(|cause| (shares[*cause as usize].time, core::cmp::Reverse(*cause)))
-    };
-    let of = |cause: Cause| (cause, shares[cause as usize]);
-    match longest(true).map(of) {
-        Some((cause, share)) if share.time > 0 && share.time >= life / 10 => (cause, share),
-        _ => of(longest(false).unwrap_or(Cause::Unknown)),
+    let time = |cause: Cause| sender.shares()[cause as usize].time;
+    let of = |cause: Cause| (cause, sender.shares()[cause as usize]);
+    let sum = |group: &[Cause]| group.iter().map(|cause| time(*cause)).sum::<i64>();
+    let longest = |group: &[Cause]| group.iter().copied().max_by_key(|cause| time(*cause));
+    let best = GROUPS.into_iter().max_by_key(|group| sum(group));
+    let (group, best) = best.map_or((&[][..], 0), |group| (group, sum(group)));
+    let unknown = time(Cause::Unknown);
+    if unknown > best && unknown >= life / 10 {
+        return of(Cause::Unknown);
+    }
+    match longest(group) {
+        Some(cause) if best >= life / 10 => of(cause),
+        _ => of(Cause::Idle),
     }
 }
 
@@ -180,10 +210,10 @@ fn detail(cause: Cause, sender: &Sender, this: &Direction, other: &Direction) ->
     let ms = |time: i64| time as f64 / 1e6;
     match cause {
         Cause::Receiver => Some(window_detail(this, other)),
-        Cause::Queue if sender.rtt_min > 0 => Some(format!(
+        Cause::Queue if sender.round_trip_min() > 0 => Some(format!(
             "round trips of {:.1} ms at most, {:.1} ms at least",
-            ms(this.rtt.max.saturating_add(sender.lag)),
-            ms(sender.rtt_min)
+            ms(sender.queue_max),
+            ms(sender.round_trip_min())
         )),
         Cause::Policer => Some(format!(
             "{:.2} Mbit/s between losses",
