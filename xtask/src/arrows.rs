@@ -371,7 +371,9 @@ const ALLOWED: &[Row] = &[
     ),
     row(
         "tool-trace",
-        &["wire", "capfile", "trace", "paths", "plot", "qos", "twin", "reactor"],
+        &[
+            "wire", "capfile", "trace", "paths", "plot", "qos", "twin", "reactor",
+        ],
         &[],
         "a command line over the analyser; signals come from the event core",
     ),

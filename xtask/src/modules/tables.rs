@@ -511,8 +511,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/trace",
         order: &[
             "filter", "json", "stop", "results", "values", "files", "names", "painters", "parquet",
-            "progress", "low", "hi", "report", "flags", "watch", "capture", "help", "diff",
-            "twin",
+            "progress", "low", "hi", "report", "flags", "watch", "capture", "help", "diff", "twin",
         ],
         besides: &[(
             "low",

@@ -186,11 +186,8 @@ fn read(args: &HiArgs, policy: Chosen, seed: u64) -> Result<Report> {
     let captures = Captures::open_until(&args.low.files, options, stop);
     let (findings, mut collector) = captures.read_with(Collector::default())?;
     for file in findings.files() {
-        if let Some(error) = &file.error {
-            eprintln!("headend: {}: {error}", file.name);
-        }
-        for (fault, count) in &file.faults {
-            eprintln!("headend: {}: {count} x {fault}", file.name);
+        for line in file.lines() {
+            eprintln!("headend: {line}");
         }
     }
     let reasons = reasons(&findings, &mut collector, args)?;

@@ -51,6 +51,17 @@ pub enum FileError {
 }
 
 impl FileReport {
+    /// The report of a file's contents.
+    #[must_use]
+    pub fn of(name: &str, faults: &Faults) -> FileReport {
+        let mut report = FileReport {
+            name: name.to_owned(),
+            ..FileReport::default()
+        };
+        report.set_faults(faults, false);
+        report
+    }
+
     /// Whether the whole file was read and nothing was wrong with it.
     #[must_use]
     pub fn is_good(&self) -> bool {

@@ -110,6 +110,7 @@ fields!(SegmentOptions {
     window_scale,
     sack_permitted,
     timestamps,
+    stamp,
     blocks,
     sack
 });
@@ -123,6 +124,7 @@ fields!(Segment {
     version,
     lead,
     traffic_class,
+    hop_limit,
     id,
     flags,
     sequence,

@@ -103,7 +103,9 @@ impl Clumps {
             return false;
         }
         let each = self.rates / f64::from(self.count);
-        if std::env::var_os("WHYDBG").is_some() { eprintln!("clump {:.2}", each / (self.bytes as f64 / self.time as f64)); }
+        if std::env::var_os("WHYDBG").is_some() {
+            eprintln!("clump {:.2}", each / (self.bytes as f64 / self.time as f64));
+        }
         each >= UNEVEN * self.bytes as f64 / self.time as f64
     }
 }

@@ -62,7 +62,11 @@ mod tests {
         assert_eq!(recent.low(), None);
         for at in 0..30 {
             recent.add(at, if at == 3 { 1 } else { 9 }, 10);
-            assert_eq!(recent.low(), Some(if (3..20).contains(&at) { 1 } else { 9 }), "{at}");
+            assert_eq!(
+                recent.low(),
+                Some(if (3..20).contains(&at) { 1 } else { 9 }),
+                "{at}"
+            );
             assert_eq!(recent.high(), 9);
         }
     }

@@ -249,7 +249,8 @@ impl Sender {
 
     /// Round trip of the path now; 0 if unknown.
     fn round_trip(&self) -> i64 {
-        self.near().saturating_add(self.far.low().unwrap_or(self.far_min))
+        self.near()
+            .saturating_add(self.far.low().unwrap_or(self.far_min))
     }
 
     /// Round trip of the path without a queue, in nanoseconds; 0 if unknown.
@@ -365,7 +366,11 @@ impl Sender {
         self.sent += 1;
         self.learn_unit(now, segment.payload);
         let options = &segment.options;
-        self.hear(now, segment.number, options.timestamps.then_some(options.stamp.1));
+        self.hear(
+            now,
+            segment.number,
+            options.timestamps.then_some(options.stamp.1),
+        );
         self.follow_names(segment);
         let lost = self.missing.take();
         if data.again {
@@ -465,7 +470,13 @@ impl Sender {
     }
 
     /// What the sender of new data has waited for. `lost` packets before it did not reach the point of capture.
-    fn cause_of_new(&mut self, now: i64, segment: &Segment, data: &Data, lost: Option<u16>) -> Cause {
+    fn cause_of_new(
+        &mut self,
+        now: i64,
+        segment: &Segment,
+        data: &Data,
+        lost: Option<u16>,
+    ) -> Cause {
         if self.recovery.until > 0 {
             return Cause::of(self.recovery.cause);
         }
@@ -509,7 +520,10 @@ impl Sender {
             self.lose(now, data.end, cause);
             return cause;
         }
-        if !self.ended && self.is_even() && now.saturating_sub(self.grown) > ROUNDS * self.round_trip() {
+        if !self.ended
+            && self.is_even()
+            && now.saturating_sub(self.grown) > ROUNDS * self.round_trip()
+        {
             return Cause::Pacing;
         }
         let is_sure = self.lag == 0 || lost == Some(0) || self.ended || self.sent <= 1;
@@ -559,7 +573,8 @@ impl Sender {
         } else if self.is_queued() {
             Cause::Queue
         } else if self.ever_lost
-            && (self.loss_flight > 0 || since_growth <= GROWTH.max(round_trip.saturating_mul(ROUNDS)))
+            && (self.loss_flight > 0
+                || since_growth <= GROWTH.max(round_trip.saturating_mul(ROUNDS)))
         {
             Cause::of(self.cut)
         } else if !self.ever_lost && since_growth <= round_trip.saturating_mul(2) {

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use capfile::{Block, Effect, OpenError, Reader};
+use capfile::{Block, OpenError, Reader};
 use paths::{Align, Aligned, Best, DEPTH, Findings, HEAD, Matcher, Point, Sight, Sink, TELL_AFTER};
+use trace::FileReport;
 use wire::packet::{self, Layers, Packet};
 
 use super::super::progress::Progress;
@@ -159,17 +160,8 @@ impl Capture {
     /// Prints the faults of the file. Whether there are none.
     pub(super) fn report_faults(&self) -> bool {
         let faults = self.reader.faults();
-        let name = &self.name;
-        if let Some((offset, first)) = faults.first() {
-            eprintln!("headend: {name}: first fault at octet {offset}: {first}");
-        }
-        for (fault, count) in faults.iter().filter(|fault| fault.1 > 0) {
-            let effect = match fault.effect() {
-                Effect::Kept => "the packet was kept",
-                Effect::Skipped => "skipped",
-                Effect::Ended => "the rest of the file was not read",
-            };
-            eprintln!("headend: {name}: {count} x {fault} ({effect})");
+        for line in FileReport::of(&self.name, faults).lines() {
+            eprintln!("headend: {line}");
         }
         faults.is_empty()
     }
