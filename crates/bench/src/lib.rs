@@ -21,6 +21,7 @@
 //! | `segments` | the segment lists of 2005, and ours |
 //! | `captures` | writes the captures that other benchmarks read; measures nothing |
 //! | `trace` | the cost of a packet and of a connection in the analyser, beside bare loops and other analysers |
+//! | `diff` | the cost of a pair of packets when two captures are compared, beside bare loops |
 //! | `harness` | shared by all benchmarks: processes, namespaces, cores, the account of a server |
 //! | `history` | the page that re-runs published scaling failures |
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ mod bringup;
 mod captures;
 mod coa;
 mod deadlines;
+mod diff;
 mod filter;
 mod forward;
 mod harness;
@@ -117,6 +119,8 @@ enum Verb {
     QosPassChild(qos::PassChildArgs),
     /// Cost of packets and connections for `headend trace`, next to bare loops and other analysers
     Trace(trace::TraceArgs),
+    /// Pairs of packets per second when two captures are compared, next to a bare loop
+    Diff(diff::DiffArgs),
     /// A bare loop that `trace` measures, or a program that it runs
     #[command(hide = true)]
     TraceChild(trace::child::TraceChildArgs),
@@ -181,6 +185,7 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
         Verb::QosChild(args) => qos::between::run(args),
         Verb::QosPassChild(args) => qos::run_pass(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::Diff(args) => diff::run(args),
         Verb::TraceChild(args) => trace::child::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::History(args) => history::run(args),

@@ -200,7 +200,7 @@ impl Align {
         hits[best].to_vec()
     }
 
-    /// What comes nearest to a match.
+    /// The nearest thing to a match.
     #[must_use]
     pub fn best(&self) -> Best {
         if let Some(hit) = self.hits.first() {

@@ -6,7 +6,7 @@ use crate::clock::{Clock, Way};
 use crate::packet::{FlowKey, Point};
 use crate::track::Counted;
 
-/// Kinds of rewriting that are told apart; packets of further kinds are counted only.
+/// Kinds of rewriting that are listed; packets of further kinds are only counted.
 const REWRITES_MAX: usize = 256;
 
 /// Translated flows that are listed.

@@ -445,6 +445,7 @@ pub(super) const TABLES: &[Inside] = &[
             "segments",
             "timers",
             "trace",
+            "diff",
         ],
         besides: &[],
     },

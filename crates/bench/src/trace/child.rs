@@ -45,13 +45,13 @@ enum Kind {
 
 /// Resources that a program used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Used {
+pub(crate) struct Used {
     /// Seconds from its start to its end.
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
     /// Processor time in user and kernel mode, of all threads.
-    pub(super) cpu_s: f64,
+    pub(crate) cpu_s: f64,
     /// Its peak resident memory.
-    pub(super) resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
 }
 
 /// How it ended.
@@ -150,7 +150,7 @@ fn run_here(limit: Duration, command: &[OsString], gone: BorrowedFd<'_>) -> Resu
 ///
 /// # Errors
 /// It cannot be started, or it ends with a status other than 0.
-pub(super) fn measure(command: &[OsString], limit: Duration) -> Result<Option<Used>> {
+pub(crate) fn measure(command: &[OsString], limit: Duration) -> Result<Option<Used>> {
     let mut child = Command::new(std::env::current_exe()?)
         .args(["bench", "trace-child", "run"])
         .arg(limit.as_secs_f64().to_string())

@@ -6,6 +6,7 @@ mod input;
 mod page;
 mod parts;
 mod reports;
+mod two;
 mod usage;
 mod why;
 mod writing;

@@ -32,7 +32,9 @@ fn every_command_on_the_page_runs() {
     fs::set_permissions(bin.join("tcpdump"), fs::Permissions::from_mode(0o755)).unwrap();
 
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let pages = ["trace.md", "why.md"].map(|page| fs::read_to_string(docs.join(page)).unwrap());
+    crate::two::write_captures(&home);
+    let pages =
+        ["trace.md", "why.md", "diff.md"].map(|page| fs::read_to_string(docs.join(page)).unwrap());
     let commands: Vec<_> = pages.iter().flat_map(|page| commands(page)).collect();
     assert!(commands.len() > 20);
     let path = std::env::var("PATH").unwrap_or_default();

@@ -82,16 +82,11 @@ impl Matcher {
         let way = self.way(lane, &two);
         if is_sure {
             self.times.add(way, two.a.time, two.b.time);
+            self.recent[way as usize].add(difference);
+            self.set_differences();
         }
-        self.recent[way as usize].add(difference);
-        self.set_differences();
         self.unequal += u64::from(difference != 0);
-        for (at, sight) in [(0, two.a), (1, two.b)] {
-            let point = &mut self.points[at];
-            let before = point.matched.map_or(sight.time, |matched| matched.0);
-            point.matched = Some((sight.time, before));
-            point.ahead = 0;
-        }
+        self.advance(&two);
         let (near, far) = two.ordered(way);
         let shared = self.points[0].flows.get_mut(lane);
         shared.difference = Some(difference);
@@ -129,6 +124,16 @@ impl Matcher {
         self.late_losses(lane, way, sink);
         for point in [Point::A, Point::B] {
             self.expire(point, sink);
+        }
+    }
+
+    /// The captures have been matched up to these packets.
+    #[inline]
+    fn advance(&mut self, two: &Two<'_>) {
+        for (point, sight) in self.points.iter_mut().zip([two.a, two.b]) {
+            let before = point.matched.map_or(sight.time, |matched| matched.0);
+            point.matched = Some((sight.time, before));
+            point.ahead = 0;
         }
     }
 
@@ -274,8 +279,9 @@ impl Matcher {
         };
         while let Some(slot) = self.pending.oldest(point) {
             let time = self.pending.get(slot).sight.time;
-            let age = |now: i64| now.saturating_sub(time).saturating_abs();
-            // A single packet may have a wrong time.
+            // After a silence, the packet that ends it is much later than the last matched one. A single packet may have a
+            // wrong time.
+            let age = |now: i64| now.saturating_sub(time);
             if age(last).min(age(before)) <= self.config.wait {
                 return;
             }

@@ -103,7 +103,7 @@ impl Entry {
         self.start + u64::from(self.sight.length)
     }
 
-    /// Whether transmissions of it can be told apart by time stamps or identification.
+    /// Whether time stamps or identification distinguish its transmissions.
     pub(super) fn is_distinct(&self) -> bool {
         self.sight.stamps.is_some() || self.sight.id != 0
     }

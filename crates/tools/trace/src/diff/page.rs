@@ -160,6 +160,21 @@ fn direction(compared: &Compared<'_>, way: Way, out: &mut String) -> fmt::Result
         count(found.bytes)
     )?;
     lost(compared, way, out)?;
+    others(found, (near, far), out)?;
+    if found.copies > 0 {
+        writeln!(
+            out,
+            "  captured twice      {} at {near}",
+            packets(found.copies)
+        )?;
+    }
+    delay(compared.found, way, out)?;
+    out.push('\n');
+    Ok(())
+}
+
+/// What else is known of the direction's packets.
+fn others(found: &OneWay, (near, far): (&str, &str), out: &mut String) -> fmt::Result {
     let losses = [
         (
             format!("lost before {near}"),
@@ -200,15 +215,6 @@ fn direction(compared: &Compared<'_>, way: Way, out: &mut String) -> fmt::Result
     for (name, counted, why) in losses {
         line(&name, counted, &why, far, out)?;
     }
-    if found.copies > 0 {
-        writeln!(
-            out,
-            "  captured twice      {} at {near}",
-            packets(found.copies)
-        )?;
-    }
-    delay(compared.found, way, out)?;
-    out.push('\n');
     Ok(())
 }
 
@@ -283,7 +289,7 @@ pub(super) fn least(found: &Findings, delay: &Delay) -> String {
             time(bound),
             time(bound)
         ),
-        (false, None) => "least not known: without packets of the other direction, clocks cannot be told from delay".to_owned(),
+        (false, None) => "least not known: without packets of the other direction, clocks and delay cannot be separated".to_owned(),
     }
 }
 

@@ -14,7 +14,7 @@ use super::super::progress::Progress;
 /// Kinds of encapsulation that are listed.
 const KINDS_MAX: usize = 8;
 
-/// Interfaces of one file that are told apart.
+/// Interfaces of one file that are counted.
 const INTERFACES_MAX: usize = 64;
 
 /// A capture, or one interface of it.

@@ -1,0 +1,263 @@
+//! `headend trace diff`: two captures of one path, and captures that are not.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+
+use capfile::{Block, PcapWriter, PcapngWriter, Reader, Resolution, Way};
+use serde_json::Value;
+use wire::link::LinkType;
+
+use crate::home::{Home, Said, source};
+
+/// A packet: its time and bytes, and its length as sent.
+type Frame = (i64, u32, Vec<u8>);
+
+fn frames(capture: &str) -> Vec<Frame> {
+    let mut reader = Reader::new(File::open(source(capture)).unwrap()).unwrap();
+    let (mut block, mut frames) = (Block::new(), Vec::new());
+    while reader.read_block(&mut block).unwrap() {
+        for record in block.records() {
+            frames.push((record.time_ns, record.length, block.bytes(record).to_vec()));
+        }
+    }
+    frames
+}
+
+fn write<'a>(home: &Home, name: &str, frames: impl IntoIterator<Item = &'a Frame>) {
+    let out = BufWriter::new(File::create(home.0.join(name)).unwrap());
+    let mut writer = PcapWriter::new(out, LinkType::ETHERNET, Resolution::Nanos).unwrap();
+    for (time, length, octets) in frames {
+        writer.write(*time, *length, octets).unwrap();
+    }
+    writer.flush().unwrap();
+}
+
+/// The frames as a second point sees them: 4 ms later from the end with the lower address, 2 ms earlier from the other end;
+/// a hop further; by a clock that is off; without every `lost`th.
+fn further(frames: &[Frame], offset: i64, lost: usize) -> Vec<Frame> {
+    let mut seen = Vec::new();
+    for (at, (time, length, octets)) in frames.iter().enumerate() {
+        let mut octets = octets.clone();
+        let from_low = octets[26..30] < octets[30..34];
+        octets[22] = if from_low {
+            octets[22] - 1
+        } else {
+            octets[22] + 1
+        };
+        if at % lost != lost - 1 {
+            let delay = if from_low { 4_000_000 } else { -2_000_000 };
+            seen.push((time + offset + delay, *length, octets));
+        }
+    }
+    seen.sort_by_key(|frame| frame.0);
+    seen
+}
+
+/// Writes the captures that the page names.
+pub(crate) fn write_captures(home: &Home) {
+    let frames = frames(CAPTURE);
+    write(home, "client.pcap", &frames);
+    write(home, "server.pcap", &further(&frames, 3_000_000_000, 40));
+    let out = BufWriter::new(File::create(home.0.join("user1.pcapng")).unwrap());
+    let mut writer = PcapngWriter::new(out, "test").unwrap();
+    for name in ["inside", "outside"] {
+        writer.interface(LinkType::RAW, name, "", 0).unwrap();
+    }
+    for (frame, other) in frames.iter().zip(further(&frames, 0, usize::MAX)) {
+        for (interface, (_, length, octets)) in [(0, frame), (1, &other)] {
+            let time = frame.0 as u64;
+            writer
+                .packet(interface, time, Way::Inbound, length - 14, &octets[14..])
+                .unwrap();
+        }
+    }
+}
+
+const CAPTURE: &str = "fast_reuse.dmp.gz";
+
+fn summary(said: &Said) -> Value {
+    let last = said
+        .out
+        .lines()
+        .last()
+        .unwrap_or_else(|| panic!("{}", said.err));
+    serde_json::from_str(last).unwrap()
+}
+
+fn home(name: &str) -> Home {
+    let home = Home::new(&format!("diff-{name}"));
+    write_captures(&home);
+    home
+}
+
+#[test]
+fn lost_packets_are_listed_with_their_numbers_and_clocks_are_bounded() {
+    let home = home("plain");
+    let said =
+        home.run("diff --json --parquet pairs.parquet --html page.html client.pcap server.pcap");
+    assert_eq!(said.status, 0, "{}", said.err);
+    let total = frames(CAPTURE).len() as u64;
+    let expected: Vec<u64> = (1..=total).filter(|number| number % 40 == 0).collect();
+    let found = summary(&said);
+    let lines = said
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut lost: Vec<u64> = Vec::new();
+    for line in lines.filter(|line| line["kind"] == "diff_lost") {
+        assert_eq!(line["schema"], "trace.diff_lost/1");
+        if line["seen_at"] == "A" {
+            lost.push(line["packet"].as_u64().unwrap());
+        }
+    }
+    // Packets from B to A that B lacks were added between the points, as far as the captures show.
+    let extra = found["b2a"]["only_at_far_point"]["packets"]
+        .as_u64()
+        .unwrap();
+    assert!(lost.iter().all(|number| expected.contains(number)));
+    let edges = found["a"]["at_edges"].as_u64().unwrap();
+    assert_eq!(
+        lost.len() as u64 + extra + edges,
+        expected.len() as u64,
+        "{found}"
+    );
+    let piece = &found["clock"]["pieces"][0];
+    let bound = |at: usize| piece["offset_ns"][at].as_f64().unwrap();
+    assert!(bound(0) <= 3e9 && 3e9 <= bound(1), "{piece}");
+    assert!((found["clock"]["round_trip_ns"].as_f64().unwrap() - 6e6).abs() < 1e3);
+    assert!(home.read("pairs.parquet").starts_with(b"PAR1"));
+    let page = home.text("page.html");
+    assert!(page.contains("One-way delay above the least") && !page.contains("http-equiv"));
+}
+
+#[test]
+fn the_order_of_the_captures_only_swaps_the_directions() {
+    let home = home("swapped");
+    let one = summary(&home.run("diff --json client.pcap server.pcap"));
+    let other = summary(&home.run("diff --json server.pcap client.pcap"));
+    for field in ["pairs", "lost", "only_at_far_point"] {
+        assert_eq!(one["a2b"][field], other["b2a"][field]);
+        assert_eq!(one["b2a"][field], other["a2b"][field]);
+    }
+}
+
+#[test]
+fn clocks_a_year_apart_and_a_short_snap_length_match_too() {
+    let home = home("year");
+    let frames = frames(CAPTURE);
+    let year = 365 * 86_400 * 1_000_000_000;
+    let cut: Vec<Frame> = further(&frames, year, usize::MAX)
+        .into_iter()
+        .map(|(time, length, octets)| (time, length, octets[..octets.len().min(64)].to_vec()))
+        .collect();
+    write(&home, "year.pcap", &cut);
+    let said = home.run("diff --json client.pcap year.pcap");
+    assert_eq!(said.status, 0, "{}", said.err);
+    let found = summary(&said);
+    let pairs = |way: &str| found[way]["pairs"].as_u64().unwrap();
+    assert_eq!(pairs("a2b") + pairs("b2a"), frames.len() as u64, "{found}");
+    let offset = found["clock"]["pieces"][0]["offset_ns"][0]
+        .as_f64()
+        .unwrap();
+    assert!((offset - year as f64).abs() < 1e7, "{offset}");
+}
+
+#[test]
+fn one_capture_twice_is_called_that() {
+    let home = home("twice");
+    let said = home.run("diff client.pcap client.pcap");
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(
+        said.out
+            .starts_with("Both captures have the same packets at the same times"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn captures_of_different_paths_are_refused_with_the_best_match() {
+    let home = home("different").with("udpping.dmp.gz");
+    let said = home.run("diff client.pcap udpping.dmp.gz");
+    assert_eq!(said.status, 1);
+    assert!(
+        said.err.contains("not captures of one path") && said.err.contains("best match"),
+        "{}",
+        said.err
+    );
+    assert_eq!(said.out, "");
+}
+
+#[test]
+fn a_part_of_the_time_and_a_part_of_the_flows_are_no_losses() {
+    let home = home("part");
+    let frames = frames(CAPTURE);
+    let seen = further(&frames, 3_000_000_000, usize::MAX);
+    write(
+        &home,
+        "middle.pcap",
+        &seen[seen.len() / 3..seen.len() * 2 / 3],
+    );
+    let found = summary(&home.run("diff --json client.pcap middle.pcap"));
+    assert_eq!(found["a2b"]["lost"]["packets"], 0, "{found}");
+    assert_eq!(found["b2a"]["lost"]["packets"], 0, "{found}");
+    assert!(found["a"]["at_edges"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn empty_damaged_and_missing_files_are_named() {
+    let home = home("bad");
+    home.put("empty.pcap", b"");
+    let whole = home.read("server.pcap");
+    home.put("cut.pcap", &whole[..whole.len() - 5]);
+    write(&home, "none.pcap", []);
+    for (line, status, part) in [
+        (
+            "diff client.pcap empty.pcap",
+            1,
+            "empty.pcap: the file is empty",
+        ),
+        (
+            "diff client.pcap none.pcap",
+            1,
+            "none.pcap: no packet with an IP header",
+        ),
+        (
+            "diff client.pcap nothing.pcap",
+            1,
+            "nothing.pcap: cannot be opened",
+        ),
+        (
+            "diff client.pcap cut.pcap",
+            1,
+            "cut.pcap: first fault at octet",
+        ),
+        ("diff client.pcap .", 1, "this is no file"),
+        ("diff client.pcap", 1, "two interfaces"),
+        (
+            "diff client.pcap server.pcap --csv",
+            2,
+            "--csv is not a flag of diff",
+        ),
+        ("diff", 2, "0 files were named"),
+    ] {
+        let said = home.run(line);
+        assert_eq!(said.status, status, "{line}: {}", said.err);
+        assert!(said.err.contains(part), "{line}: {}", said.err);
+        // A damaged file is compared as far as it can be read.
+        assert_eq!(!said.out.is_empty(), line.contains("cut"), "{line}");
+    }
+    fs::remove_dir_all(&home.0).unwrap();
+}
+
+#[test]
+fn both_interfaces_of_one_capture_are_compared() {
+    let home = home("one");
+    let said = home.run("diff --json user1.pcapng");
+    assert_eq!(said.status, 0, "{}", said.err);
+    let found = summary(&said);
+    assert_eq!(found["clock"]["same"], true);
+    let pairs = |way: &str| found[way]["pairs"].as_u64().unwrap();
+    assert!(pairs("a2b") > 0 && pairs("b2a") > 0, "{found}");
+    assert_eq!(found["a2b"]["lost"]["packets"], 0);
+}
