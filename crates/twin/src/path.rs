@@ -7,7 +7,7 @@
 //! | rate | delivered bytes over time, in windows in which every round trip shows a queue; the median of the windows |
 //! | buffer | the queue that the packets before each loss met |
 //! | losses | at a full queue: drop-tail; else at random, or by a policer if the rate between losses is flat |
-//! | cross traffic | the rate of back-to-back deliveries less the rate above, if one value is far more frequent |
+//! | cross traffic | the fastest frequent rate of two deliveries in a row, less the rate above |
 
 use core::fmt;
 
@@ -168,7 +168,8 @@ impl Path {
         let frame = f64::from(frame.unwrap_or(1514));
         let threshold = threshold(&values, 1.5 * frame * 8e9 / rough_bps);
         let found = rates(flows, &met, threshold);
-        let losses = losses(flows, &met);
+        let smooth = smooth(&met);
+        let losses = losses(flows, &smooth);
         let segments: u64 = flows.iter().map(|flow| flow.segments()).sum();
         let share = losses.len() as f64 / segments.max(1) as f64;
         let congested = found.busy as f64 / found.active.max(1) as f64;
@@ -185,7 +186,7 @@ impl Path {
         let spread = (found.rates.len() as f64).sqrt();
         rate_bps.low = rate_bps.value - (rate_bps.value - rate_bps.low) / spread;
         rate_bps.high = rate_bps.value + (rate_bps.high - rate_bps.value) / spread;
-        let most = met.iter().map(|met| met.queue);
+        let most = smooth.iter().map(|met| met.queue);
         let most = at(&sorted(most), 0.999).unwrap_or(0.0);
         let (buffer, loss) = buffer(&losses, most, rate_bps.value, share);
         Ok(Path {
@@ -342,10 +343,26 @@ fn rates(flows: &[&Flow], met: &[Met], threshold: f64) -> Rates {
     }
 }
 
-/// Each loss, with the queue that the packets before it met, if known.
-fn losses(flows: &[&Flow], met: &[Met]) -> Vec<(Lost, Option<f64>)> {
+/// The queues in the order in which the segments were sent, each the median of five: a delayed ACK makes one round trip
+/// longer than those of its neighbours, but the queue changes slowly.
+fn smooth(met: &[Met]) -> Vec<Met> {
     let mut by_sent: Vec<Met> = met.to_vec();
     by_sent.sort_by_key(|met| met.sent);
+    let queues: Vec<f64> = by_sent.iter().map(|met| met.queue).collect();
+    for (at, met) in by_sent.iter_mut().enumerate() {
+        let around = &queues[at.saturating_sub(2)..(at + 3).min(queues.len())];
+        met.queue = at_middle(around);
+    }
+    by_sent
+}
+
+fn at_middle(values: &[f64]) -> f64 {
+    let sorted = sorted(values.iter().copied());
+    sorted[(sorted.len() - 1) / 2]
+}
+
+/// Each loss, with the queue that the packets before it met, if known.
+fn losses(flows: &[&Flow], by_sent: &[Met]) -> Vec<(Lost, Option<f64>)> {
     let all = flows.iter().flat_map(|flow| &flow.lost);
     let mut all: Vec<Lost> = all.copied().collect();
     all.sort_by_key(|lost| lost.found);
@@ -397,10 +414,11 @@ fn buffer(
     (Some(buffer), Loss::DropTail)
 }
 
-/// Traffic of others: the most frequent rate of two deliveries in a row, if it is well above the mean.
+/// Traffic of others: the fastest frequent rate of two deliveries in a row, if it is well above the mean.
 fn cross(flows: &[&Flow], met: &[Met], threshold: f64, rate: Estimate) -> Estimate {
     const BINS: usize = 400;
     const WIDTH: f64 = 1.03;
+    const FREQUENT: f64 = 0.1;
     let deliveries = deliveries(flows);
     let mut bins = [0_u32; BINS];
     let mut count = 0;
@@ -421,19 +439,25 @@ fn cross(flows: &[&Flow], met: &[Met], threshold: f64, rate: Estimate) -> Estima
             count += 1;
         }
     }
-    // A value and its neighbours.
-    let peak = (1..BINS - 1).max_by_key(|&bin| bins[bin - 1] + bins[bin] + bins[bin + 1]);
     let none = Estimate {
         value: 0.0,
         low: 0.0,
         high: (rate.high - rate.low).max(0.02 * rate.value),
     };
-    let Some(peak) = peak.filter(|_| count >= 200) else {
+    if count < 200 {
+        return none;
+    }
+    // Nothing passes faster than the line: the fastest value that is frequent is two deliveries without others between.
+    let inside = |bin: usize| bins[bin - 1..=bin + 1].iter().sum::<u32>();
+    let is_frequent = |bin: &usize| f64::from(inside(*bin)) >= FREQUENT * f64::from(count);
+    let Some(first) = (1..BINS - 1).rev().find(is_frequent) else {
         return none;
     };
-    let inside = bins[peak - 1] + bins[peak] + bins[peak + 1];
+    let peak = (first.saturating_sub(2).max(1)..=first).max_by_key(|&bin| inside(bin));
+    let peak = peak.unwrap_or(first);
+    let above: u32 = bins[(peak + 2).min(BINS)..].iter().sum();
     let ratio = WIDTH.powf(peak as f64 + 0.5 - BINS as f64 / 2.0);
-    if ratio < 1.1 || ratio > 4.0 || f64::from(inside) < 0.3 * f64::from(count) {
+    if !(1.1..4.0).contains(&ratio) || f64::from(above) > FREQUENT / 2.0 * f64::from(count) {
         return none;
     }
     let value = (ratio - 1.0) * rate.value;

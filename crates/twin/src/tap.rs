@@ -192,7 +192,12 @@ pub struct Tap {
     blocks: [(u64, u64); 4],
     recovery: Option<Recovery>,
     last_trip: u64,
+    /// Data that did not pass before later data: lost on its way to the tap. Start, end, and when it was sent.
+    holes: VecDeque<(u64, u64, u64)>,
 }
+
+/// Holes that a tap keeps. Beyond it, the oldest are forgotten and give no loss.
+const HOLES_MAX: usize = 4096;
 
 impl Tap {
     /// A tap for segments of at most `mss` bytes and `header` bytes of headers each.
@@ -212,6 +217,7 @@ impl Tap {
             blocks: [(0, 0); 4],
             recovery: None,
             last_trip: 0,
+            holes: VecDeque::new(),
         }
     }
 
@@ -277,6 +283,13 @@ impl Tap {
                 pause,
             });
         }
+        if first > self.top && self.top > 0 {
+            let sent = at.saturating_sub(self.last_trip);
+            self.holes.push_back((self.top, first, sent));
+            if self.holes.len() > HOLES_MAX {
+                self.holes.pop_front();
+            }
+        }
         let mut from = first;
         while from < end {
             let to = end.min(from + u64::from(self.flow.mss));
@@ -298,8 +311,25 @@ impl Tap {
         }
     }
 
+    /// Data that fills a hole.
+    fn fill(&mut self, at: u64, start: u64, end: u64) {
+        let inside = |hole: &(u64, u64, u64)| hole.0 <= start && start < hole.1;
+        let Some(place) = self.holes.iter().position(inside) else {
+            return;
+        };
+        let (from, to, sent) = self.holes[place];
+        self.flow.lost.push(Lost { sent, found: at });
+        self.holes.remove(place);
+        for rest in [(from, start, sent), (end, to, sent)] {
+            if rest.0 < rest.1 {
+                self.holes.push_back(rest);
+            }
+        }
+    }
+
     /// A retransmission.
     fn again(&mut self, at: u64, start: u64, end: u64) {
+        self.fill(at, start, end);
         let from = self.flight.partition_point(|segment| segment.end <= start);
         let mut is_lost = false;
         for segment in self.flight.iter_mut().skip(from) {
@@ -432,9 +462,91 @@ impl Tap {
         }
     }
 
+    /// The time of the last round trip, for taps that do not measure it themselves.
+    pub fn set_trip(&mut self, time: u64) {
+        self.last_trip = time;
+    }
+
     /// The flow.
     #[must_use]
     pub fn finish(self) -> Flow {
         self.flow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn joined_segments_are_taken_apart_and_give_round_trips() {
+        let mut tap = Tap::new(1000, 66);
+        tap.data(0, 0, 4000);
+        tap.ack(50 * MS, 2000, 60_000, &[]);
+        tap.ack(52 * MS, 4000, 60_000, &[]);
+        let flow = tap.finish();
+        let times: Vec<u64> = flow.trips.iter().map(|trip| trip.time / MS).collect();
+        assert_eq!(times, [50, 52]);
+        assert_eq!(
+            (flow.segments(), flow.delivered(), flow.initial),
+            (4, 4000, 4000)
+        );
+    }
+
+    #[test]
+    fn sacked_bytes_count_as_delivered_and_a_hole_as_lost() {
+        let mut tap = Tap::new(1000, 66);
+        for segment in 0..5 {
+            tap.data(segment * MS, segment * 1000, 1000);
+        }
+        tap.ack(50 * MS, 1000, 60_000, &[]);
+        // Segment 1 is lost (RFC 2018: the block above it grows).
+        for last in 3..=5 {
+            tap.ack((49 + last) * MS, 1000, 60_000, &[(2000, last * 1000)]);
+        }
+        assert_eq!(tap.in_flight(), 1000);
+        tap.data(60 * MS, 1000, 1000);
+        tap.ack(110 * MS, 5000, 60_000, &[]);
+        let flow = tap.finish();
+        let delivered: Vec<u64> = flow.acked.iter().map(|acked| acked.delivered).collect();
+        assert_eq!(delivered, [1000, 2000, 3000, 4000, 5000]);
+        let lost = Lost {
+            sent: MS,
+            found: 60 * MS,
+        };
+        assert_eq!(flow.lost, [lost]);
+        // Karn: the ACK of a retransmission is no round trip.
+        assert_eq!(flow.trips.len(), 1);
+    }
+
+    #[test]
+    fn behind_the_bottleneck_a_late_fill_is_a_loss() {
+        let mut tap = Tap::new(1000, 66);
+        tap.set_trip(30 * MS);
+        tap.data(100 * MS, 0, 1000);
+        tap.data(101 * MS, 3000, 1000);
+        tap.data(140 * MS, 1000, 1000);
+        tap.data(141 * MS, 2000, 1000);
+        let lost = |found| Lost {
+            sent: 71 * MS,
+            found,
+        };
+        assert_eq!(tap.finish().lost, [lost(140 * MS), lost(141 * MS)]);
+    }
+
+    #[test]
+    fn a_pause_of_the_application_starts_a_burst() {
+        let mut tap = Tap::new(1000, 66);
+        tap.data(10 * MS, 0, 1000);
+        tap.ack(30 * MS, 1000, 60_000, &[]);
+        tap.data(31 * MS, 1000, 1000);
+        tap.ack(50 * MS, 2000, 60_000, &[]);
+        tap.data(950 * MS, 2000, 500);
+        let bursts = tap.finish().bursts;
+        assert_eq!(bursts.len(), 2);
+        assert_eq!((bursts[0].start, bursts[0].pause), (0, 10 * MS));
+        assert_eq!((bursts[1].start, bursts[1].pause), (2000, 900 * MS));
     }
 }

@@ -162,11 +162,13 @@ impl<'a> Peer<'a> {
         });
         sender.handshake(demand.base);
         sender.open(demand.window(0));
+        let mut tap = Tap::new(demand.mss, demand.header);
+        tap.handshake(demand.base, demand.base);
         Peer {
             demand,
             sender,
             receiver: Receiver::new(demand.ack_every),
-            tap: Tap::new(demand.mss, demand.header),
+            tap,
             burst: 0,
             written: 0,
             is_writing: false,

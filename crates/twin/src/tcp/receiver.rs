@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 /// Linux acknowledges the first segments of a connection one by one, so that slow start is not slowed down.
 const QUICK: u32 = 16;
 
-/// How long an ACK may be delayed, in nanoseconds: Linux's shortest delay.
+/// How long an ACK may be delayed, in nanoseconds: Linux's bounds. RFC 5681 4.2 allows 500 ms.
 const DELAY: u64 = 40_000_000;
+const DELAY_MAX: u64 = 200_000_000;
 
 /// An ACK. The model's ACKs are never lost, so one selective acknowledgement is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,9 @@ pub struct Receiver {
     every: u32,
     quick: u32,
     deadline: Option<u64>,
+    /// The delay of an ACK, which follows the time between segments, as in Linux.
+    delay: u64,
+    last: u64,
 }
 
 impl Receiver {
@@ -40,11 +44,20 @@ impl Receiver {
             every: every.max(1),
             quick: QUICK,
             deadline: None,
+            delay: DELAY,
+            last: 0,
         }
     }
 
     /// A segment arrives. Returns the ACK that is sent at once.
     pub fn receive(&mut self, segment: u64, now: u64) -> Option<Ack> {
+        let gap = now - self.last;
+        self.last = now;
+        if gap <= DELAY / 2 {
+            self.delay = self.delay / 2 + DELAY / 2;
+        } else if gap < self.delay {
+            self.delay = (self.delay / 2 + gap).min(DELAY_MAX);
+        }
         if segment != self.next {
             let sacked = (segment > self.next).then_some(segment);
             if sacked.is_some() {
@@ -62,7 +75,7 @@ impl Receiver {
         if had_gap || self.quick > 0 || self.unacked >= self.every {
             return Some(self.ack(None));
         }
-        self.deadline.get_or_insert(now + DELAY);
+        self.deadline.get_or_insert(now + self.delay);
         None
     }
 

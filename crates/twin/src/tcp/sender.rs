@@ -62,6 +62,8 @@ struct Recovery {
 enum Alarm {
     TimeOut,
     Probe,
+    /// A gap below fewer than three segments counts as lost (RFC 8985 6.2, step 5).
+    Reorder,
 }
 
 /// A sender. The caller gives it bytes with [`Sender::write`], ACKs and time, and then drains [`Sender::poll`].
@@ -268,11 +270,7 @@ impl Sender {
     /// Marks lost segments.
     fn find_losses(&mut self) {
         if self.sacked >= DUPLICATES || (self.recovery.is_some() && self.sacked > 0) {
-            while self.scanned < self.highest {
-                let number = self.scanned;
-                self.scanned += 1;
-                self.mark(number);
-            }
+            self.mark_gaps();
         }
         while let Some(&(number, order)) = self.resent.front() {
             if order >= self.newest {
@@ -284,6 +282,15 @@ impl Sender {
             if segment.is_some_and(|segment| segment.order == order) {
                 self.mark(number);
             }
+        }
+    }
+
+    /// Every gap below the highest segment that arrived is lost.
+    fn mark_gaps(&mut self) {
+        while self.scanned < self.highest {
+            let number = self.scanned;
+            self.scanned += 1;
+            self.mark(number);
         }
     }
 
@@ -444,8 +451,10 @@ impl Sender {
     }
 
     fn set_alarm(&mut self, now: u64) {
+        let has_gap = self.sacked > 0 && self.scanned < self.highest;
         self.alarm = match (self.segments.is_empty(), self.recovery) {
             (true, _) => None,
+            (false, None) if has_gap => Some((now + self.timer.min() / 4, Alarm::Reorder)),
             (false, None) => Some((now + self.timer.probe(self.in_flight()), Alarm::Probe)),
             (false, Some(_)) => Some((now + self.timer.rto(), Alarm::TimeOut)),
         };
@@ -470,6 +479,15 @@ impl Sender {
             return;
         };
         match alarm {
+            Alarm::Reorder => {
+                self.mark_gaps();
+                if self.lost > 0 {
+                    self.enter(false);
+                    // RFC 6937 3: the first retransmission is always sent.
+                    self.budget = 1;
+                }
+                self.set_alarm(now);
+            }
             Alarm::Probe => {
                 // RFC 8985 7.3: new data, or the last segment again.
                 self.budget = 1;

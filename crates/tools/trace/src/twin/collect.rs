@@ -126,6 +126,7 @@ impl Side {
             }
             self.stamps.pop_front();
             if behind == 0 {
+                self.tap.set_trip(at - passed);
                 self.near.push(Trip {
                     at,
                     time: at - passed,
