@@ -110,13 +110,13 @@ function list() {
   const { key, down } = order;
   const value = (row) => row[key] ?? (typeof rows[0]?.[key] === "string" ? "" : -1);
   const chosen = rows.filter(fits).sort((one, other) => {
-    const less = value(one) < value(other) ? -1 : value(one) > value(other) ? 1 : one.at - other.at;
-    return down ? -less : less;
+    if (value(one) === value(other)) return one.at - other.at;
+    return value(one) < value(other) === down ? 1 : -1;
   });
   const head = make("tr");
   for (const [name, title] of COLUMNS) {
     const mark = name === key ? (down ? " ▼" : " ▲") : "";
-    const cell = make("th", title + mark);
+    const cell = make("th", title + mark, { class: ["a", "b", "sentence"].includes(name) ? "text" : "" });
     cell.onclick = () => { order = { key: name, down: name === key ? !down : true }; list(); };
     head.append(cell);
   }
@@ -174,7 +174,10 @@ async function show(row) {
   find("draw").onclick = async () => {
     find("draw").disabled = true;
     try {
-      find("graph").srcdoc = await ask("graph", row.at);
+      // A document with an address of its own, because the graphs keep their state in its fragment.
+      const text = await ask("graph", row.at);
+      URL.revokeObjectURL(find("graph").src);
+      find("graph").src = URL.createObjectURL(new Blob([text], { type: "text/html" }));
       find("graph").hidden = false;
       document.body.dataset.drawn = "yes";
     } catch (error) {

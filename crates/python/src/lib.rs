@@ -8,6 +8,7 @@
 //! | `columns` | the columns of `trace` as Arrow arrays |
 //! | `causes` | the columns of `why` as Arrow arrays |
 //! | `rows` | arrays that grow by a value |
+//! | `spread` | map and reduce over ranges of captures, for several machines |
 //!
 //! The Python package around this module is in `python/headend`. Start reading at [`_headend`].
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod columns;
 mod rows;
 mod run;
 mod source;
+mod spread;
 mod table;
 
 /// The compiled part of the Python package `headend`.
@@ -24,6 +26,10 @@ mod table;
 mod _headend {
     #[pymodule_export]
     use super::run::{CaptureError, CaptureWarning, analyse};
+    #[pymodule_export]
+    use super::spread::{
+        first_time, map_stream, merge, next_record, reduce_lots, starts, write_part,
+    };
     #[pymodule_export]
     use super::table::Table;
 }

@@ -2,7 +2,7 @@
 //! 20 ms to report progress and to let Python handle signals.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -15,7 +15,7 @@ use trace::capture::{Event, Stop};
 use trace::{Captures, Error, Findings, Options};
 
 use crate::source::Input;
-use crate::table::{Table, What};
+use crate::table::{Found, Table, What};
 
 pyo3::create_exception!(
     headend,
@@ -71,7 +71,7 @@ struct Bytes {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Given {
-    columns: Option<Vec<String>>,
+    pub(crate) columns: Option<Vec<String>>,
     memory: u64,
     idle: f64,
     idle_closed: f64,
@@ -84,7 +84,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    fn options(&self, why: bool) -> PyResult<Options> {
+    pub(crate) fn options(&self, why: bool) -> PyResult<Options> {
         let seconds = |name: &str, value: f64| match value {
             value if value > 0.0 && value <= 1e9 => Ok((value * 1e9) as i64),
             value => Err(PyValueError::new_err(format!(
@@ -153,7 +153,7 @@ pub(crate) fn analyse(
     report(py)?;
     let findings = findings.map_err(|error| CaptureError::new_err(text(&error)))?;
     complain(py, &findings, given.strict)?;
-    Ok(Table::new(findings, what))
+    Ok(Table::new(Found::Whole(findings), what))
 }
 
 fn open(inputs: Vec<Input>, options: Options, stop: &Arc<Flag>) -> Captures {
@@ -167,30 +167,8 @@ fn open(inputs: Vec<Input>, options: Options, stop: &Arc<Flag>) -> Captures {
     if let Some(paths) = paths {
         return Captures::open_until(paths, options, stop);
     }
-    let readers = inputs.into_iter().map(|input| match input {
-        Input::Object(name, object) => (name, Box::new(object) as Box<dyn Read + Send>),
-        Input::Path(path) => {
-            let name = path.display().to_string();
-            let file: Box<dyn Read + Send> = match File::open(path) {
-                Ok(file) => Box::new(file),
-                Err(error) => Box::new(Unreadable(Some(error))),
-            };
-            (name, file)
-        }
-    });
+    let readers = inputs.into_iter().map(Input::into_reader);
     Captures::from_readers(readers, options, stop)
-}
-
-/// A file among file objects that cannot be opened: the analysis reports it as it reports all others.
-struct Unreadable(Option<io::Error>);
-
-impl Read for Unreadable {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        match self.0.take() {
-            Some(error) => Err(error),
-            None => Ok(0),
-        }
-    }
 }
 
 /// Reads on another thread, and lets Python run meanwhile.
@@ -234,7 +212,7 @@ fn watch(
 }
 
 /// The text of an error with its cause, as the command prints it.
-fn text(error: &Error) -> String {
+pub(crate) fn text(error: &Error) -> String {
     match error {
         Error::NothingRead {
             file,

@@ -1,5 +1,6 @@
 //! Paths and file objects as inputs of the analysis.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
@@ -37,6 +38,20 @@ impl Input {
         }
     }
 
+    /// Its name, and a reader of it. If it cannot be opened, the reader's error says why.
+    pub(crate) fn into_reader(self) -> (String, Box<dyn Read + Send>) {
+        match self {
+            Input::Object(name, object) => (name, Box::new(object)),
+            Input::Path(path) => {
+                let name = path.display().to_string();
+                match File::open(path) {
+                    Ok(file) => (name, Box::new(file)),
+                    Err(error) => (name, Box::new(Unreadable(Some(error)))),
+                }
+            }
+        }
+    }
+
     /// Understands one input, or an iterable of them.
     ///
     /// # Errors
@@ -63,6 +78,12 @@ impl Input {
     }
 }
 
+impl Object {
+    pub(crate) fn new(object: Py<PyAny>) -> Object {
+        Object(object)
+    }
+}
+
 impl Read for Object {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         Python::attach(|py| {
@@ -76,5 +97,17 @@ impl Read for Object {
             };
             read().map_err(|error| io::Error::other(error.to_string()))
         })
+    }
+}
+
+/// A file among file objects that cannot be opened: the analysis reports it as it reports all others.
+struct Unreadable(Option<io::Error>);
+
+impl Read for Unreadable {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        match self.0.take() {
+            Some(error) => Err(error),
+            None => Ok(0),
+        }
     }
 }

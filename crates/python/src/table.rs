@@ -4,6 +4,7 @@
 //! the whole table. The memory of a batch belongs to its reader, which therefore copies nothing.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -13,9 +14,11 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
-use trace::columns::{self as all, SCHEMA, SUMMARY};
+use trace::columns::{self as all, SCHEMA, SUMMARY, Summary};
+use trace::part::{Item, Merge};
 use trace::{Connection, Findings};
 
+use crate::run::CaptureError;
 use crate::{causes, columns};
 
 /// Connections in a batch: about 15 MB with all columns.
@@ -76,17 +79,37 @@ fn find(fields: &[Field], name: &str) -> PyResult<usize> {
     })
 }
 
+/// The results of one run, or of the parts of one.
+pub(crate) enum Found {
+    Whole(Findings),
+    /// Each stream reads the part files anew.
+    Parts {
+        paths: Vec<PathBuf>,
+        summary: Summary,
+        files: Vec<String>,
+    },
+}
+
+impl Found {
+    fn summary(&self) -> &Summary {
+        match self {
+            Found::Whole(findings) => findings.summary(),
+            Found::Parts { summary, .. } => summary,
+        }
+    }
+}
+
 /// Connections, or the causes of their directions, as an Arrow stream.
 #[pyclass(frozen, module = "headend")]
 pub(crate) struct Table {
-    findings: Arc<Findings>,
+    found: Arc<Found>,
     what: What,
 }
 
 impl Table {
-    pub(crate) fn new(findings: Findings, what: What) -> Table {
+    pub(crate) fn new(found: Found, what: What) -> Table {
         Table {
-            findings: Arc::new(findings),
+            found: Arc::new(found),
             what,
         }
     }
@@ -103,11 +126,18 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The protocol allows a producer to return its own schema.
         drop(requested_schema);
+        let rows = match &*self.found {
+            Found::Whole(_) => Rows::Whole(Arc::clone(&self.found), 0, Vec::new()),
+            Found::Parts { paths, .. } => {
+                let merge = Merge::open(paths);
+                Rows::Parts(merge.map_err(|error| CaptureError::new_err(error.to_string()))?)
+            }
+        };
         let batches = Batches {
-            findings: Arc::clone(&self.findings),
+            rows,
+            end: self.found.summary().end(),
             what: self.what.clone(),
-            next: 0,
-            room: Vec::new(),
+            is_over: false,
         };
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
@@ -129,15 +159,15 @@ impl Table {
 
     /// Number of connections found.
     #[getter]
-    fn connections(&self) -> usize {
-        self.findings.len()
+    fn connections(&self) -> u64 {
+        self.found.summary().connections
     }
 
     /// Counts of packets and connections, as in the summary of `headend trace --json`.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = PyDict::new(py);
-        let summary = self.findings.summary();
+        let summary = self.found.summary();
         for count in SUMMARY {
             counts.set_item(count.name, (count.get)(summary))?;
         }
@@ -152,71 +182,118 @@ impl Table {
     /// Names of the files, in the order they were read.
     #[getter]
     fn files(&self) -> Vec<String> {
-        let files = self.findings.files().iter();
-        files.map(|file| file.name.clone()).collect()
+        match &*self.found {
+            Found::Whole(findings) => {
+                let files = findings.files().iter();
+                files.map(|file| file.name.clone()).collect()
+            }
+            Found::Parts { files, .. } => files.clone(),
+        }
     }
 
-    /// What is wrong with the files; empty if nothing is.
+    /// What is wrong with the files; empty if nothing is. Part files do not contain it.
     #[getter]
     fn faults(&self) -> Vec<String> {
-        let files = self.findings.files().iter();
-        files.flat_map(|file| file.lines()).collect()
+        match &*self.found {
+            Found::Whole(findings) => {
+                let files = findings.files().iter();
+                files.flat_map(|file| file.lines()).collect()
+            }
+            Found::Parts { .. } => Vec::new(),
+        }
     }
 
     fn __repr__(&self) -> String {
         let kind = if self.what.why { "why" } else { "trace" };
         format!(
             "<headend.Table of {kind}: {} connections, {} columns>",
-            self.findings.len(),
+            self.found.summary().connections,
             self.what.chosen.len()
         )
     }
 }
 
+/// Where the rows come from.
+enum Rows {
+    /// The results, the index of the next connection, and room for one.
+    Whole(Arc<Found>, usize, Vec<u8>),
+    Parts(Merge),
+}
+
+impl Rows {
+    /// Passes up to `most` connections on; returns how many.
+    fn take(
+        &mut self,
+        most: usize,
+        mut with: impl FnMut(&Connection),
+    ) -> Result<usize, ArrowError> {
+        for taken in 0..most {
+            match self {
+                Rows::Whole(found, next, room) => {
+                    let Found::Whole(findings) = &**found else {
+                        return Ok(taken);
+                    };
+                    if *next >= findings.len() {
+                        return Ok(taken);
+                    }
+                    let octets = findings.frozen(*next, room).map_err(external)?;
+                    let mut connection = Connection::default();
+                    connection.thaw(octets).map_err(external)?;
+                    *next += 1;
+                    connection.number = *next as u64;
+                    with(&connection);
+                }
+                Rows::Parts(merge) => match merge.next().map_err(external)? {
+                    Some(Item::Connection(connection, _)) => with(connection),
+                    Some(Item::Flow(..)) => {}
+                    None => return Ok(taken),
+                },
+            }
+        }
+        Ok(most)
+    }
+}
+
+fn external(error: impl std::error::Error + Send + Sync + 'static) -> ArrowError {
+    ArrowError::ExternalError(Box::new(error))
+}
+
 /// The rows, batch by batch.
 struct Batches {
-    findings: Arc<Findings>,
+    rows: Rows,
+    /// Time of the capture's last packet.
+    end: i64,
     what: What,
-    /// Index of the next connection.
-    next: usize,
-    room: Vec<u8>,
+    is_over: bool,
 }
 
 impl Batches {
-    fn batch(&mut self) -> Result<RecordBatch, ArrowError> {
+    /// The next batch; `None` after the last.
+    fn batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let chosen = Arc::clone(&self.what.chosen);
-        let count = BATCH.min(self.findings.len() - self.next);
-        let mut values = match self.what.why {
-            true => causes::empty(&chosen, 2 * count),
-            false => columns::empty(&chosen, count),
+        let (why, end) = (self.what.why, self.end);
+        let mut values = match why {
+            true => causes::empty(&chosen, BATCH),
+            false => columns::empty(&chosen, BATCH),
         };
-        let end = self.findings.summary().end();
         let mut rows = 0;
-        for at in self.next..self.next + count {
-            let connection = self.connection(at)?;
-            rows += match self.what.why {
-                true => causes::push(&chosen, &connection, &mut values),
+        let taken = self.rows.take(BATCH, |connection| {
+            rows += match why {
+                true => causes::push(&chosen, connection, &mut values),
                 false => {
-                    columns::push(&chosen, &all::rows(&connection, end), &mut values);
+                    columns::push(&chosen, &all::rows(connection, end), &mut values);
                     1
                 }
             };
+        })?;
+        self.is_over = taken < BATCH;
+        if taken == 0 {
+            return Ok(None);
         }
-        self.next += count;
         let arrays = values.iter_mut().map(crate::rows::Values::finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(&self.what.schema), arrays, &options)
-    }
-
-    fn connection(&mut self, at: usize) -> Result<Connection, ArrowError> {
-        let external = |error: trace::Error| ArrowError::ExternalError(Box::new(error));
-        let octets = self.findings.frozen(at, &mut self.room).map_err(external)?;
-        let mut connection = Connection::default();
-        connection
-            .thaw(octets)
-            .map_err(|error| external(error.into()))?;
-        connection.number = at as u64 + 1;
-        Ok(connection)
+        let schema = Arc::clone(&self.what.schema);
+        RecordBatch::try_new_with_options(schema, arrays, &options).map(Some)
     }
 }
 
@@ -224,14 +301,12 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.findings.len() {
+        if self.is_over {
             return None;
         }
         let batch = self.batch();
-        if batch.is_err() {
-            self.next = self.findings.len();
-        }
-        Some(batch)
+        self.is_over |= batch.is_err();
+        batch.transpose()
     }
 }
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headend._headend import CaptureError, CaptureWarning, Table, analyse
+from headend.spread import merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from headend._headend import Source
 
-__all__ = ["CaptureError", "CaptureWarning", "Table", "trace", "why"]
+__all__ = ["CaptureError", "CaptureWarning", "Table", "merge", "trace", "why"]
 
 
 def trace(

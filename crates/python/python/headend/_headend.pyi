@@ -44,3 +44,28 @@ def analyse(
     progress: Callable[[int, int], object] | None,
     given: Options,
 ) -> Table: ...
+
+def next_record(header: bytes, window: bytes) -> int | None: ...
+def first_time(source: Readable) -> int | None: ...
+def map_stream(
+    name: str,
+    source: Readable,
+    until: int | None,
+    parts: int,
+    why: bool,
+    given: Options,
+    start: bytes | None,
+) -> tuple[list[bytes], bytes, int | None, bool, list[str]]: ...
+def starts(given: list[bytes]) -> tuple[list[bytes], tuple[int, bytes] | None]: ...
+def reduce_lots(
+    part: tuple[int, int],
+    files: list[str],
+    given_sides: list[bytes],
+    lots: list[tuple[int, bytes, bytes]],
+    why: bool,
+    given: Options,
+) -> bytes: ...
+def write_part(
+    paths: Iterable[Source], part: tuple[int, int], why: bool, given: Options
+) -> bytes: ...
+def merge(paths: list[os.PathLike[str]], why: bool, columns: list[str] | None) -> Table: ...
