@@ -58,6 +58,7 @@ cargo xtask crates                   runs the examples of the library crates and
 cargo xtask site                     writes the pages as a site with search, to target/site
 cargo xtask page                     builds the web page of the analyser, target/page/headend-trace.html, and tests it
 cargo xtask python                   checks the Python wheel, in a virtual environment in target/python
+cargo xtask python ray               the same, with the tests on Ray and on an S3 server
 cargo xtask python wheels            builds the wheels that are published, in target/python/wheels
 cargo xtask package deb|oci|test [--binary FILE]
                                      builds what people install in target/package; test checks it, in a clean root too
@@ -79,8 +80,8 @@ fn main() -> ExitCode {
         },
         ["site"] => steps::site(),
         ["page"] => steps::page(),
-        ["python"] => steps::python(false),
-        ["python", "wheels"] => steps::python(true),
+        ["python"] => steps::python(""),
+        ["python", kind @ ("ray" | "wheels")] => steps::python(kind),
         ["crates"] => steps::crates(),
         ["package", rest @ ..] => match package::run(rest) {
             Some(good) => good,

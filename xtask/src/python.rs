@@ -71,7 +71,8 @@ impl Places {
 }
 
 /// Checks the crate, builds the wheel and runs its tests. `headend` is the command to compare it with.
-pub(crate) fn check(report: &mut Report, metadata: &Metadata, headend: &Path) -> bool {
+/// With `ray`, the tests on Ray and on an S3 server run too.
+pub(crate) fn check(report: &mut Report, metadata: &Metadata, headend: &Path, ray: bool) -> bool {
     const NAME: &str = "environment of the Python wheel";
     let places = Places::of(metadata);
     if !in_path("python3") {
@@ -87,7 +88,7 @@ pub(crate) fn check(report: &mut Report, metadata: &Metadata, headend: &Path) ->
             "format of the Python wheel",
             places.cargo("fmt").arg("--check"),
         )
-        && report.check(NAME, || environment(&places))
+        && report.check(NAME, || environment(&places, ray))
         && report.command(
             "lint of the Python wheel",
             places.cargo("clippy").args(["--", "-D", "warnings"]),
@@ -118,7 +119,9 @@ pub(crate) fn check(report: &mut Report, metadata: &Metadata, headend: &Path) ->
 pub(crate) fn wheels(report: &mut Report, metadata: &Metadata) -> bool {
     let places = Places::of(metadata);
     let directory = places.target.join("wheels");
-    if !report.check("environment of the Python wheel", || environment(&places)) {
+    if !report.check("environment of the Python wheel", || {
+        environment(&places, false)
+    }) {
         return false;
     }
     for (target, tag) in WHEELS {
@@ -167,7 +170,7 @@ fn tags(places: &Places, directory: &Path) -> Result<String, Vec<String>> {
 }
 
 /// Makes the virtual environment, or brings it up to date.
-fn environment(places: &Places) -> Result<String, Vec<String>> {
+fn environment(places: &Places, ray: bool) -> Result<String, Vec<String>> {
     let one = |command: &mut Command| -> Result<(), Vec<String>> {
         let output = command.output().map_err(|error| vec![error.to_string()])?;
         match output.status.success() {
@@ -180,14 +183,20 @@ fn environment(places: &Places) -> Result<String, Vec<String>> {
             .args(["-m", "venv"])
             .arg(places.venv()))?;
     }
-    let list = "requirements-test.txt";
-    one(places
-        .program("python")
-        .args(["-m", "pip", "install", "--quiet", "--requirement", list]))?;
-    Ok(format!(
-        "{} has the packages of {list}",
-        places.venv().display()
-    ))
+    let lists = ["requirements-test.txt", "requirements-ray.txt"];
+    let lists = &lists[..1 + usize::from(ray)];
+    for list in lists {
+        one(places.program("python").args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--requirement",
+            list,
+        ]))?;
+    }
+    let venv = places.venv();
+    Ok(format!("{}: {}", venv.display(), lists.join(", ")))
 }
 
 /// Checks that no dependency of the wheel compiles C: that would need a C compiler for each target.

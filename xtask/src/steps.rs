@@ -69,7 +69,7 @@ pub(crate) fn test(with: Peers) -> bool {
         report.tests("examples in the documentation", &mut command);
     }
     let headend = metadata.target.join("debug/headend");
-    python::check(&mut report, &metadata, &headend);
+    python::check(&mut report, &metadata, &headend, false);
     page::check(&mut report, &metadata, &headend);
     if with == Peers::Run {
         run_interop(&mut report, &metadata, &Sources::default());
@@ -126,17 +126,17 @@ pub(crate) fn page() -> bool {
 }
 
 /// Checks the Python wheel, or builds the wheels that are published.
-pub(crate) fn python(published: bool) -> bool {
+pub(crate) fn python(kind: &str) -> bool {
     let mut report = Report::default();
     if let Some((metadata, _)) = read(&mut report) {
         let headend = metadata.target.join("debug/headend");
-        match published {
-            true => python::wheels(&mut report, &metadata),
-            false => {
+        match kind {
+            "wheels" => python::wheels(&mut report, &metadata),
+            _ => {
                 report.command(
                     "build headend",
                     cargo::locked("build").args(["--workspace", "--bin", "headend"]),
-                ) && python::check(&mut report, &metadata, &headend)
+                ) && python::check(&mut report, &metadata, &headend, kind == "ray")
             }
         };
     }
