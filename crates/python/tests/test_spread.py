@@ -19,12 +19,14 @@ import unittest
 import unittest.mock
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import headend
 import pyarrow
 from headend import spread
-from headend._headend import Options
+
+if TYPE_CHECKING:
+    from headend._headend import Options
 
 CAPTURES = Path(os.environ["CAPTURES"])
 HAS_RAY = importlib.util.find_spec("ray") is not None

@@ -10,10 +10,13 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headend._headend import CaptureWarning, Options
+from headend._headend import CaptureWarning
 from headend.spread import RANGE_BYTES, Job, Range, Report, map_range, reduce_part, run, whole_part
+
+if TYPE_CHECKING:
+    from headend._headend import Options
 
 try:
     # Read when Ray starts.

@@ -12,10 +12,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import headend._headend as native
-from headend._headend import Options, Table
+
+if TYPE_CHECKING:
+    from headend._headend import Options, Table
 
 HEADER = 24
 """Length of the header of a pcap file."""

@@ -83,8 +83,12 @@ impl Layout {
         for _ in 0..CHAIN {
             match self.record(window, at) {
                 None => return false,
-                // At the end of the file, fewer records have to do.
-                Some(None) => return before.is_some(),
+                // A window that is not full ends with the file. There, fewer records have to do, if the last one ends
+                // with it.
+                Some(None) => {
+                    let is_file_end = window.len() < WINDOW && at == window.len();
+                    return before.is_some() && is_file_end;
+                }
                 Some(Some((seconds, next))) => {
                     if before.is_some_and(|before| before.abs_diff(seconds) > GAP_S) {
                         return false;
@@ -104,7 +108,7 @@ pub fn is_divisible(header: &[u8]) -> bool {
 }
 
 /// Offset in the window of the first record; `None` if there is none. `header` is the file's, and the window begins
-/// anywhere in the file.
+/// anywhere in the file. It has [`WINDOW`] bytes, or ends with the file.
 #[must_use]
 pub fn next_record(header: &[u8], window: &[u8]) -> Option<usize> {
     let layout = Layout::of(header)?;
