@@ -397,6 +397,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "paths_match",
+        run: targets::paths_match::target,
+        len_max: 1200,
+        is_slow: true,
+    },
+    Target {
         name: "trace_analyzer",
         run: targets::trace_analyzer::target,
         len_max: 1200,

@@ -412,6 +412,7 @@ const ALLOWED: &[Row] = &[
             "base",
             "wire",
             "capfile",
+            "paths",
             "trace",
             "l2tp",
             "ppp",

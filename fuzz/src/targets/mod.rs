@@ -37,6 +37,7 @@ pub mod ndp_host;
 pub mod ndp_message;
 pub mod packet_decode;
 pub mod packet_tcp;
+pub mod paths_match;
 pub mod ping_echo;
 pub mod ping_file;
 pub mod ping_load;

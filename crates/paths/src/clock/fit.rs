@@ -176,7 +176,8 @@ impl Run {
         let middle = first.0 / 2 + last.0 / 2;
         let edge = points.windows(2).find(|edge| edge[1].0 >= middle);
         let slope = edge.map_or(0.0, |edge| {
-            (edge[1].1 - edge[0].1) as f64 / (edge[1].0 - edge[0].0).max(1) as f64
+            edge[1].1.saturating_sub(edge[0].1) as f64
+                / edge[1].0.saturating_sub(edge[0].0).max(1) as f64
         });
         let slope = if way == 0 { slope } else { -slope };
         slope.clamp(-DRIFT_MAX, DRIFT_MAX)

@@ -188,7 +188,7 @@ impl Flows {
         }
         let (list, hasher) = (&self.list, &self.hasher);
         self.table
-            .insert_unique(hash, at, |&at| hasher.hash_one(&list[at as usize].key));
+            .insert_unique(hash, at, |&at| hasher.hash_one(list[at as usize].key));
         self.total += 1;
         Some(at)
     }
@@ -224,7 +224,7 @@ impl Flows {
     /// Removes a flow without waiting packets.
     pub(super) fn remove(&mut self, at: u32) {
         let flow = std::mem::take(&mut self.list[at as usize]);
-        let hash = self.hasher.hash_one(&flow.key);
+        let hash = self.hasher.hash_one(flow.key);
         if let Ok(entry) = self.table.find_entry(hash, |&other| other == at) {
             entry.remove();
         }

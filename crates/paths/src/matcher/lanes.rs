@@ -1,7 +1,7 @@
 //! Which flow at one point is which flow at the other: found by prints of their packets.
 
 use super::pending::Entry;
-use super::{AtOne, Matcher};
+use super::{AtOne, Matcher, Settled};
 use crate::findings::{MAPPINGS_MAX, Mapping, Sink};
 use crate::packet::{FlowKey, Point, Sight};
 use crate::prints::{Print, Strength, prints};
@@ -179,8 +179,14 @@ impl Matcher {
                 }
                 let mut entry = self.forget(slot);
                 self.mark(&mut entry, a);
-                if let Err(entry) = self.settle(entry, a, sink) {
-                    self.keep(entry, Some(a));
+                match self.settle(&entry, a, sink) {
+                    Settled::Matched => {}
+                    Settled::ByRange => {
+                        self.place_by_range(entry, a, sink);
+                    }
+                    Settled::Not => {
+                        self.keep(entry, Some(a));
+                    }
                 }
             }
         }

@@ -100,6 +100,15 @@ fn wider(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64
     }
 }
 
+/// What became of a packet of a known flow.
+enum Settled {
+    Matched,
+    /// It is still to be matched, by ranges of data.
+    ByRange,
+    /// It has no counterpart so far.
+    Not,
+}
+
 /// What is known of a point.
 struct AtOne {
     flows: Flows,
@@ -242,11 +251,12 @@ impl Matcher {
     }
 
     /// Matches a packet of a known flow, or lets it wait. Whether it is a copy.
-    fn place<S: Sink>(&mut self, entry: Entry, lane: u32, sink: &mut S) -> bool {
-        let mut entry = match self.settle(entry, lane, sink) {
-            Ok(is_copy) => return is_copy,
-            Err(entry) => entry,
-        };
+    fn place<S: Sink>(&mut self, mut entry: Entry, lane: u32, sink: &mut S) -> bool {
+        match self.settle(&entry, lane, sink) {
+            Settled::Matched => return entry.is_copy,
+            Settled::ByRange => return self.place_by_range(entry, lane, sink),
+            Settled::Not => {}
+        }
         if entry.sight.has(Flags::SYN) && self.renew(&mut entry, sink) {
             return false;
         }
@@ -254,23 +264,22 @@ impl Matcher {
         self.wait(entry, lane, sink)
     }
 
-    /// Matches a packet of a known flow with waiting ones. `Err` returns it if there are none for it; otherwise, whether it is
-    /// a copy.
-    fn settle<S: Sink>(&mut self, entry: Entry, lane: u32, sink: &mut S) -> Result<bool, Entry> {
+    /// Matches a packet of a known flow with a waiting one, unless its flow is matched by ranges.
+    fn settle<S: Sink>(&mut self, entry: &Entry, lane: u32, sink: &mut S) -> Settled {
         let has_data = entry.sight.is_tcp() && entry.sight.length > 0;
         if has_data && self.points[0].flows.get(lane).ranges.is_some() {
-            return Ok(self.place_by_range(entry, lane, sink));
+            return Settled::ByRange;
         }
-        if let Some((slot, is_sure)) = self.counterpart(&entry, lane) {
+        if let Some((slot, is_sure)) = self.counterpart(entry, lane) {
             let waiting = self.take(slot);
-            self.pair(&waiting, &entry, lane, is_sure, sink);
-            return Ok(entry.is_copy);
+            self.pair(&waiting, entry, lane, is_sure, sink);
+            return Settled::Matched;
         }
-        if has_data && self.is_cut(&entry, lane) {
+        if has_data && self.is_cut(entry, lane) {
             self.match_by_range(lane);
-            return Ok(self.place_by_range(entry, lane, sink));
+            return Settled::ByRange;
         }
-        Err(entry)
+        Settled::Not
     }
 
     /// The waiting packet that fits best, and whether no other one could be meant.
