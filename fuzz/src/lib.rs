@@ -421,6 +421,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "twin_tap",
+        run: targets::twin_tap::target,
+        len_max: 4000,
+        is_slow: false,
+    },
+    Target {
         name: "web_reply",
         run: targets::web::target_reply,
         len_max: 1000,

@@ -414,6 +414,7 @@ const ALLOWED: &[Row] = &[
             "capfile",
             "paths",
             "trace",
+            "twin",
             "l2tp",
             "ppp",
             "pppoe",

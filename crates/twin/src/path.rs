@@ -130,8 +130,9 @@ pub const CONGESTED_MIN: f64 = 0.1;
 const QUEUE_MIN: f64 = 3e6;
 const QUEUE_SHARE: f64 = 0.05;
 
-/// A window of the rate has this many segments, and takes this long, in nanoseconds.
-const WINDOW_SEGMENTS: f64 = 48.0;
+/// A window of the rate has this many segments, or the second number if no queue stands for as long, and takes this
+/// long, in nanoseconds.
+const WINDOW_SEGMENTS: [f64; 2] = [48.0, 12.0];
 const WINDOW_TIME: u64 = 40_000_000;
 
 /// Packets up to this size give a base round trip without the time they take at the rate.
@@ -173,15 +174,15 @@ impl Path {
         let segments: u64 = flows.iter().map(|flow| flow.segments()).sum();
         let share = losses.len() as f64 / segments.max(1) as f64;
         let congested = found.busy as f64 / found.active.max(1) as f64;
-        let Some(mut rate_bps) = Estimate::of(&found.rates, 0.1, 0.9) else {
-            return police(flows, bases, &losses, segments);
-        };
-        if congested < CONGESTED_MIN {
-            return match police(flows, bases, &losses, segments) {
-                Err(Refusal::TooLittle) => Err(Refusal::NotCongested { congested }),
-                other => other,
+        let rate_bps = Estimate::of(&found.rates, 0.1, 0.9).filter(|_| congested >= CONGESTED_MIN);
+        let Some(mut rate_bps) = rate_bps else {
+            let queues = sorted(met.iter().map(|met| met.queue));
+            let stands = at(&queues, 0.5).is_some_and(|queue| queue > threshold);
+            return match stands {
+                true => Err(Refusal::NotCongested { congested }),
+                false => police(flows, bases, &losses, segments, congested),
             };
-        }
+        };
         // The median of the windows is known better than a single window is.
         let spread = (found.rates.len() as f64).sqrt();
         rate_bps.low = rate_bps.value - (rate_bps.value - rate_bps.low) / spread;
@@ -287,9 +288,14 @@ fn deliveries(flows: &[&Flow]) -> Vec<(u64, f64)> {
 
 /// The rates in windows in which a queue stands all the time.
 fn rates(flows: &[&Flow], met: &[Met], threshold: f64) -> Rates {
+    let [long, short] = WINDOW_SEGMENTS.map(|segments| rates_in(flows, met, threshold, segments));
+    if long.rates.is_empty() { short } else { long }
+}
+
+fn rates_in(flows: &[&Flow], met: &[Met], threshold: f64, segments: f64) -> Rates {
     let deliveries = deliveries(flows);
     let frame = flows.iter().map(|flow| flow.mss + flow.header).max();
-    let wanted = WINDOW_SEGMENTS * f64::from(frame.unwrap_or(1514));
+    let wanted = segments * f64::from(frame.unwrap_or(1514));
     let mut rates = Vec::new();
     let (mut busy, mut active) = (0, 0);
     let mut next = 0;
@@ -448,16 +454,16 @@ fn cross(flows: &[&Flow], met: &[Met], threshold: f64, rate: Estimate) -> Estima
         return none;
     }
     // Nothing passes faster than the line: the fastest value that is frequent is two deliveries without others between.
-    let inside = |bin: usize| bins[bin - 1..=bin + 1].iter().sum::<u32>();
+    let inside = |bin: usize| bins[bin - 2..=bin + 2].iter().sum::<u32>();
     let is_frequent = |bin: &usize| f64::from(inside(*bin)) >= FREQUENT * f64::from(count);
-    let Some(first) = (1..BINS - 1).rev().find(is_frequent) else {
+    let Some(first) = (2..BINS - 2).rev().find(is_frequent) else {
         return none;
     };
-    let peak = (first.saturating_sub(2).max(1)..=first).max_by_key(|&bin| inside(bin));
+    let peak = (first.saturating_sub(6).max(2)..=first).max_by_key(|&bin| inside(bin));
     let peak = peak.unwrap_or(first);
-    let above: u32 = bins[(peak + 2).min(BINS)..].iter().sum();
+    let above: u32 = bins[(peak + 6).min(BINS)..].iter().sum();
     let ratio = WIDTH.powf(peak as f64 + 0.5 - BINS as f64 / 2.0);
-    if !(1.1..4.0).contains(&ratio) || f64::from(above) > FREQUENT / 2.0 * f64::from(count) {
+    if !(1.15..4.0).contains(&ratio) || f64::from(above) > FREQUENT / 2.0 * f64::from(count) {
         return none;
     }
     let value = (ratio - 1.0) * rate.value;
@@ -474,12 +480,13 @@ fn police(
     bases: Vec<Estimate>,
     losses: &[(Lost, Option<f64>)],
     segments: u64,
+    congested: f64,
 ) -> Result<Path, Refusal> {
     const LOSSES_MIN: usize = 15;
     let share = losses.len() as f64 / segments.max(1) as f64;
     if losses.len() < LOSSES_MIN {
         return Err(match losses.len() {
-            0..5 => Refusal::NotCongested { congested: 0.0 },
+            0..5 => Refusal::NotCongested { congested },
             _ => Refusal::NoQueue { loss: share },
         });
     }

@@ -58,6 +58,7 @@ fn bulk(known: &Known, number: u16, seconds: u64) -> Demand {
             known.rate_bps / 8 * seconds / u64::from(known.flows),
         )],
         windows: vec![(0, 1 << 30)],
+        buffer: None,
         ack_every: 2,
         initial: 10,
         algorithm: known.algorithm,

@@ -54,4 +54,5 @@ pub mod trace_analyzer;
 pub mod trace_capture;
 mod trace_checks;
 pub mod trace_thaw;
+pub mod twin_tap;
 pub mod web;

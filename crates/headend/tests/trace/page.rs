@@ -23,6 +23,13 @@ fn every_command_on_the_page_runs() {
     let home = Home::new("page");
     fs::copy(source("fast_reuse.dmp.gz"), home.0.join("capture.pcap.gz")).unwrap();
     fs::copy(source("udpping.dmp.gz"), home.0.join("second.pcap.gz")).unwrap();
+    let upload = "../../testdata/twin/upload.pcap.gz";
+    let upload = Path::new(env!("CARGO_MANIFEST_DIR")).join(upload);
+    fs::copy(upload, home.0.join("upload.pcap.gz")).unwrap();
+    home.put(
+        "policy.toml",
+        b"[link]\nup = \"900kbit\"\noverhead = \"none\"\n",
+    );
     // Nothing is captured here: a substitute for tcpdump writes an existing capture.
     let bin = home.0.join("bin");
     fs::create_dir(&bin).unwrap();
@@ -33,8 +40,8 @@ fn every_command_on_the_page_runs() {
 
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     crate::two::write_captures(&home);
-    let pages =
-        ["trace.md", "why.md", "diff.md"].map(|page| fs::read_to_string(docs.join(page)).unwrap());
+    let pages = ["trace.md", "why.md", "diff.md", "twin.md"]
+        .map(|page| fs::read_to_string(docs.join(page)).unwrap());
     let commands: Vec<_> = pages.iter().flat_map(|page| commands(page)).collect();
     assert!(commands.len() > 20);
     let path = std::env::var("PATH").unwrap_or_default();
