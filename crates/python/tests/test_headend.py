@@ -44,7 +44,8 @@ def plain(table: pyarrow.Table) -> list[dict[str, Any]]:
         pyarrow.field(f.name, pyarrow.int64()) if pyarrow.types.is_timestamp(f.type) else f
         for f in table.schema
     ]
-    return table.cast(pyarrow.schema(fields)).to_pylist()
+    rows: list[dict[str, Any]] = table.cast(pyarrow.schema(fields)).to_pylist()
+    return rows
 
 
 class AgainstTheCommand(unittest.TestCase):
@@ -99,8 +100,8 @@ class Readers(unittest.TestCase):
         # A second stream starts again.
         self.assertEqual(polars.DataFrame(found).height, found.connections)
         # DuckDB finds the variable by its name.
-        counts = duckdb.sql("select count(*), sum(packets) from found").fetchone()
-        self.assertEqual(counts, (arrow.num_rows, sum(arrow["packets"].to_pylist())))
+        counts = duckdb.sql("select count(*), sum(packets) from found").fetchall()
+        self.assertEqual(counts, [(arrow.num_rows, sum(arrow["packets"].to_pylist()))])
 
     def test_no_reader_copies(self) -> None:
         batches = list(pyarrow.RecordBatchReader.from_stream(headend.trace(CAPTURE)))
@@ -154,14 +155,15 @@ class Inputs(unittest.TestCase):
                 headend.trace(cut, strict=True)
 
     def test_wrong_arguments_are_named(self) -> None:
-        for given, text in (
+        wrong: list[tuple[dict[str, Any], str]] = [
             ({"columns": ["packet"]}, "no column \"packet\"; similar: first_packet, packets"),
             ({"threads": 0}, "threads: 0 is out of range"),
             ({"idle": -1.0}, "idle: -1 s is out of range"),
             ({"first_packet": 0}, "first_packet: 0 is out of range"),
-        ):
+        ]
+        for given, text in wrong:
             with self.assertRaisesRegex(ValueError, text):
-                headend.trace(CAPTURE, **given)  # type: ignore[arg-type]
+                headend.trace(CAPTURE, **given)
         with self.assertRaisesRegex(TypeError, "int is no path"):
             headend.trace(5)  # type: ignore[arg-type]
         with self.assertRaisesRegex(ValueError, "no capture is named"):

@@ -24,7 +24,7 @@ class Pages(unittest.TestCase):
         shutil.copy(CAPTURE, Path(self.home) / "capture.pcap.gz")
 
     def test_the_notebook_runs(self) -> None:
-        notebook = nbformat.read(DOCS / "python.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+        notebook = nbformat.read(DOCS / "python.ipynb", as_version=4)
         client = nbclient.NotebookClient(notebook, resources={"metadata": {"path": self.home}})
         client.execute()
 

@@ -11,7 +11,6 @@ import os
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -179,11 +178,14 @@ class Ranges(Base):
 
 @unittest.skipUnless(HAS_RAY, "Ray is not installed")
 class OnRay(Base):
+    driver: Any
+    cluster: Any
+
     @classmethod
     def setUpClass(cls) -> None:
         from headend import ray as driver
 
-        cls.driver: Any = driver
+        cls.driver = driver
         cls.cluster = driver.Cluster(num_cpus=2, log_to_driver=False, logging_level="ERROR")
 
     @classmethod
@@ -194,6 +196,12 @@ class OnRay(Base):
         nodes = self.driver.ray.nodes()
         self.assertEqual([node["NodeManagerAddress"] for node in nodes], ["127.0.0.1"])
         self.assertEqual(os.environ["RAY_USAGE_STATS_ENABLED"], "0")
+        found = subprocess.run(["ss", "-Hltnp"], check=True, capture_output=True, text=True)
+        lines = [line.split() for line in found.stdout.splitlines()]
+        own = [line[3] for line in lines if any(name in line[-1] for name in ("ray", "gcs_server"))]
+        self.assertTrue(own)
+        for address in own:
+            self.assertRegex(address, r"^(\[::ffff:)?127\.0\.0\.1\]?:\d+$")
 
     def test_a_file_of_many_ranges_gives_what_one_run_gives(self) -> None:
         path = write(Path(self.home) / "long.pcap", 12_000)
@@ -235,7 +243,7 @@ class OnRay(Base):
         self.assertTrue(killed, "no worker was seen")
 
     def test_an_object_store_is_read_by_fsspec(self) -> None:
-        import boto3  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        import boto3
         from moto.server import ThreadedMotoServer
 
         path = write(Path(self.home) / "long.pcap", 8_000)
@@ -261,4 +269,4 @@ class OnRay(Base):
 
 
 if __name__ == "__main__":
-    sys.exit(unittest.main())
+    unittest.main()

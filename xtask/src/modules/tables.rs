@@ -625,6 +625,8 @@ pub(super) const TABLES: &[Inside] = &[
             "sourced",
             "spdx",
             "dependencies",
+            "python",
+            "page",
             "tidy",
             "words",
             "captures",

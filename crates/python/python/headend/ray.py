@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from headend._headend import Options
 
 try:
-    # Read when Ray starts.
+    # Ray reads these when it is imported. The second one lets a cluster of this machine listen on the loopback address
+    # alone, also on Linux. With an address of a cluster, Ray needs an address that other machines reach.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if "RAY_ADDRESS" not in os.environ:
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     import ray
 except ImportError as error:  # pragma: no cover
     raise ImportError("headend.ray needs Ray: pip install headend[ray]") from error
@@ -30,13 +33,14 @@ RETRIES = 4
 
 
 class Cluster:
-    """Runs tasks on the Ray cluster that this process is connected to, or on a new one of this machine."""
+    """Runs tasks on the Ray cluster that this process is connected to.
+
+    Without one, it connects to the cluster that the environment variable RAY_ADDRESS names, or starts one on this machine.
+    """
 
     def __init__(self, **start: Any) -> None:
         if not ray.is_initialized():
-            # A cluster of this machine alone takes no connection from others.
-            local: dict[str, Any] = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-            ray.init(**(start if "address" in start else local | start))
+            ray.init(**({"include_dashboard": False} | start))
 
     def map(self, job: Job, spans: Sequence[Range]) -> list[tuple[Report, list[Any]]]:
         task = ray.remote(_map).options(num_returns=job.parts + 1, max_retries=RETRIES)

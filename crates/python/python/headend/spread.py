@@ -43,7 +43,7 @@ class Place:
         """Open it for reading."""
         if "://" not in self.url:
             return open(self.url, "rb")
-        import fsspec  # type: ignore[import-untyped,unused-ignore]
+        import fsspec
 
         return cast(BinaryIO, fsspec.open(self.url, "rb", **self.storage).open())
 
