@@ -98,7 +98,11 @@ pub(crate) struct Path {
     pub(crate) outage_ms: Option<(u64, u64)>,
     /// Rate and burst.
     pub(crate) police: Option<(u64, u64)>,
-    /// Rate of the sender's `fq`.
+    /// The far link delays some segments by so much more, and the sender takes three duplicate ACKs for a loss.
+    pub(crate) late_us: Option<u64>,
+    /// The faults start this much later than the transfer.
+    pub(crate) faults_after_ms: u64,
+    /// The sender's `SO_MAX_PACING_RATE`.
     pub(crate) pace_kbit: Option<u64>,
     pub(crate) congestion: &'static str,
     /// The receiver's buffer; 0 is the kernel's own.
@@ -140,7 +144,7 @@ impl Dice {
 const SEGMENT: u64 = 1_448;
 
 /// Data of a transfer, at most: a guest needs about a second for 3,000 packets.
-const BYTES_MAX: u64 = 10_000_000;
+const BYTES_MAX: u64 = 6_000_000;
 
 /// Kinds of paths, several for some labels.
 const KINDS: [(&str, fn(&mut Dice, &mut Path)); 20] = [
@@ -217,6 +221,8 @@ fn plain(dice: &mut Dice, name: String) -> Path {
         far_faults: String::new(),
         outage_ms: None,
         police: None,
+        late_us: None,
+        faults_after_ms: 0,
         pace_kbit: None,
         congestion: dice.one(&["reno", "cubic"]),
         receive_buffer: 0,
@@ -372,11 +378,13 @@ fn outage(dice: &mut Dice, path: &mut Path) {
 fn reordering(dice: &mut Dice, path: &mut Path) {
     path.label = Label::Reordering;
     path.offloads = false;
-    path.rate_kbit = dice.scale(10_000, 50_000);
-    path.round_trip(dice, 10, 60);
-    let percent = dice.between(1, 10);
-    path.far_faults = format!("reorder {}%", percent);
-    path.bulk(4_000);
+    path.rate_kbit = dice.scale(100_000, 200_000);
+    path.round_trip(dice, 30, 100);
+    path.late_us = Some(dice.between(4_000, 15_000));
+    path.far_faults = format!("reorder {}%", 100 - dice.between(1, 4));
+    path.sends = Sends::Bulk {
+        bytes: dice.scale(2_000_000, 5_000_000),
+    };
 }
 
 fn deep(dice: &mut Dice, path: &mut Path, congestion: &'static str) {

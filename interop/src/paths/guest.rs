@@ -74,13 +74,27 @@ pub(crate) fn record(bench: &Bench<'_>, paths: &[Path]) -> Result<()> {
 fn write_path(path: &Path, script: &mut String) -> Result<()> {
     let name = &path.name;
     let offloads = if path.offloads { "on" } else { "off" };
+    let (near, far) = (path.near_us / 2, path.far_us / 2);
+    let (near_faults, far_faults) = (&path.near_faults, &path.far_faults);
+    let (first, later) = match path.faults_after_ms {
+        0 => (format!("'{near_faults}' '{far_faults}'"), None),
+        ms => ("'' ''".to_owned(), Some(ms)),
+    };
+    writeln!(script, "links {name} {near} {far} {first} {offloads}")?;
+    let late = path.late_us.unwrap_or(0);
+    if late > 0 {
+        writeln!(
+            script,
+            "delay r3 z1 {late} '{far_faults}'; delay r3 z0 {} ''",
+            path.far_us
+        )?;
+    }
+    // An old sender: no time-based detection of losses (RFC 8985).
     writeln!(
         script,
-        "links {name} {} {} '{}' '{}' {offloads}",
-        path.near_us / 2,
-        path.far_us / 2,
-        path.near_faults,
-        path.far_faults
+        "ip netns exec s sysctl -qw net.ipv4.tcp_recovery={} net.ipv4.tcp_max_reordering={}",
+        u32::from(late == 0),
+        if late == 0 { 300 } else { 3 }
     )?;
     let bucket = format!(
         "ip netns exec r2 /tmp/tc qdisc add dev y1 root handle 1: tbf rate {}kbit burst {}",
@@ -101,23 +115,36 @@ fn write_path(path: &Path, script: &mut String) -> Result<()> {
              protocol ip matchall action police rate {rate_kbit}kbit burst {burst} conform-exceed drop/pass"
         )?;
     }
-    if let Some(pace_kbit) = path.pace_kbit {
+    writeln!(script, "begin {name}")?;
+    if let Some(ms) = later {
         writeln!(
             script,
-            "ip netns exec s /tmp/tc qdisc replace dev s0 root fq maxrate {pace_kbit}kbit"
+            "( sleep {}; delay r1 x1 {near} '{near_faults}'; delay r3 z1 {far} '{far_faults}' ) &",
+            ms as f64 / 1e3
         )?;
     }
-    writeln!(script, "begin {name}")?;
     if let Some((start, length)) = path.outage_ms {
         writeln!(
             script,
             "( sleep {}; delay r3 z1 {far} 'loss 100%'; sleep {}; delay r3 z1 {far} '' ) &",
             start as f64 / 1e3,
-            length as f64 / 1e3,
-            far = path.far_us / 2
+            length as f64 / 1e3
         )?;
     }
-    if path.label == Label::Tls {
+    if let Some(pace_kbit) = path.pace_kbit {
+        let super::traffic::Sends::Bulk { bytes } = path.sends else {
+            anyhow::bail!("a paced sender sends all at once");
+        };
+        // SOL_SOCKET with SO_REUSEADDR and SO_MAX_PACING_RATE.
+        writeln!(
+            script,
+            "ip netns exec s python3 -c 'import socket; l = socket.socket(); l.setsockopt(1, 2, 1); l.setsockopt(1, 47, {}); l.bind((\"\", 5001)); \
+             l.listen(); c, _ = l.accept(); c.setsockopt(1, 47, {}); c.sendall(bytes({bytes})); c.shutdown(1); c.recv(1)' & sender=$!\n\
+             sleep 1; ip netns exec b /tmp/probe why-receive 10.0.0.2 0 all",
+            pace_kbit * 125,
+            pace_kbit * 125
+        )?;
+    } else if path.label == Label::Tls {
         let super::traffic::Sends::Bulk { bytes } = path.sends else {
             anyhow::bail!("TLS sends one file");
         };

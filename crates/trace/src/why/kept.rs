@@ -84,7 +84,6 @@ impl Sender {
             &mut self.acked,
             &mut self.window_end,
             &mut self.top,
-            &mut self.loss_flight,
             &mut self.flight_max,
             &mut self.sent,
             &mut self.restart.end,
@@ -113,10 +112,16 @@ impl Sender {
         codec.small(&mut missing);
         self.missing = missing.checked_sub(1).map(|missing| missing as u16);
         codec.room();
-        for recent in [&mut self.near, &mut self.far, &mut self.gaps] {
+        for recent in [
+            &mut self.near,
+            &mut self.far,
+            &mut self.gaps,
+            &mut self.pauses,
+        ] {
             recent.exchange(codec);
         }
         codec.flags(&mut [
+            &mut self.is_near,
             &mut self.blocked,
             &mut self.asked,
             &mut self.prompt,

@@ -131,8 +131,10 @@ impl Why {
         if !self.opened {
             self.opened = true;
             let unit = unit(a, b);
-            self.a.open(now, segment.number, (lag(b, a), near(a)), unit);
-            self.b.open(now, segment.number, (lag(a, b), near(b)), unit);
+            self.a
+                .open(now, segment.number, (lag(b, a), near(a).unwrap_or(0)), unit);
+            self.b
+                .open(now, segment.number, (lag(a, b), near(b).unwrap_or(0)), unit);
         }
         let owed = self.any_data && self.asked_by_a != from_a;
         let (mine, theirs) = if from_a {
@@ -217,8 +219,8 @@ impl Why {
         let mut ended = self.clone();
         let owed = |by_a: bool| self.any_data && self.asked_by_a != by_a;
         if !self.opened && self.begun {
-            ended.a.open(now, self.last_packet, (0, 0), 0);
-            ended.b.open(now, self.last_packet, (0, 0), 0);
+            ended.a.open(now, self.last_packet, (None, 0), 0);
+            ended.b.open(now, self.last_packet, (None, 0), 0);
         }
         ended.a.finish(now, self.last_packet, owed(true));
         ended.b.finish(now, self.last_packet, owed(false));
@@ -236,23 +238,27 @@ impl crate::Connection {
     }
 }
 
-/// Shortest round trip of a direction's data or SYN, from the point of capture to the other end.
-fn near(this: &Direction) -> i64 {
-    match this.rtt_handshake {
-        0 => this.rtt.min,
-        time => time,
+/// Round trip of a direction's SYN, or its data's shortest one, from the point of capture to the other end; `None` if
+/// there is no sample.
+fn near(this: &Direction) -> Option<i64> {
+    let syn_acked = this.syn.is_some() && this.segments.acked() > 0;
+    match (this.rtt_handshake, this.rtt.count) {
+        (0, 0) => syn_acked.then_some(0),
+        (0, _) => Some(this.rtt.min),
+        (time, _) => Some(time),
     }
 }
 
 /// Round trip between the point of capture and the end that acknowledges `this`. 0 if it is short beside that of
-/// `other`.
-fn lag(this: &Direction, other: &Direction) -> i64 {
-    let (near, far) = (near(this), near(other));
-    if near < LAG_MIN || near < far / 8 {
+/// `other`; `None` if it is unknown.
+fn lag(this: &Direction, other: &Direction) -> Option<i64> {
+    let near = near(this)?;
+    let far = self::near(other).unwrap_or(0);
+    Some(if near < LAG_MIN || near < far / 8 {
         0
     } else {
         near
-    }
+    })
 }
 
 /// Data of a full segment, by the options of both SYNs (RFC 9293 3.7.1, RFC 7323 3.2); 0 if they are unknown.

@@ -29,7 +29,7 @@ impl Names {
     pub(super) fn follow(&mut self, id: u16, segments: u16) -> Option<u16> {
         let gap = id.wrapping_sub(self.next);
         let counts = self.counts();
-        if gap >= 1 << 15 {
+        if gap >= 1 << 15 && self.streak > 0 {
             // An earlier packet, overtaken.
             self.streak = self.streak.saturating_sub(1);
             return None;
@@ -51,14 +51,17 @@ mod tests {
     #[test]
     fn a_gap_counts_once_the_sender_counts() {
         let mut names = Names::default();
+        // The first one follows nothing.
         for id in 65_530..=65_535 {
             assert_eq!(names.follow(id, 1), None);
         }
         for id in 0..3 {
             assert_eq!(names.follow(id, 1), None);
         }
+        assert!(!names.is_newer(3));
         assert_eq!(names.follow(3, 4), Some(0));
         assert_eq!(names.follow(7, 1), Some(0));
+        assert!(names.is_newer(9) && !names.is_newer(6));
         assert_eq!(names.follow(10, 1), Some(2));
     }
 

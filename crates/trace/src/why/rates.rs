@@ -59,7 +59,7 @@ const CLUMP: u64 = 4;
 const CLUMP_TIME_MIN: i64 = 100_000;
 
 /// The mean rate of clumps is this much above the rate of all, if no queue spaces the data.
-const UNEVEN: f64 = 1.5;
+const UNEVEN: f64 = 1.15;
 
 /// How evenly data is acknowledged. A queue sends its packets at one rate, one after the other; a policer lets clumps pass as
 /// they are.
@@ -103,9 +103,6 @@ impl Clumps {
             return false;
         }
         let each = self.rates / f64::from(self.count);
-        if std::env::var_os("WHYDBG").is_some() {
-            eprintln!("clump {:.2}", each / (self.bytes as f64 / self.time as f64));
-        }
         each >= UNEVEN * self.bytes as f64 / self.time as f64
     }
 }

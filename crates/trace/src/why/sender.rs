@@ -32,7 +32,7 @@ const QUEUE: i64 = 3_000_000;
 const TIMEOUT: i64 = 200_000_000;
 
 /// A congestion window that a loss has cut grows at least once in this time, or in so many round trips.
-const GROWTH: i64 = 2_000_000_000;
+const GROWTH: i64 = 1_000_000_000;
 const ROUNDS: i64 = 8;
 
 /// A round lasts at least this long.
@@ -123,8 +123,11 @@ pub struct Sender {
     pub(super) shares: [Share; CAUSES],
     /// Time before this is divided.
     pub(super) upto: i64,
-    /// Round trip of the handshake between the point of capture and the sender, in nanoseconds; 0 near the sender.
+    /// Round trip of the handshake between the point of capture and the sender, in nanoseconds; 0 near
+    /// the sender, or if it is unknown.
     pub lag: i64,
+    /// The capture was taken near the sender.
+    pub(super) is_near: bool,
     pub(super) lagged: VecDeque<Ack>,
     pub(super) acked: u64,
     pub(super) window_end: u64,
@@ -142,8 +145,6 @@ pub struct Sender {
     pub(super) ended: bool,
     pub(super) recovery: Recovery,
     pub(super) restart: Restart,
-    /// Bytes in flight at the last loss, until as many are in flight again.
-    pub(super) loss_flight: u64,
     pub(super) ever_lost: bool,
     /// What cut the congestion window last: a loss, or a needless retransmission.
     pub(super) cut: u8,
@@ -157,6 +158,8 @@ pub struct Sender {
     pub(super) far_min: i64,
     /// Silences between segments.
     pub(super) gaps: Recent,
+    /// The same, without those inside of a burst.
+    pub(super) pauses: Recent,
     pub(super) last_sent: i64,
     /// Data of a full segment by the handshake, and as the capture has shown it; 0 before.
     pub(super) unit_max: u32,
@@ -180,9 +183,17 @@ pub struct Sender {
 impl Sender {
     /// The handshake is over at `now`: time before it is the handshake's. `lag` and `far` are its round trips from the
     /// point of capture to the sender and to the receiver, and `unit` is the data of a full segment; 0 if unknown.
-    pub(super) fn open(&mut self, now: i64, packet: u64, (lag, far): (i64, i64), unit: u32) {
+    pub(super) fn open(
+        &mut self,
+        now: i64,
+        packet: u64,
+        (lag, far): (Option<i64>, i64),
+        unit: u32,
+    ) {
         self.settle(now, Cause::Handshake, packet);
-        (self.lag, self.near_min, self.far_min) = (lag, lag, far);
+        self.is_near = lag == Some(0);
+        self.lag = lag.unwrap_or(0);
+        (self.near_min, self.far_min) = (self.lag, far);
         self.unit_max = if unit == 0 { UNIT_MAX } else { unit };
     }
 
@@ -310,8 +321,8 @@ impl Sender {
         if let Some((at, is_measured)) = last {
             let time = now.saturating_sub(at).max(0);
             self.prompt = time <= near.saturating_add(PROMPT.max(near / 8));
-            if is_measured && self.lag > 0 {
-                if time < self.near_min {
+            if is_measured && !self.is_near {
+                if self.near_min == 0 || time < self.near_min {
                     self.near_min = time;
                 }
                 let round = self.round();
@@ -400,9 +411,10 @@ impl Sender {
     /// A silence before a segment. Segments of one burst are one.
     fn space(&mut self, now: i64) {
         let gap = now.saturating_sub(self.last_sent);
+        let round = self.round();
+        self.gaps.add(now, gap, round);
         if gap > self.gaps.high() / 4 {
-            let round = self.round();
-            self.gaps.add(now, gap, round);
+            self.pauses.add(now, gap, round);
         }
     }
 
@@ -464,9 +476,6 @@ impl Sender {
             }
             self.flight_max = flight;
         }
-        if flight >= self.loss_flight {
-            self.loss_flight = 0;
-        }
     }
 
     /// What the sender of new data has waited for. `lost` packets before it did not reach the point of capture.
@@ -520,13 +529,16 @@ impl Sender {
             self.lose(now, data.end, cause);
             return cause;
         }
+        let is_usual = silence < self.gaps.high().saturating_mul(3) / 2;
+        let since_growth = now.saturating_sub(self.grown);
         if !self.ended
+            && is_usual
             && self.is_even()
-            && now.saturating_sub(self.grown) > ROUNDS * self.round_trip()
+            && since_growth > self.round_trip().saturating_mul(ROUNDS)
         {
             return Cause::Pacing;
         }
-        let is_sure = self.lag == 0 || lost == Some(0) || self.ended || self.sent <= 1;
+        let is_sure = self.is_near || lost == Some(0) || self.ended || self.sent <= 1;
         if !is_sure {
             if silence >= TIMEOUT {
                 self.restart = Restart {
@@ -537,15 +549,24 @@ impl Sender {
             }
             return Cause::Unknown;
         }
-        if self.drained > 0 {
-            // The data ended here: no ACK was missing.
-            self.settle(self.drained, Cause::Application, packet);
-        }
+        self.settle_drained(packet);
         let silence = now.saturating_sub(self.upto);
         let long = silence >= IDLE && silence >= self.round_trip_min().saturating_mul(4);
         match long && !data.owed {
             true => Cause::Idle,
             false => Cause::Application,
+        }
+    }
+
+    /// No ACK was missing when all data had been acknowledged: before that, the last data waited in the queue, if there was
+    /// one.
+    fn settle_drained(&mut self, packet: u64) {
+        if self.drained > 0 {
+            let cause = match self.is_queued() {
+                true => Cause::Queue,
+                false => Cause::Application,
+            };
+            self.settle(self.drained, cause, packet);
         }
     }
 
@@ -572,10 +593,7 @@ impl Sender {
             Cause::Receiver
         } else if self.is_queued() {
             Cause::Queue
-        } else if self.ever_lost
-            && (self.loss_flight > 0
-                || since_growth <= GROWTH.max(round_trip.saturating_mul(ROUNDS)))
-        {
+        } else if self.ever_lost && since_growth <= GROWTH.max(round_trip.saturating_mul(ROUNDS)) {
             Cause::of(self.cut)
         } else if !self.ever_lost && since_growth <= round_trip.saturating_mul(2) {
             Cause::SlowStart
@@ -599,7 +617,7 @@ impl Sender {
     /// Whether the silences between segments are short beside the round trip, or all alike.
     fn is_even(&self) -> bool {
         let longest = self.gaps.high();
-        let shortest = self.gaps.low().unwrap_or(0);
+        let shortest = self.pauses.low().unwrap_or(0);
         self.gaps.has_before
             && (longest < self.round_trip() / 2 || longest < shortest.saturating_mul(3) / 2)
     }
@@ -619,7 +637,6 @@ impl Sender {
         self.ever_lost = true;
         self.cut = Cause::AfterLoss as u8;
         self.flight_max = 0;
-        self.loss_flight = self.flight().max(u64::from(self.unit()));
         self.rates.lost(now, self.acked, self.round_trip());
     }
 
@@ -654,9 +671,7 @@ impl Sender {
         if self.recovery.until > 0 {
             self.settle(now, Cause::of(self.recovery.cause), packet);
         }
-        if self.drained > 0 {
-            self.settle(self.drained, Cause::Application, packet);
-        }
+        self.settle_drained(packet);
         let rest = match (self.flight(), owed) {
             (0, true) => Cause::Application,
             (0, false) => Cause::Idle,

@@ -337,7 +337,7 @@ fn the_start_of_tls_ends_with_the_clients_first_data() {
     capture.ack(430 * MS, 2);
     let (_, why) = capture.analyse();
     let time = |cause: Cause| why.b.shares()[cause as usize].time / MS;
-    assert_eq!(time(Cause::Tls), 52);
+    assert_eq!(time(Cause::Tls), 82);
     assert!(time(Cause::Application) >= 340, "{:?}", why.b.shares());
 }
 

@@ -47,11 +47,11 @@ impl Vantage {
     }
 
     /// Of data that goes `there`, by the round trips from the point of capture to the receiver and to the sender.
-    fn of(to_receiver: i64, to_sender: i64) -> Vantage {
+    fn of(to_receiver: Option<i64>, to_sender: Option<i64>) -> Vantage {
         match (to_receiver, to_sender) {
-            (0, _) | (_, 0) => Vantage::Unknown,
-            (far, near) if near <= far / 8 => Vantage::Sender,
-            (near, far) if near <= far / 8 => Vantage::Receiver,
+            (None, _) | (_, None) | (Some(0), Some(0)) => Vantage::Unknown,
+            (Some(far), Some(near)) if near <= far / 8 => Vantage::Sender,
+            (Some(near), Some(far)) if near <= far / 8 => Vantage::Receiver,
             _ => Vantage::Between,
         }
     }
@@ -116,7 +116,7 @@ impl Verdict {
         }
         let life = connection.elapsed();
         let (cause, share) = main_cause(sender, life);
-        let vantage = Vantage::of(round_trip(this), near(sender, other));
+        let vantage = Vantage::of(super::near(this), to_sender(sender, other));
         Some(Verdict {
             from_a,
             life,
@@ -140,19 +140,13 @@ impl Verdict {
     }
 }
 
-/// Round trip of a direction's data, from the point of capture to the receiver and back; 0 if there is no sample.
-fn round_trip(this: &Direction) -> i64 {
-    match this.rtt_handshake {
-        0 => this.rtt.min,
-        time => time,
-    }
-}
-
 /// Round trip from the point of capture to the sender: a lost SYN makes that of the handshake too long.
-fn near(sender: &Sender, other: &Direction) -> i64 {
-    match (round_trip(other), sender.near_min) {
-        (time, 0) => time,
-        (time, least) => time.min(least),
+fn to_sender(sender: &Sender, other: &Direction) -> Option<i64> {
+    match (super::near(other), sender.near_min) {
+        (None, 0) => None,
+        (None, least) => Some(least),
+        (Some(time), 0) => Some(time),
+        (Some(time), least) => Some(time.min(least)),
     }
 }
 
