@@ -5,6 +5,8 @@
 //! - [`link`]: link-layer header types of captured frames.
 //! - [`packet`]: finds the innermost IP packet of a captured frame, through tunnels.
 //! - [`tcp`], [`udp`]: the segment or datagram in an IP packet.
+//! - [`tls`]: the first messages of TLS, for names and versions.
+//! - [`quic`]: QUIC packet headers, as far as they are not protected.
 //! - [`icmp`]: echo requests and replies.
 //! - [`ndp`]: neighbour discovery of IPv6: solicitations and advertisements.
 //! - [`dhcpv6`]: messages between DHCPv6 clients and servers.
@@ -45,8 +47,10 @@ pub mod ndp;
 pub mod packet;
 pub mod ppp;
 pub mod pppoe;
+pub mod quic;
 pub mod radius;
 pub mod segment;
 pub mod tcp;
+pub mod tls;
 pub mod udp;
 pub mod virtio;
