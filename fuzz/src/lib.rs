@@ -229,6 +229,18 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "tls_hello",
+        run: targets::tls_hello::target,
+        len_max: 600,
+        is_slow: false,
+    },
+    Target {
+        name: "quic_packet",
+        run: targets::quic_packet::target,
+        len_max: 1500,
+        is_slow: false,
+    },
+    Target {
         name: "packet_tcp",
         run: targets::packet_tcp::target,
         len_max: 128,

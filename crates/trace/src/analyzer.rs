@@ -9,6 +9,7 @@
 //! capture that is analysed in pieces agree.
 
 use crate::connection::Connection;
+use crate::details::Details;
 use crate::frozen::shelf::{Shelf, Ticket};
 use crate::frozen::{Head, Room};
 use crate::key::FlowKey;
@@ -34,6 +35,10 @@ pub struct Config {
     pub memory: u64,
     /// Divide the senders' time into causes: [`Connection::why`].
     pub why: bool,
+    /// Note what else the packets show: [`Connection::details`].
+    pub details: bool,
+    /// Width of the columns over time in [`Connection::details`], in nanoseconds; 0 for none.
+    pub interval: i64,
 }
 
 /// Two hours: the default interval of keep-alives (RFC 9293 3.8.4), so that a live connection would have sent one.
@@ -51,6 +56,8 @@ impl Default for Config {
             hot: 16_384,
             memory: 2 << 30,
             why: false,
+            details: false,
+            interval: 0,
         }
     }
 }
@@ -333,19 +340,23 @@ impl Analyzer {
         hot.touched = true;
         let closed = hot.closed;
         let connection = &mut hot.connection;
-        let many = connection.a.segments.many() + connection.b.segments.many();
+        let mut many = connection.a.segments.many() + connection.b.segments.many();
+        let mut details = 0;
         let layers = match connection.has_sent(segment) {
             true => &[],
             false => layers(),
         };
         let mut verdict = Verdict::default();
-        if O::WANTED {
+        if O::WANTED || connection.details.is_some() {
             connection.receive::<true>(segment, layers, &mut verdict);
+            many += connection.details_size();
+            connection.detail(segment, &verdict, observer.payload());
+            details = connection.details_size();
             observer.observe(connection, segment, &verdict);
         } else {
             connection.receive::<false>(segment, layers, &mut verdict);
         }
-        let now = connection.a.segments.many() + connection.b.segments.many();
+        let now = connection.a.segments.many() + connection.b.segments.many() + details;
         if now != many {
             self.count_many(at, many, now);
         }
@@ -408,6 +419,10 @@ impl Analyzer {
         connection.last_time = segment.time;
         connection.last_clock = segment.now();
         connection.why = self.config.why.then(Box::default);
+        if self.config.details || self.config.interval > 0 {
+            let details = Details::new(self.config.details, self.config.interval);
+            connection.details = Some(Box::new(details));
+        }
         self.place(slot, at);
         at
     }
@@ -433,7 +448,7 @@ impl Analyzer {
             .thaw(self.shelf.get(ticket))
             .expect("what was frozen here thaws");
         self.shelf.remove(ticket);
-        let many = connection.a.segments.many() + connection.b.segments.many();
+        let many = connection.many();
         self.many += many as u64;
         self.place(slot, at);
         Some(at)
@@ -508,7 +523,7 @@ impl Analyzer {
             entry.remove();
         }
         let connection = &mut hot.connection;
-        let many = connection.a.segments.many() + connection.b.segments.many();
+        let many = connection.many();
         self.many -= many as u64;
         connection.freeze_in(&mut self.scratch);
         hot.touched = false;
@@ -662,12 +677,14 @@ impl Analyzer {
         if self.many * size > self.config.memory / 2 {
             self.limits.flights_cut += 1;
             let connection = &mut self.hot[at as usize].connection;
-            for direction in [&mut connection.a, &mut connection.b] {
-                let before = direction.segments.many();
-                direction.segments.forget();
-                // Forgotten segments may leave gaps.
-                self.many = self.many - before as u64 + direction.segments.many() as u64;
+            let before = connection.many();
+            connection.a.segments.forget();
+            connection.b.segments.forget();
+            if let Some(details) = &mut connection.details {
+                details.forget();
             }
+            // Forgotten segments may leave gaps.
+            self.many = self.many - before as u64 + connection.many() as u64;
         }
     }
 

@@ -1,8 +1,10 @@
 //! A TCP connection: its two ends, and the statistics of both directions.
 
+use crate::details::Details;
 use crate::direction::Direction;
 use crate::key::FlowKey;
 use crate::segment::Segment;
+use crate::verdict::Verdict;
 use crate::why::Why;
 use core::net::IpAddr;
 
@@ -33,6 +35,8 @@ pub struct Connection {
     pub b: Direction,
     /// What the senders waited for, if [`crate::Options::why`] asks for it.
     pub why: Option<Box<Why>>,
+    /// What else its packets show, if [`crate::Options::details`] or [`crate::Options::interval_ns`] asks for it.
+    pub details: Option<Box<Details>>,
 }
 
 impl Connection {
@@ -76,6 +80,26 @@ impl Connection {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.fins() == 2 || self.is_reset()
+    }
+
+    /// Notes what else a packet shows, after [`Connection::receive`].
+    #[inline]
+    pub(crate) fn detail(&mut self, segment: &Segment, verdict: &Verdict, payload: &[u8]) {
+        if let Some(details) = &mut self.details {
+            details.packet(segment, verdict, (&self.a, &self.b), payload);
+        }
+    }
+
+    /// What its lists hold beyond the room that every connection has, in segments.
+    #[inline]
+    pub(crate) fn many(&self) -> usize {
+        self.a.segments.many() + self.b.segments.many() + self.details_size()
+    }
+
+    /// What its details hold, in segments of the same size.
+    pub(crate) fn details_size(&self) -> usize {
+        let details = self.details.as_deref();
+        details.map_or(0, Details::memory) / size_of::<crate::segments::Sent>()
     }
 
     /// The end that sent this packet has sent one before.
@@ -141,8 +165,9 @@ impl Connection {
             a,
             b,
             why,
+            details,
         } = self;
-        *why = None;
+        (*why, *details) = (None, None);
         (*number, *first_packet, *file, *packets) = (0, 0, 0, 0);
         (*key, *a_is_low) = (FlowKey::default(), false);
         (*first_time, *last_time, *last_clock) = (0, 0, 0);

@@ -87,7 +87,8 @@ impl Connection {
         codec.unsigned(&mut self.number);
         codec.small(&mut self.file);
         let mut has_why = self.why.is_some();
-        codec.flags(&mut [&mut self.a_is_low, &mut has_why]);
+        let mut has_details = self.details.is_some();
+        codec.flags(&mut [&mut self.a_is_low, &mut has_why, &mut has_details]);
         codec.unsigned(&mut self.packets);
         codec.end_part();
         self.a.exchange(codec);
@@ -96,6 +97,12 @@ impl Connection {
             let why = self.why.get_or_insert_with(Box::default);
             codec.begin_part();
             why.exchange(codec);
+            codec.end_part();
+        }
+        if has_details {
+            let details = self.details.get_or_insert_default();
+            codec.begin_part();
+            details.exchange(codec);
             codec.end_part();
         }
     }
@@ -329,7 +336,7 @@ impl Episodes {
 
 impl Times {
     #[inline(always)]
-    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+    pub(crate) fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.count);
         codec.signed(&mut self.min);
         codec.guessed_signed(&mut self.max, self.min);

@@ -5,7 +5,7 @@ use foldhash::fast::FixedState;
 use std::hash::{BuildHasher, Hasher};
 
 /// Addresses and ports of a connection, the same for both its directions: the lower end comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FlowKey {
     /// The lower end's address, in halves; IPv4 as ::ffff:a.b.c.d.
     low: [u64; 2],

@@ -25,6 +25,7 @@
 //! | [`Connection`], [`Direction`] | the statistics of a connection |
 //! | [`columns`] | the same as a table with named, typed columns |
 //! | [`Watch`] | seeing each packet, and connections as they finish |
+//! | [`details`] | what else a connection's packets show, if asked for |
 //! | [`text`], [`graph`], [`xplot`] | reports and graphs, as tcptrace's |
 //! | [`part`] | one capture analysed by several machines |
 //! | [`spread`] | the same, where each machine reads a range of the capture only |
@@ -53,12 +54,14 @@ mod clock;
 pub mod columns;
 mod connection;
 mod copies;
+pub mod details;
 mod direction;
 mod frozen;
 pub mod graph;
 mod key;
 pub mod part;
 mod prints;
+pub mod quic;
 mod receive;
 mod records;
 mod rtt;

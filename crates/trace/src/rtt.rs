@@ -1,7 +1,7 @@
 //! Sums, bounds and distributions of times.
 
 /// Count, bounds and sums of a set of times, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Times {
     /// How many.
     pub count: u64,

@@ -1,9 +1,10 @@
 //! UDP flows: packets and bytes between two ends, and when.
 //!
-//! RFC 768. A flow is all datagrams between two ends in both directions, however long it is silent. The payload is not
-//! analysed.
+//! RFC 768. A flow is all datagrams between two ends in both directions, however long it is silent. The payload is
+//! analysed only for QUIC, and only if asked for.
 
 use crate::key::FlowKey;
+use crate::quic::Quic;
 use core::net::IpAddr;
 use hashbrown::HashTable;
 use wire::packet::Packet;
@@ -11,6 +12,9 @@ use wire::udp::Udp;
 
 /// Default limit of flows: about 200 MB.
 pub const FLOWS_MAX: usize = 1 << 20;
+
+/// Flows whose ClientHello may be incomplete at a time, each with up to 16 KiB of it. Further ones have no server name.
+const READING_MAX: usize = 4096;
 
 /// Packets and bytes that one end of a flow sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,6 +46,8 @@ pub struct Flow {
     pub a: Sent,
     /// The data sent by end `b`.
     pub b: Sent,
+    /// The QUIC connection that its first datagram starts, if [`Flows::look_into`] was called.
+    pub quic: Option<Box<Quic>>,
 }
 
 impl Flow {
@@ -119,6 +125,9 @@ pub struct Flows {
     packets: u64,
     beyond: u64,
     file: u32,
+    looks: bool,
+    /// Flows that keep pieces of a ClientHello.
+    reading: usize,
 }
 
 impl Flows {
@@ -133,6 +142,8 @@ impl Flows {
             packets: 0,
             beyond: 0,
             file: 0,
+            looks: false,
+            reading: 0,
         }
     }
 
@@ -157,6 +168,46 @@ impl Flows {
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond
+    }
+
+    /// From now on, [`Flows::packet_with`] looks for QUIC.
+    pub fn look_into(&mut self) {
+        self.looks = true;
+    }
+
+    /// Like [`Flows::packet`], with the payload, as far as it was captured, and the ECN codepoint.
+    pub fn packet_with(
+        &mut self,
+        datagram: &Datagram,
+        payload: &[u8],
+        codepoint: u8,
+    ) -> Option<u64> {
+        let before = self.flows.len();
+        let number = self.packet(datagram);
+        let Some(flow) = number.and_then(|number| self.flows.get_mut(number as usize - 1)) else {
+            return number;
+        };
+        if !self.looks {
+            return number;
+        }
+        if number > Some(before as u64) {
+            let length = datagram.length.saturating_sub(8) as usize;
+            flow.quic = Quic::start(payload, length, datagram.time).map(Box::new);
+            if let Some(quic) = &mut flow.quic {
+                self.reading += 1;
+                if self.reading > READING_MAX {
+                    quic.stop_reading();
+                    self.reading -= 1;
+                }
+            }
+        }
+        if let Some(quic) = &mut flow.quic {
+            let reading = quic.is_reading();
+            let from_a = datagram.from_low == flow.a_is_low;
+            quic.datagram(from_a, payload, codepoint, datagram.time);
+            self.reading -= usize::from(reading && !quic.is_reading());
+        }
+        number
     }
 
     /// Counts a packet. Returns its flow's number, or `None` if the flow is beyond the limit.
@@ -185,6 +236,7 @@ impl Flows {
                     last_time: datagram.time,
                     a: Sent::default(),
                     b: Sent::default(),
+                    quic: None,
                 });
                 self.table
                     .insert_unique(hash, at as u32, |&at| flows[at as usize].key.hash(seed));

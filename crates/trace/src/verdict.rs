@@ -69,6 +69,11 @@ pub trait Observer {
     /// Called once for each analysed TCP packet, after the connection's statistics include it.
     fn observe(&mut self, connection: &Connection, segment: &Segment, verdict: &Verdict);
 
+    /// The captured payload of the packet that is being analysed, for [`crate::details`]; empty if it is not at hand.
+    fn payload(&self) -> &[u8] {
+        &[]
+    }
+
     /// False if nothing is observed, so that nothing is prepared.
     const WANTED: bool = true;
 }

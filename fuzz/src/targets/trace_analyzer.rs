@@ -35,6 +35,17 @@ pub fn target(data: &[u8]) {
     };
     assert_eq!(whole, analyse(0, cold, data, None));
 
+    let detailed = Config {
+        details: true,
+        interval: 1_000_000,
+        ..Config::default()
+    };
+    let cold = Config { hot: 1, ..detailed };
+    assert_eq!(
+        analyse(0, detailed, data, None),
+        analyse(0, cold, data, None)
+    );
+
     let mut parts: Vec<Finished> = (0..PORTS)
         .flat_map(|port| analyse(0, Config::default(), data, Some(port)))
         .collect();

@@ -240,8 +240,9 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "wire",
         order: &[
-            "link", "bgp", "pppoe", "l2tp", "ppp", "radius", "virtio", "packet", "tcp", "udp",
-            "checksum", "icmp", "ip", "dns", "ndp", "dhcpv6", "segment", "ecn", "flow", "ipfix",
+            "link", "bgp", "pppoe", "l2tp", "ppp", "radius", "virtio", "tls", "quic", "packet",
+            "tcp", "udp", "checksum", "icmp", "ip", "dns", "ndp", "dhcpv6", "segment", "ecn",
+            "flow", "ipfix",
         ],
         besides: &[(
             "packet",
@@ -325,12 +326,14 @@ pub(super) const TABLES: &[Inside] = &[
             "rtt",
             "clock",
             "prints",
+            "quic",
             "udp",
             "connection",
             "verdict",
             "direction",
             "copies",
             "frozen",
+            "details",
             "columns",
             "segments",
             "analyzer",

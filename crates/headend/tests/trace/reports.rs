@@ -186,3 +186,85 @@ fn finished_connections_wait_in_a_file_where_memory_is_short() {
     assert_eq!(said.out, home.good("-l fast_reuse.dmp.gz"));
     assert!(said.err.contains("temporary file"), "{}", said.err);
 }
+
+/// Lines of JSON of one kind.
+fn of_kind(out: &str, kind: &str) -> Vec<serde_json::Value> {
+    let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines
+        .filter(|line: &serde_json::Value| line["kind"] == kind)
+        .collect()
+}
+
+#[test]
+fn columns_are_chosen_by_name_in_every_format() {
+    let home = Home::new("columns").with("fast_reuse.dmp.gz");
+    let list = "--columns connection,b_port,a2b_rtt_min_ns,community_id";
+    let json = home.good(&format!("-o1 --json {list} fast_reuse.dmp.gz"));
+    let row = &of_kind(&json, "connection")[0];
+    assert_eq!(row.as_object().unwrap().len(), 6);
+    assert!(row["community_id"].as_str().unwrap().starts_with("1:"));
+    let csv = home.good(&format!("-o1 --csv {list} fast_reuse.dmp.gz"));
+    let (port, id) = (&row["b_port"], row["community_id"].as_str().unwrap());
+    let rtt = &row["a2b_rtt_min_ns"];
+    let rtt = if rtt.is_null() {
+        String::new()
+    } else {
+        rtt.to_string()
+    };
+    assert_eq!(
+        csv,
+        format!("connection,b_port,a2b_rtt_min_ns,community_id\n1,{port},{rtt},{id}\n")
+    );
+    home.good(&format!("-q --parquet c.parquet {list} fast_reuse.dmp.gz"));
+    assert!(home.has("c.parquet"));
+    for (flags, why) in [
+        ("--json --columns a2b_rtt_mni_ns", "near are a2b_rtt_min_ns"),
+        ("--columns connection", "--columns needs --json"),
+        ("--details", "--details needs --json"),
+        (
+            "--csv --intervals 1s",
+            "--intervals needs --json or --parquet",
+        ),
+        ("--json --intervals 0s", "--intervals: "),
+    ] {
+        let said = home.run(&format!("{flags} fast_reuse.dmp.gz"));
+        assert_eq!(said.status, 2, "{flags}");
+        assert!(said.err.contains(why), "{flags}: {}", said.err);
+    }
+}
+
+#[test]
+fn intervals_add_up_and_are_the_same_from_parts() {
+    let home = Home::new("intervals").with("fast_reuse.dmp.gz");
+    let flags = "--json --details --intervals 100ms";
+    let whole = home.good(&format!("{flags} fast_reuse.dmp.gz"));
+    let connections = of_kind(&whole, "connection");
+    let intervals = of_kind(&whole, "interval");
+    assert!(intervals.len() > 20);
+    for connection in &connections {
+        for direction in ["a2b", "b2a"] {
+            let mine = intervals.iter().filter(|row| {
+                row["connection"] == connection["connection"] && row["direction"] == direction
+            });
+            for (name, column) in [("packets", "packets"), ("bytes", "data_bytes")] {
+                let sum: u64 = mine.clone().map(|row| row[name].as_u64().unwrap()).sum();
+                assert_eq!(
+                    connection[format!("{direction}_{column}")],
+                    sum,
+                    "{connection}"
+                );
+            }
+        }
+    }
+    for part in 0..3 {
+        home.good(&format!(
+            "{flags} --part {part}/3 --part-file {part} fast_reuse.dmp.gz"
+        ));
+    }
+    assert_eq!(home.good(&format!("{flags} --merge 0 1 2")), whole);
+    let said = home.run("--json --intervals 1s --merge 0 1 2");
+    assert_eq!(said.status, 1);
+    assert!(said.err.contains("--intervals"), "{}", said.err);
+    home.good("-q --parquet c.parquet --intervals 1s fast_reuse.dmp.gz");
+    assert!(home.has("c.intervals.parquet"));
+}

@@ -147,6 +147,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "one JSON object on each line: the connections, then a summary"),
     ours("parquet", Report, Value("a file", |args, text| { args.parquet = Some(text.into()); Ok(()) }),
         "also write the connections to a Parquet file"),
+    ours("columns", Report, Value("names", |args, text| { args.columns = Some(text.into()); Ok(()) }),
+        "only these columns, with --json, --parquet, --csv, --tsv or --sv: names of docs/trace-columns.md"),
+    ours("details", Report, Switch(|args, on| args.details = on),
+        "with --json, --parquet or --columns: TLS names, ECN, TTL, time stamps, SACK, shares of time, losses"),
+    ours("intervals", Report, Value("a time", |args, text| { args.intervals = Some(values::time(text)?); Ok(()) }),
+        "with --json or --parquet: also columns over time, in intervals of this width: 100ms, 1s"),
 
     theirs('S', "", Graph, Switch(|args, on| args.graphs.time_sequence = on),
         "sequence numbers over time (_tsg.xpl)"),

@@ -7,6 +7,7 @@ use trace::text::LongOptions;
 
 use super::filter::Filter;
 use super::low::{LowArgs, Usage};
+use super::table::{DETAILED, PLAIN, Table};
 
 /// How connections are reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(super) enum Report {
     /// Separated values.
     Values(String),
     Json,
+    /// Chosen columns as separated values.
+    Columns(String),
 }
 
 /// The command line, checked and interpreted.
@@ -27,6 +30,25 @@ pub(super) struct HiArgs {
     pub(super) options: LongOptions,
     pub(super) filter: Option<Filter>,
     pub(super) analysis: Options,
+    /// The columns of `--json`, `--parquet` and [`Report::Columns`].
+    pub(super) table: Choice,
+}
+
+/// A table of columns.
+pub(super) enum Choice {
+    Fixed(&'static Table),
+    Chosen(Table),
+}
+
+impl std::ops::Deref for Choice {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        match self {
+            Choice::Fixed(table) => table,
+            Choice::Chosen(table) => table,
+        }
+    }
 }
 
 impl HiArgs {
@@ -61,9 +83,16 @@ impl HiArgs {
             Some(text) => Some(Filter::parse(text).map_err(|why| Usage(why.to_string()))?),
             None => None,
         };
-        let analysis = analysis(&low);
+        let report = report(&low)?;
+        let table = table(&low, &report)?;
+        let analysis = Options {
+            details: low.details || table.needs_details(),
+            interval_ns: low.intervals.unwrap_or(0),
+            ..analysis(&low)
+        };
         Ok(HiArgs {
-            report: report(&low)?,
+            report,
+            table,
             options: LongOptions {
                 rtt: low.rtt,
                 owin: low.owin,
@@ -76,7 +105,9 @@ impl HiArgs {
 
     /// Whether standard output is for data, JSON or a part, so that text must not be written to it.
     pub(super) fn is_data(&self) -> bool {
-        self.report == Report::Json || self.low.part.is_some() || self.low.why
+        matches!(self.report, Report::Json | Report::Columns(_))
+            || self.low.part.is_some()
+            || self.low.why
     }
 
     /// How many threads to paint graphs on.
@@ -97,6 +128,8 @@ impl HiArgs {
             ("--realm", low.realm.to_string()),
             ("--checksum", low.checksum.to_string()),
             ("--resync", low.resync.to_string()),
+            ("--details", analysis.details.to_string()),
+            ("--intervals", analysis.interval_ns.to_string()),
             ("why", low.why.to_string()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
@@ -147,6 +180,9 @@ fn refuse_with_why(low: &LowArgs) -> Result<(), Usage> {
     let flags = [
         ("--csv, --tsv and --sv", values),
         ("--parquet", low.parquet.is_some()),
+        ("--columns", low.columns.is_some()),
+        ("--details", low.details),
+        ("--intervals", low.intervals.is_some()),
         ("-u", low.udp),
         ("-f", low.filter.is_some()),
         ("-c", low.complete),
@@ -175,10 +211,49 @@ fn report(low: &LowArgs) -> Result<Report, Usage> {
     Ok(match separator {
         _ if low.quiet => Report::Nothing,
         _ if low.json => Report::Json,
+        Some(separator) if low.columns.is_some() => Report::Columns(separator),
         // As in tcptrace, separated values are a form of the long report.
         Some(separator) if !low.brief => Report::Values(separator),
         _ if low.brief => Report::Brief,
         _ => Report::Long,
+    })
+}
+
+/// The columns to write, and whether anything writes them.
+fn table(low: &LowArgs, report: &Report) -> Result<Choice, Usage> {
+    let rows = *report == Report::Json || low.parquet.is_some() || low.part.is_some();
+    let columns = rows || matches!(report, Report::Columns(_));
+    for (flag, given, used, needed) in [
+        (
+            "--columns",
+            low.columns.is_some(),
+            columns,
+            "--json, --parquet, --csv, --tsv or --sv",
+        ),
+        (
+            "--details",
+            low.details,
+            columns,
+            "--json, --parquet or --columns",
+        ),
+        (
+            "--intervals",
+            low.intervals.is_some(),
+            rows,
+            "--json or --parquet",
+        ),
+    ] {
+        if given && !used {
+            return Err(Usage(format!("{flag} needs {needed}")));
+        }
+    }
+    Ok(match &low.columns {
+        Some(list) => {
+            let table = Table::parse(list);
+            Choice::Chosen(table.map_err(|why| Usage(format!("--columns: {why}")))?)
+        }
+        None if low.details => Choice::Fixed(&DETAILED),
+        None => Choice::Fixed(&PLAIN),
     })
 }
 

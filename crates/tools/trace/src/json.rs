@@ -4,38 +4,48 @@
 //! RFC 8259. Numbers are exact: integers are written in full, also above 2^53, and fractions as the shortest text that
 //! reads back as the same number.
 
+mod quic;
+
 use std::io::{self, Write};
-use std::sync::LazyLock;
 
 use trace::Connection;
 use trace::columns::{self, Get, SCHEMA, SUMMARY, Summary};
+use trace::details::community_id;
 use trace::udp::Flow;
+
+use super::intervals::{self, INTERVAL, Value};
+use super::table::Table;
 
 /// Bytes collected before they are written.
 const GATHERED: usize = 1 << 16;
 
 /// Writes lines.
-pub(super) struct Writer<W: Write> {
+pub(super) struct Writer<'t, W: Write> {
     out: W,
     line: Vec<u8>,
     end: i64,
+    table: &'t Table,
+    /// Rows of UDP flows have members about QUIC.
+    details: bool,
 }
 
-/// `,"name":` for each column, so that each name is quoted only once.
-static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let columns = columns::ALL.iter();
-    columns
-        .map(|placed| format!(",\"{}\":", placed.name))
-        .collect()
-});
-
-impl<W: Write> Writer<W> {
+impl<'t, W: Write> Writer<'t, W> {
     /// Lines about a capture that ended at `end`, in nanoseconds since 1970.
-    pub(super) fn new(out: W, end: i64) -> Writer<W> {
+    pub(super) fn new(out: W, end: i64, table: &'t Table) -> Writer<'t, W> {
         Writer {
             out,
             line: Vec::with_capacity(GATHERED + (GATHERED >> 2)),
             end,
+            table,
+            details: false,
+        }
+    }
+
+    /// With `on`, rows of UDP flows have members about QUIC.
+    pub(super) fn with_details(self, on: bool) -> Self {
+        Writer {
+            details: on,
+            ..self
         }
     }
 
@@ -47,7 +57,7 @@ impl<W: Write> Writer<W> {
         let line = &mut self.line;
         begin(line, "connection");
         let rows = columns::rows(connection, self.end);
-        for (placed, key) in columns::ALL.iter().zip(KEYS.iter()) {
+        for (placed, key) in self.table.columns.iter().zip(&self.table.keys) {
             line.extend_from_slice(key.as_bytes());
             let row = &rows[placed.side];
             match placed.column.get {
@@ -60,6 +70,27 @@ impl<W: Write> Writer<W> {
                 Get::Name(get) => text(line, &get(row)),
                 Get::Text(get) => maybe(line, get(row), |line, value| text(line, &value)),
             }
+        }
+        self.end_line()?;
+        intervals::each_of_lists(connection, |kind, row| self.row(kind, row))?;
+        intervals::each(connection, |row| {
+            let line = &mut self.line;
+            begin(line, "interval");
+            for (name, value) in INTERVAL.iter().zip(row) {
+                key(line, name);
+                self::value(line, *value);
+            }
+            self.end_line()
+        })
+    }
+
+    /// Writes a line of another kind about a connection.
+    fn row(&mut self, kind: &str, row: &[(&str, Value)]) -> io::Result<()> {
+        let line = &mut self.line;
+        begin(line, kind);
+        for (name, value) in row {
+            key(line, name);
+            self::value(line, *value);
         }
         self.end_line()
     }
@@ -95,6 +126,11 @@ impl<W: Write> Writer<W> {
             integer(line, sent.packets);
             key(line, &format!("{side}_bytes"));
             integer(line, sent.bytes);
+        }
+        if self.details {
+            key(line, "community_id");
+            text(line, &community_id(17, flow.a_end(), flow.b_end()));
+            quic::members(line, flow.quic.as_deref());
         }
         self.end_line()
     }
@@ -150,6 +186,16 @@ pub(super) fn summary(summary: &Summary) -> String {
     }
     out.extend_from_slice(b"}}");
     String::from_utf8_lossy(&out).into_owned()
+}
+
+fn value(line: &mut Vec<u8>, value: Value) {
+    match value {
+        Value::Number(number) => integer(line, number),
+        Value::Time(time) => integer(line, time),
+        Value::Real(number) => real(line, number),
+        Value::Direction(name) | Value::Cause(name) => text(line, name),
+        Value::Absent => line.extend_from_slice(b"null"),
+    }
 }
 
 fn begin(line: &mut Vec<u8>, kind: &str) {
@@ -214,11 +260,12 @@ fn text(line: &mut Vec<u8>, value: &str) {
 mod tests {
     use super::*;
     use crate::samples::{connections, run, segments, steps};
+    use crate::table::PLAIN;
     use proptest::prelude::*;
-    use serde_json::{Map, Value};
+    use serde_json::{Map, Value as Json};
 
-    fn lines(connections: &[Connection], summary: &Summary) -> Vec<Map<String, Value>> {
-        let mut writer = Writer::new(Vec::new(), summary.end());
+    fn lines(connections: &[Connection], summary: &Summary) -> Vec<Map<String, Json>> {
+        let mut writer = Writer::new(Vec::new(), summary.end(), &PLAIN);
         for connection in connections {
             writer.connection(connection).unwrap();
         }
@@ -265,11 +312,11 @@ mod tests {
         assert_eq!(line["first_time"], 1_700_000_000_123_456_789i64);
         assert_eq!(line["packets"], u64::MAX);
         assert_eq!(line["a2b_rtt_avg_ns"], 41.0 / 3.0);
-        assert_eq!(line["b2a_rtt_avg_ns"], Value::Null);
+        assert_eq!(line["b2a_rtt_avg_ns"], Json::Null);
         assert_eq!(line["complete"], false);
         assert_eq!(line["a_address"], "::");
-        assert_eq!(lines[1]["first_time"], Value::Null);
-        assert_eq!(lines[1]["udp_packets"], Value::Null);
+        assert_eq!(lines[1]["first_time"], Json::Null);
+        assert_eq!(lines[1]["udp_packets"], Json::Null);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! | `filter` | tcptrace's filter language |
 //! | `names` | names of hosts and ports |
 //! | `results`, `report` | the connections found, and the report of them |
+//! | `table`, `intervals` | the columns that are chosen, and columns over time |
 //! | `json`, `parquet` | connections as JSON and as Parquet |
 //! | `twin` | `headend trace twin`: a congested path, and its flows again under another queue |
 //! | `why` | `headend trace why`: what the senders waited for |
@@ -30,6 +31,7 @@ mod filter;
 mod flags;
 mod help;
 mod hi;
+mod intervals;
 mod json;
 mod low;
 mod names;
@@ -42,6 +44,7 @@ mod results;
 #[path = "../../../trace/src/columns/samples.rs"]
 mod samples;
 mod stop;
+mod table;
 #[cfg(test)]
 #[path = "../../../trace/src/part/temporary.rs"]
 mod temporary;
@@ -204,6 +207,16 @@ fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Captured> 
     let mut summary = merge.summary().clone();
     if low.udp && summary.udp.is_none() {
         bail!("-u: these parts were written without -u");
+    }
+    for flag in ["--details", "--intervals"] {
+        let asked = match flag {
+            "--details" => style.args.analysis.details.to_string(),
+            _ => style.args.analysis.interval_ns.to_string(),
+        };
+        let has = merge.setting(flag).unwrap_or_default();
+        if asked != has && !matches!(asked.as_str(), "false" | "0") {
+            bail!("{flag}: these parts were written with {flag} {has}, not {asked}");
+        }
     }
     if !low.udp {
         (summary.udp, summary.flows, summary.flows_beyond) = (None, 0, 0);

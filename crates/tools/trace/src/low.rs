@@ -96,6 +96,10 @@ pub(super) struct LowArgs {
     pub(super) separator: Option<String>,
     pub(super) json: bool,
     pub(super) parquet: Option<PathBuf>,
+    pub(super) columns: Option<String>,
+    pub(super) details: bool,
+    /// Width in nanoseconds.
+    pub(super) intervals: Option<i64>,
 
     pub(super) graphs: Graphs,
     pub(super) svg: bool,
@@ -168,6 +172,9 @@ impl Default for LowArgs {
             separator: None,
             json: false,
             parquet: None,
+            columns: None,
+            details: false,
+            intervals: None,
             graphs: Graphs::default(),
             svg: false,
             html: false,

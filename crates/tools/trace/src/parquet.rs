@@ -1,14 +1,17 @@
 //! `--parquet FILE`: the connections as a Parquet file.
 //!
-//! The Apache Parquet format, version 2 of its logical types, compressed with zstd. The file has every column of
-//! [`columns`]. Its metadata describes them: `headend.schema`, `headend.summary`, `column.NAME`, `summary.NAME`. Counts
+//! The Apache Parquet format, version 2 of its logical types, compressed with zstd. The file has the columns that
+//! `--columns` and `--details` choose. Its metadata describes them: `headend.schema`, `headend.summary`, `column.NAME`, `summary.NAME`. Counts
 //! are signed 64-bit integers, which every reader supports. Durations are in nanoseconds, times are
 //! `timestamp[ns, UTC]`. UDP flows are left out.
 //!
 //! The file gets its name only when it is complete.
 
 mod buffer;
+mod intervals;
 mod target;
+
+pub(super) use intervals::{Intervals, path_beside};
 
 use std::io;
 use std::path::Path;
@@ -26,6 +29,7 @@ use trace::Connection;
 use trace::columns::{self, Get, Placed, SCHEMA, SUMMARY, Summary};
 
 use super::json;
+use super::table::Table;
 use buffer::Buffer;
 pub(super) use target::Target;
 
@@ -33,29 +37,25 @@ pub(super) use target::Target;
 const GROUP: usize = 16_384;
 
 /// Writes a file.
-pub(super) struct Writer {
+pub(super) struct Writer<'t> {
     file: SerializedFileWriter<Target>,
     buffers: Vec<Buffer>,
     rows: usize,
     end: i64,
+    table: &'t Table,
 }
 
-impl Writer {
+impl<'t> Writer<'t> {
     /// A file about a capture that ended at `end`, in nanoseconds since 1970.
     ///
     /// # Errors
     /// It cannot be created.
-    pub(super) fn create(path: &Path, end: i64) -> io::Result<Writer> {
+    pub(super) fn create(path: &Path, end: i64, table: &'t Table) -> io::Result<Self> {
         let target = Target::create(path)?;
-        let level = ZstdLevel::try_new(1).map_err(plain)?;
-        let properties = WriterProperties::builder()
-            .set_created_by(concat!("headend ", env!("CARGO_PKG_VERSION")).to_owned())
-            .set_compression(Compression::ZSTD(level))
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .build();
-        let schema = schema().map_err(plain)?;
+        let properties = properties().map_err(plain)?;
+        let schema = schema(table).map_err(plain)?;
         let file = SerializedFileWriter::new(target, schema, Arc::new(properties));
-        let columns = columns::ALL.iter();
+        let columns = table.columns.iter();
         Ok(Writer {
             file: file.map_err(plain)?,
             buffers: columns
@@ -63,6 +63,7 @@ impl Writer {
                 .collect(),
             rows: 0,
             end,
+            table,
         })
     }
 
@@ -72,7 +73,7 @@ impl Writer {
     /// The file cannot be written.
     pub(super) fn connection(&mut self, connection: &Connection) -> io::Result<()> {
         let rows = columns::rows(connection, self.end);
-        for (placed, buffer) in columns::ALL.iter().zip(&mut self.buffers) {
+        for (placed, buffer) in self.table.columns.iter().zip(&mut self.buffers) {
             buffer.push(&rows[placed.side]);
         }
         self.rows += 1;
@@ -99,7 +100,7 @@ impl Writer {
         for count in SUMMARY {
             add(format!("summary.{}", count.name), count.doc.into());
         }
-        for placed in columns::ALL.iter() {
+        for placed in &self.table.columns {
             add(format!("column.{}", placed.name), description(placed));
         }
         self.file.into_inner().map_err(plain)?.finish()
@@ -125,10 +126,16 @@ fn plain(error: ParquetError) -> io::Error {
     io::Error::other(error)
 }
 
-fn schema() -> Result<Arc<Type>> {
-    let columns = columns::ALL
-        .iter()
-        .map(|placed| field(placed).map(Arc::new));
+fn properties() -> Result<WriterProperties> {
+    Ok(WriterProperties::builder()
+        .set_created_by(concat!("headend ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .build())
+}
+
+fn schema(table: &Table) -> Result<Arc<Type>> {
+    let columns = (table.columns.iter()).map(|placed| field(placed).map(Arc::new));
     let schema = Type::group_type_builder("connections")
         .with_fields(columns.collect::<Result<_>>()?)
         .build()?;

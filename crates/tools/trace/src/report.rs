@@ -143,6 +143,7 @@ impl Style<'_> {
                 let _ = self.head().totals(paper.text(), &counts);
             }
             Report::Json => self.json(results, &chosen, paper)?,
+            Report::Columns(separator) => self.columns(separator, results, &chosen, paper)?,
             report => {
                 // Formatting into a String cannot fail.
                 let _ = self.head().write(paper.text(), &counts);
@@ -193,9 +194,16 @@ impl Style<'_> {
         match &self.args.report {
             Report::Nothing => {}
             Report::Json => {
-                let mut writer = json::Writer::new(paper.out()?, end);
+                let mut writer = json::Writer::new(paper.out()?, end, &self.args.table);
                 writer.connection(connection)?;
                 writer.flush()?;
+            }
+            Report::Columns(separator) => {
+                let table = &self.args.table;
+                if connection.number == 1 {
+                    table.header(paper.text(), separator);
+                }
+                table.line(paper.text(), connection, end, separator);
             }
             Report::Brief => {
                 let mut name = String::new();
@@ -393,7 +401,9 @@ impl Style<'_> {
         chosen: &Chosen,
         paper: &mut Paper<W>,
     ) -> Result<()> {
-        let mut writer = json::Writer::new(paper.out()?, results.summary.end());
+        let end = results.summary.end();
+        let writer = json::Writer::new(paper.out()?, end, &self.args.table);
+        let mut writer = writer.with_details(self.args.low.details);
         let udp = self.args.low.udp;
         let wanted = |number| self.prints(chosen, number);
         results.source.each(udp, wanted, |entry| match entry.what {
@@ -409,12 +419,38 @@ impl Style<'_> {
     }
 
     fn parquet(&self, path: &Path, results: &Results, chosen: &Chosen) -> Result<()> {
-        let mut writer = parquet::Writer::create(path, results.summary.end())?;
+        let end = results.summary.end();
+        let mut writer = parquet::Writer::create(path, end, &self.args.table)?;
+        let mut intervals = match self.args.low.intervals {
+            Some(_) => Some(parquet::Intervals::create(&parquet::path_beside(path))?),
+            None => None,
+        };
         self.connections(results, chosen, |connection, _| {
+            if let Some(intervals) = &mut intervals {
+                intervals.connection(connection)?;
+            }
             writer.connection(connection)
         })?;
+        if let Some(intervals) = intervals {
+            intervals.finish()?;
+        }
         writer.finish(&results.summary)?;
         Ok(())
+    }
+
+    fn columns<W: Write>(
+        &self,
+        separator: &str,
+        results: &Results,
+        chosen: &Chosen,
+        paper: &mut Paper<W>,
+    ) -> Result<()> {
+        let (table, end) = (&self.args.table, results.summary.end());
+        table.header(paper.text(), separator);
+        self.connections(results, chosen, |connection, _| {
+            table.line(paper.text(), connection, end, separator);
+            paper.turn()
+        })
     }
 
     fn flows<W: Write>(

@@ -26,7 +26,7 @@ use self::save::Save;
 use self::warn::Warn;
 use super::files::Files;
 use super::hi::HiArgs;
-use super::low::Graphs;
+use super::low::{Graphs, LowArgs};
 use super::names::Lookup;
 use super::painters::Painters;
 use super::report::Style;
@@ -110,7 +110,7 @@ impl<'a> Watchers<'a> {
         let watchers = Watchers {
             plan,
             numbers: Numbers::default(),
-            flows: low.udp.then(|| Flows::new(plan.seed(), FLOWS_MAX)),
+            flows: low.udp.then(|| flows(low, plan)),
             warn: Warn::new(low.warn),
             print: Printer::new(style),
             save: match &low.save {
@@ -260,14 +260,15 @@ impl Watch for Watchers<'_> {
         let Ok(udp) = Udp::parse(seen.packet) else {
             return;
         };
-        let realm = self.plan.realm_of(seen.packet.layers.as_slice());
+        let realm = seen.realm;
         let time = seen.record.time_ns;
         let datagram = Datagram::new(seen.number, time, seen.packet, &udp, realm);
         if !self.plan.has(&datagram.key) {
             return;
         }
         let before = flows.flows().len();
-        let number = flows.packet(&datagram);
+        let codepoint = seen.packet.traffic_class & 3;
+        let number = flows.packet_with(&datagram, udp.payload, codepoint);
         if flows.flows().len() > before {
             self.numbers.pairs += 1;
             if let Some(plots) = &mut self.plots {
@@ -331,6 +332,15 @@ impl Watch for Watchers<'_> {
             rtt.segment(called, verdict);
         }
     }
+}
+
+/// The UDP flows; with `--details`, QUIC is looked for.
+fn flows(low: &LowArgs, plan: Plan) -> Flows {
+    let mut flows = Flows::new(plan.seed(), FLOWS_MAX);
+    if low.details {
+        flows.look_into();
+    }
+    flows
 }
 
 /// The graphs for xplot, if the command line asks for them.

@@ -35,7 +35,7 @@ pub struct Options {
     /// Analyse part K of N: flows whose hash is K modulo N. Several machines can share one capture this way; see
     /// [`crate::part`].
     pub part: Option<(u32, u32)>,
-    /// Flows with the same addresses and ports in different tunnels are different connections.
+    /// Flows with the same addresses and ports in different tunnels are different connections. This runs on one thread.
     pub tunnels_apart: bool,
     /// Verify the checksums of IP, TCP and UDP, and skip packets with a wrong one. This runs on one thread.
     pub checksums: bool,
@@ -47,6 +47,11 @@ pub struct Options {
     /// After a fault in a pcap or pcapng file, look for the next record. Default: true. Otherwise the fault ends the
     /// reading of the file.
     pub resync: bool,
+    /// Note what else the packets show, such as TLS names, ECN and losses:
+    /// [`Connection::details`](crate::Connection::details). This runs on one thread.
+    pub details: bool,
+    /// Width of columns over time in [`Connection::details`](crate::Connection::details), in nanoseconds; 0 for none.
+    pub interval_ns: i64,
     /// Divide each sender's time into causes: [`Connection::why`](crate::Connection::why).
     pub why: bool,
 }
@@ -65,6 +70,8 @@ impl Default for Options {
             threads: None,
             seed: None,
             resync: true,
+            details: false,
+            interval_ns: 0,
             why: false,
         }
     }
@@ -84,7 +91,9 @@ impl Options {
     /// thread only.
     pub(super) fn threads(&self, live: bool) -> usize {
         let whole = self.first_packet <= 1 && self.last_packet == u64::MAX;
-        if live || !whole || self.checksums {
+        // Sessions are paired, and the starts of streams read, in the order of the capture.
+        let ordered = self.checksums || self.details || self.tunnels_apart;
+        if live || !whole || ordered {
             return 1;
         }
         self.workers()
@@ -112,6 +121,8 @@ impl Options {
                 idle_closed: self.idle_closed_ns.min(self.idle_ns),
                 memory: self.analyzer_memory(),
                 why: self.why,
+                details: self.details,
+                interval: self.interval_ns,
                 ..Config::default()
             },
             first: self.first_packet,

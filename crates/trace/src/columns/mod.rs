@@ -18,6 +18,7 @@
 //! ```
 
 mod connection;
+mod details;
 mod direction;
 mod summary;
 
@@ -129,13 +130,20 @@ pub struct Placed {
 }
 
 /// All columns, in order: first those of the connection, then each pair.
-pub static ALL: LazyLock<Vec<Placed>> = LazyLock::new(|| {
-    let whole = connection::COLUMNS.iter().map(|column| Placed {
+pub static ALL: LazyLock<Vec<Placed>> =
+    LazyLock::new(|| placed(connection::COLUMNS, direction::COLUMNS));
+
+/// The columns of [`crate::details`], in the same order.
+pub static DETAILS: LazyLock<Vec<Placed>> =
+    LazyLock::new(|| placed(details::CONNECTION, details::DIRECTION));
+
+fn placed(whole: &'static [Column], pairs: &'static [Column]) -> Vec<Placed> {
+    let whole = whole.iter().map(|column| Placed {
         name: column.name.to_owned(),
         side: 0,
         column,
     });
-    let pairs = direction::COLUMNS.iter().flat_map(|column| {
+    let pairs = pairs.iter().flat_map(|column| {
         [(0, "a2b_"), (1, "b2a_")].map(|(side, prefix)| Placed {
             name: format!("{prefix}{}", column.name),
             side,
@@ -143,7 +151,7 @@ pub static ALL: LazyLock<Vec<Placed>> = LazyLock::new(|| {
         })
     });
     whole.chain(pairs).collect()
-});
+}
 
 /// The mean of `count` values. It is between their bounds even if the division rounds.
 fn mean(sum: f64, count: u64, bounds: (f64, f64)) -> Option<f64> {

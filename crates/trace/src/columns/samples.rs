@@ -90,6 +90,7 @@ pub(crate) fn segments(steps: &[Step]) -> Vec<Segment> {
             from_low,
             version: 4,
             traffic_class: step.flow % 4,
+            hop_limit: 64,
             id: number as u16,
             flags: step.flags,
             sequence,

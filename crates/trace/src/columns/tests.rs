@@ -192,6 +192,8 @@ fn page(written: &str) -> String {
     for (name, table) in [
         ("connection", table(connection::COLUMNS)),
         ("direction", table(direction::COLUMNS)),
+        ("details", table(details::CONNECTION)),
+        ("details of directions", table(details::DIRECTION)),
         ("summary", counts),
     ] {
         let (begin, end) = (format!("<!-- table {name} -->\n"), "<!-- end -->");

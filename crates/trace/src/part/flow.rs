@@ -5,11 +5,11 @@ use core::net::IpAddr;
 use crate::key::FlowKey;
 use crate::udp::{Flow, Sent};
 
-/// Bytes of a frozen flow.
+/// Bytes of a frozen flow without its QUIC connection, which follows as JSON.
 const LENGTH: usize = 2 * 18 + 2 * 4 + 2 * 8 + 4 * 8;
 
 /// A flow as bytes, without its own number and that of its first packet.
-pub(super) fn freeze(flow: &Flow) -> [u8; LENGTH] {
+pub(super) fn freeze(flow: &Flow) -> Vec<u8> {
     let mut octets = [0; LENGTH];
     let mut rest = octets.as_mut_slice();
     let mut put = |part: &[u8]| {
@@ -33,12 +33,20 @@ pub(super) fn freeze(flow: &Flow) -> [u8; LENGTH] {
         put(&sent.packets.to_le_bytes());
         put(&sent.bytes.to_le_bytes());
     }
+    let mut octets = octets.to_vec();
+    if let Some(quic) = &flow.quic {
+        octets.extend(serde_json::to_vec(quic).expect("a struct of numbers and text has no fault"));
+    }
     octets
 }
 
 /// The flow that was frozen; `None` if the bytes are not a frozen flow.
 pub(super) fn thaw(octets: &[u8], first_packet: u64) -> Option<Flow> {
-    let octets: &[u8; LENGTH] = octets.try_into().ok()?;
+    let (octets, quic) = octets.split_first_chunk::<LENGTH>()?;
+    let quic = match quic.is_empty() {
+        true => None,
+        false => Some(serde_json::from_slice(quic).ok()?),
+    };
     let mut rest = octets.as_slice();
     let a: [u8; 16] = take(&mut rest)?;
     let a_port = u16::from_le_bytes(take(&mut rest)?);
@@ -64,6 +72,7 @@ pub(super) fn thaw(octets: &[u8], first_packet: u64) -> Option<Flow> {
         last_time,
         a: sent[0],
         b: sent[1],
+        quic,
     })
 }
 

@@ -95,6 +95,14 @@ impl Merge {
         first.map_or(&[], |part| &part.header.files)
     }
 
+    /// The value of a setting that all parts share.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        let settings = self.parts.first()?.header.settings.iter();
+        let mut found = settings.filter(|(other, _)| other == name);
+        found.next().map(|(_, value)| value.as_str())
+    }
+
     /// The parts that were made from a faulty capture, and the first fault of each.
     #[must_use]
     pub fn faulty(&self) -> Vec<(PathBuf, String)> {

@@ -195,6 +195,7 @@ fn flow(number: u64, first_packet: u64, last: u8) -> Flow {
             packets: u64::MAX,
             bytes: 3,
         },
+        quic: None,
     }
 }
 

@@ -9,6 +9,7 @@ use wire::tcp::Tcp;
 use super::decoded::Decoded;
 use super::fragments::{Fragments, Part, Whole};
 use super::plan::Plan;
+use super::realms::Realms;
 use super::tally::Tally;
 use crate::clock::Clock;
 use crate::key::FlowKey;
@@ -39,6 +40,8 @@ pub(crate) struct Decoder {
     /// the block, to be put together in the order of the capture.
     pub(crate) fragments: Option<Fragments>,
     pub(crate) parts: Vec<Part>,
+    /// The realms of sessions, if flows in different tunnels are kept apart.
+    realms: Realms,
 }
 
 impl Decoder {
@@ -51,6 +54,7 @@ impl Decoder {
             last: i64::MIN,
             fragments: Some(Fragments::default()),
             parts: Vec::new(),
+            realms: Realms::default(),
         }
     }
 
@@ -214,6 +218,16 @@ impl Decoder {
         self.clock.tick(record.time_ns);
     }
 
+    /// A number that keeps flows in different tunnels and sessions apart; 0 outside of tunnels, and for all unless that
+    /// is asked for.
+    #[inline(always)]
+    pub(crate) fn realm(&mut self, packet: &Packet<'_>, tcp: Option<&Tcp<'_>>) -> u32 {
+        match self.plan.realm_of(packet.layers.as_slice()) {
+            0 => 0,
+            tunnel => self.realms.of(tunnel, packet, tcp),
+        }
+    }
+
     /// Adds a segment to its flow's shard and returns it. `None` if the flow belongs to another part.
     #[inline(always)]
     pub(crate) fn segment<'t>(
@@ -224,7 +238,7 @@ impl Decoder {
     ) -> Option<&'t (u64, Segment)> {
         self.tally.tcp_seen += 1;
         self.tally.too_short += u64::from(tcp.options.cut || tcp.options.malformed);
-        let realm = self.plan.realm_of(packet.layers.as_slice());
+        let realm = self.realm(packet, Some(tcp));
         let (source, destination) = (tcp.source_port, tcp.destination_port);
         let (key, _) = FlowKey::new(
             &packet.source,

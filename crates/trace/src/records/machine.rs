@@ -45,6 +45,8 @@ pub(crate) struct Machine<W> {
     sorts: bool,
     /// Checksums are verified.
     checksums: bool,
+    /// Details need the payload of each packet.
+    details: bool,
 }
 
 impl<W: Watch> Machine<W> {
@@ -56,6 +58,7 @@ impl<W: Watch> Machine<W> {
             ahead: Decoded::default(),
             sorts: false,
             checksums: plan.checksums,
+            details: plan.config.details,
         }
     }
 
@@ -74,7 +77,7 @@ impl<W: Watch> Machine<W> {
 
     /// Analyses a block. False when the last packet to be analysed has passed.
     pub(crate) fn block(&mut self, block: &Block) -> bool {
-        if W::PACKETS || self.checksums {
+        if W::PACKETS || self.checksums || self.details {
             return self.watched(block);
         }
         if self.sorts && self.analyzer.hot() >= SORTED_FROM {
@@ -130,6 +133,7 @@ impl<W: Watch> Machine<W> {
                 record,
                 frame: block.bytes(record),
                 packet: &packet,
+                realm: 0,
             };
             self.watch.packet(&seen);
             if packet.fragment != Fragment::Whole
@@ -159,6 +163,7 @@ impl<W: Watch> Machine<W> {
             record: seen.record,
             frame: seen.frame,
             packet: &whole.packet(),
+            realm: 0,
         });
     }
 
@@ -179,7 +184,8 @@ impl<W: Watch> Machine<W> {
             Ok(ref tcp) => self.look(seen, tcp),
             Err(error) => {
                 self.decoder.tally.not_tcp(seen.packet, error);
-                self.watch.other(seen);
+                let realm = self.decoder.realm(seen.packet, None);
+                self.watch.other(&Seen { realm, ..*seen });
             }
         }
     }
@@ -273,6 +279,10 @@ impl<W: Watch> Observer for Eye<'_, '_, W> {
     fn observe(&mut self, connection: &Connection, segment: &Segment, verdict: &Verdict) {
         self.watch
             .segment(self.seen, self.tcp, connection, segment, verdict);
+    }
+
+    fn payload(&self) -> &[u8] {
+        self.tcp.payload
     }
 }
 

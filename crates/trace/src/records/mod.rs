@@ -8,6 +8,7 @@
 //! | `fragments` | puts the fragments of TCP segments together |
 //! | `machine` | analyses blocks of records on one thread |
 //! | `watch` | the trait of observers that see each packet |
+//! | `realms` | which sessions of a tunnel belong together |
 //! | `tally` | counts packets by kind, encapsulation and reason for skipping |
 //!
 //! [`crate::capture`] reads the files and runs several decoders at a time. Start reading at `machine`.
@@ -17,5 +18,6 @@ pub(crate) mod decoder;
 pub(crate) mod fragments;
 pub(crate) mod machine;
 pub(crate) mod plan;
+mod realms;
 pub(crate) mod tally;
 pub(crate) mod watch;

@@ -93,7 +93,7 @@ fn realm(layers: &[Layer]) -> u32 {
                     mix(part as u64);
                 }
             }
-            // The two directions have identifiers of their own.
+            // The two directions of L2TP, PPTP and GTP have identifiers of their own: see `realms`.
             Layer::Mpls { .. }
             | Layer::Ppp
             | Layer::Gre { key: None }

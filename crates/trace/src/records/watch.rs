@@ -11,7 +11,7 @@ use crate::segment::Segment;
 use crate::verdict::Verdict;
 
 /// A packet with an IP header.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Seen<'a, 'p> {
     /// Its number among the IP packets of the input, from 1.
     pub number: u64,
@@ -21,6 +21,8 @@ pub struct Seen<'a, 'p> {
     pub frame: &'p [u8],
     /// The decoded headers.
     pub packet: &'a Packet<'p>,
+    /// For [`Watch::other`]: the number that keeps flows in different tunnels apart, for [`crate::udp::Datagram`].
+    pub realm: u32,
 }
 
 /// A checksum that [`Options::checksums`](crate::Options::checksums) verifies.

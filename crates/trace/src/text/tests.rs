@@ -255,6 +255,7 @@ fn a_flow_is_reported_like_a_connection() {
             bytes: 100,
         },
         b: Sent::default(),
+        quic: None,
     };
     let name = written(|out| flow_name(out, &flow, &Numeric, 1));
     let line = written(|out| flow_brief(out, &flow, &name, name.len() + 1));

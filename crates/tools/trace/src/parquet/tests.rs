@@ -1,5 +1,6 @@
 use super::*;
 use crate::samples::{connections, run, segments, steps};
+use crate::table::PLAIN;
 use crate::temporary::TemporaryDirectory;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
@@ -15,7 +16,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 fn write(path: &Path, connections: &[Connection], summary: &Summary) {
-    let mut writer = Writer::create(path, summary.end()).unwrap();
+    let mut writer = Writer::create(path, summary.end(), &PLAIN).unwrap();
     for connection in connections {
         writer.connection(connection).unwrap();
     }
@@ -45,7 +46,7 @@ proptest! {
         let connections = connections(&found);
         write(&path, &connections, &found.summary);
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
-        let mut lines = json::Writer::new(Vec::new(), found.summary.end());
+        let mut lines = json::Writer::new(Vec::new(), found.summary.end(), &PLAIN);
         for connection in &connections {
             lines.connection(connection).unwrap();
         }
@@ -106,7 +107,7 @@ fn the_file_has_its_name_only_once_it_is_complete() {
     let directory = TemporaryDirectory::new();
     let path = directory.path.join("c.parquet");
     fs::write(&path, "what was there").unwrap();
-    let mut writer = Writer::create(&path, 0).unwrap();
+    let mut writer = Writer::create(&path, 0, &PLAIN).unwrap();
     writer.connection(&Connection::default()).unwrap();
     assert_eq!(names(&directory.path).len(), 2);
     drop(writer);

@@ -1,0 +1,278 @@
+//! QUIC in UDP flows, as far as a passive observer sees it: version, connection IDs, the time of the handshake, the
+//! server's name from the Initial packets, ECN codepoints, and round trips by the spin bit (RFC 9000, 9001, 9369).
+//!
+//! Left out: loss, reordering and data in flight, because the packet numbers of an established connection are
+//! encrypted; connection migration, because a flow is two addresses and ports; what 0-RTT packets hold.
+
+mod initial;
+
+use serde::{Deserialize, Serialize};
+use wire::quic::{Kind, Long, Packet, crypto_frames};
+use wire::tls;
+
+use crate::rtt::Times;
+
+/// Bytes of a ClientHello that are put together.
+const HELLO_MAX: usize = 8 << 10;
+
+/// Pieces of a ClientHello that wait for the ones before them. Browsers send up to about 20, in any order.
+const PIECES_MAX: usize = 64;
+
+/// Datagrams of a flow whose first one is not QUIC are not looked at.
+const CLIENT_DATAGRAM_MIN: usize = 1200;
+
+/// Edges of the spin bit after which its round trips count: an end that does not spin keeps it constant, or sets it at
+/// random for each packet.
+const PACKETS_PER_EDGE_MIN: u64 = 2;
+
+/// The spin bit of one end's packets (RFC 9000 17.4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spin {
+    last: Option<bool>,
+    edge: Option<i64>,
+    /// Packets with a short header.
+    pub packets: u64,
+    /// Changes of the bit.
+    pub edges: u64,
+    /// Number, shortest, longest and sum of the times between two changes, in nanoseconds.
+    count: u64,
+    min: i64,
+    max: i64,
+    sum: i64,
+}
+
+impl Spin {
+    fn packet(&mut self, spin: bool, time: i64) {
+        self.packets += 1;
+        if self.last.replace(spin).is_none_or(|last| last == spin) {
+            return;
+        }
+        self.edges += 1;
+        if let Some(edge) = self.edge.replace(time) {
+            let passed = time.saturating_sub(edge).max(0);
+            self.min = if self.count == 0 {
+                passed
+            } else {
+                self.min.min(passed)
+            };
+            self.max = self.max.max(passed);
+            self.sum = self.sum.saturating_add(passed);
+            self.count += 1;
+        }
+    }
+
+    /// Round trips between changes of the bit. None if it changes so often that the end sets it at random.
+    #[must_use]
+    pub fn round_trips(&self) -> Times {
+        let spins = self.packets >= self.edges * PACKETS_PER_EDGE_MIN;
+        match spins {
+            true => Times {
+                count: self.count,
+                min: self.min,
+                max: self.max,
+                sum: self.sum,
+                squares: 0.0,
+            },
+            false => Times::default(),
+        }
+    }
+}
+
+/// A QUIC connection in a UDP flow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quic {
+    /// Version of the client's last Initial packet.
+    pub version: u32,
+    /// The connection ID that the client chose for its first packet, in hexadecimal.
+    pub original_destination_id: String,
+    /// The client's own connection ID.
+    pub client_id: String,
+    /// The server's own connection ID.
+    pub server_id: String,
+    /// Name of the server, protocols that the client offers, and highest version of TLS, from the ClientHello.
+    pub server_name: String,
+    /// See `server_name`.
+    pub alpn_offered: String,
+    /// See `server_name`.
+    pub tls_version: u16,
+    /// The server sent a Retry packet, or a Version Negotiation packet.
+    pub retried: bool,
+    /// See `retried`.
+    pub negotiated_version: bool,
+    /// Time of the client's first Initial packet, in nanoseconds since 1970.
+    pub started: i64,
+    /// Time of the server's first packet.
+    pub answered: Option<i64>,
+    /// Time of the client's first packet with a short header.
+    pub established: Option<i64>,
+    /// ECN codepoints 1, 2 and 3 of the client's and of the server's packets.
+    pub codepoints: [[u64; 3]; 2],
+    /// The spin bit of the client's and of the server's packets.
+    pub spin: [Spin; 2],
+    #[serde(skip)]
+    hello: Option<Box<Hello>>,
+}
+
+/// A ClientHello in pieces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Hello {
+    /// The connection ID that keys are derived from.
+    id: Vec<u8>,
+    version: u32,
+    octets: Vec<u8>,
+    early: Vec<(u64, Vec<u8>)>,
+}
+
+impl Quic {
+    /// The connection that a datagram starts; `None` unless it begins with a client's Initial packet (RFC 9000 14.1).
+    pub(crate) fn start(datagram: &[u8], length: usize, time: i64) -> Option<Quic> {
+        let Some(Packet::Long(long)) = Packet::parse(datagram) else {
+            return None;
+        };
+        if long.kind != Kind::Initial || length < CLIENT_DATAGRAM_MIN || long.destination.len() < 8
+        {
+            return None;
+        }
+        Some(Quic {
+            version: long.version,
+            original_destination_id: hexadecimal(long.destination),
+            started: time,
+            hello: Some(Box::new(Hello {
+                id: long.destination.to_vec(),
+                version: long.version,
+                ..Hello::default()
+            })),
+            ..Quic::default()
+        })
+    }
+
+    /// Whether pieces of a ClientHello are kept.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.hello.is_some()
+    }
+
+    /// Gives up the ClientHello.
+    pub(crate) fn stop_reading(&mut self) {
+        self.hello = None;
+    }
+
+    /// A datagram of the flow. The client sent the first one.
+    pub(crate) fn datagram(
+        &mut self,
+        from_client: bool,
+        datagram: &[u8],
+        codepoint: u8,
+        time: i64,
+    ) {
+        let side = usize::from(!from_client);
+        if let Some(count) = self.codepoints[side].get_mut(usize::from(codepoint).wrapping_sub(1)) {
+            *count += 1;
+        }
+        if !from_client {
+            self.answered.get_or_insert(time);
+        }
+        let mut rest = datagram;
+        while let Some(packet) = Packet::parse(rest) {
+            match packet {
+                Packet::Short { spin } => {
+                    self.spin[side].packet(spin, time);
+                    if from_client {
+                        self.established.get_or_insert(time);
+                        self.hello = None;
+                    }
+                    return;
+                }
+                Packet::Long(long) => {
+                    self.long(from_client, &long, &rest[..long.length]);
+                    rest = &rest[long.length..];
+                }
+            }
+        }
+    }
+
+    fn long(&mut self, from_client: bool, long: &Long<'_>, packet: &[u8]) {
+        let id = match from_client {
+            true => &mut self.client_id,
+            false => &mut self.server_id,
+        };
+        if id.is_empty() {
+            *id = hexadecimal(long.source);
+        }
+        match long.kind {
+            Kind::Retry if !from_client => {
+                self.retried = true;
+                // The client's next Initial packet has keys of the ID that the server chose (RFC 9001 5.2).
+                if let Some(hello) = &mut self.hello {
+                    hello.id = long.source.to_vec();
+                }
+            }
+            Kind::VersionNegotiation => self.negotiated_version = true,
+            Kind::Initial if from_client => {
+                self.version = long.version;
+                self.read(long, packet);
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads the ClientHello in an Initial packet of the client.
+    fn read(&mut self, long: &Long<'_>, packet: &[u8]) {
+        let Some(hello) = &mut self.hello else {
+            return;
+        };
+        hello.version = long.version;
+        let payload = initial::open(hello.version, &hello.id, packet, long.number_at);
+        for (offset, octets) in crypto_frames(&payload.unwrap_or_default()) {
+            hello.add(offset, octets);
+        }
+        match tls::hello(&hello.octets) {
+            Ok(found) => {
+                self.server_name = found.server_name.unwrap_or_default().to_owned();
+                self.tls_version = found.version;
+                let protocols = found.protocols().map(String::from_utf8_lossy);
+                self.alpn_offered = protocols.take(16).collect::<Vec<_>>().join(",");
+                self.hello = None;
+            }
+            Err(tls::NoHello::Incomplete) => {}
+            Err(tls::NoHello::Other) => self.hello = None,
+        }
+    }
+
+    /// Time from the client's first packet to its first with a short header, in nanoseconds.
+    #[must_use]
+    pub fn handshake(&self) -> Option<i64> {
+        Some(self.established?.saturating_sub(self.started).max(0))
+    }
+
+    /// Time from the client's first packet to the server's first.
+    #[must_use]
+    pub fn answer(&self) -> Option<i64> {
+        Some(self.answered?.saturating_sub(self.started).max(0))
+    }
+}
+
+impl Hello {
+    fn add(&mut self, offset: u64, octets: &[u8]) {
+        if self.early.len() < PIECES_MAX && offset + octets.len() as u64 <= HELLO_MAX as u64 {
+            self.early.push((offset, octets.to_vec()));
+        }
+        let end = |hello: &Hello| hello.octets.len() as u64;
+        while let Some(at) = self
+            .early
+            .iter()
+            .position(|(offset, _)| *offset <= end(self))
+        {
+            let (offset, octets) = self.early.swap_remove(at);
+            let known = (end(self) - offset) as usize;
+            self.octets
+                .extend_from_slice(octets.get(known..).unwrap_or_default());
+        }
+    }
+}
+
+fn hexadecimal(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

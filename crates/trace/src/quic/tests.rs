@@ -1,0 +1,154 @@
+use super::initial::Keys;
+use super::*;
+use proptest::prelude::*;
+
+fn octets(hexadecimal: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hexadecimal.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let value = |digit: u8| (digit as char).to_digit(16).unwrap() as u8;
+    digits
+        .chunks(2)
+        .map(|pair| value(pair[0]) << 4 | value(pair[1]))
+        .collect()
+}
+
+/// RFC 9001 appendix A.1.
+const ID: &str = "8394c8f03e515708";
+
+/// The CRYPTO frame of RFC 9001 appendix A.2.
+const FRAME: &str = "060040f1010000ed0303ebf8fa56f12939b9584a3896472ec40bb863cfd3e86804fe3a47f06a2b69484c00000413011302010000\
+     c000000010000e00000b6578616d706c652e636f6dff01000100000a00080006001d0017001800100007000504616c706e00050005\
+     0100000000003300260024001d00209370b2c9caa47fbabaf4559fedba753de171fa71f50f1ce15d43e994ec74d748002b00030203\
+     04000d0010000e0403050306030203080408050806002d00020101001c00024001003900320408ffffffffffffffff05048000ffff\
+     07048000ffff0801100104800075300901100f088394c8f03e51570806048000ffff";
+
+/// The client's packet of that appendix, protected.
+fn client() -> Vec<u8> {
+    let keys = Keys::new(1, &octets(ID), true).unwrap();
+    let mut payload = octets(FRAME);
+    payload.resize(1162, 0);
+    keys.apply(2, &mut payload);
+    let mut packet = octets("c300000001088394c8f03e5157080000449e00000002");
+    let mask = keys.mask(payload.first_chunk().unwrap());
+    packet[0] ^= mask[0] & 0x0f;
+    for (octet, mask) in packet[18..].iter_mut().zip(&mask[1..]) {
+        *octet ^= mask;
+    }
+    packet.extend(payload);
+    // Its tag, which is not verified.
+    packet.extend(octets("e221af44860018ab0856972e194cd934"));
+    packet
+}
+
+#[test]
+fn the_keys_are_those_of_rfc_9001() {
+    let client = Keys {
+        key: octets("1f369613dd76d5467730efcbe3b1a22d")
+            .try_into()
+            .unwrap(),
+        iv: octets("fa044b2f42a3fd3b46fb255c").try_into().unwrap(),
+        header: octets("9f50449e04a0e810283a1e9933adedd2")
+            .try_into()
+            .unwrap(),
+    };
+    assert_eq!(Keys::new(1, &octets(ID), true), Some(client));
+    let server = Keys {
+        key: octets("cf3a5331653c364c88f0f379b6067e37")
+            .try_into()
+            .unwrap(),
+        iv: octets("0ac1493ca1905853b0bba03e").try_into().unwrap(),
+        header: octets("c206b8d9b9f0f37644430b490eeaa314")
+            .try_into()
+            .unwrap(),
+    };
+    assert_eq!(Keys::new(1, &octets(ID), false), Some(server));
+    assert_eq!(Keys::new(0xff00_001d, &octets(ID), true), None);
+}
+
+#[test]
+fn the_clients_packet_of_rfc_9001_is_protected_and_opened_as_there() {
+    let packet = client();
+    assert_eq!(packet.len(), 1200);
+    let header = octets("c000000001088394c8f03e5157080000449e7b9aec34");
+    assert_eq!(packet[..22], header);
+    assert_eq!(packet[22..38], octets("d1b1c98dd7689fb8ec11d242b123dc9b"));
+    let mut quic = Quic::start(&packet, 1200, 5).unwrap();
+    quic.datagram(true, &packet, 2, 5);
+    assert_eq!(quic.server_name, "example.com");
+    assert_eq!(
+        (quic.alpn_offered.as_str(), quic.tls_version),
+        ("alpn", 0x0304)
+    );
+    assert_eq!(
+        (quic.version, quic.original_destination_id.as_str()),
+        (1, ID)
+    );
+    assert!(!quic.is_reading());
+}
+
+#[test]
+fn a_handshake_ends_with_the_clients_first_short_header() {
+    let packet = client();
+    let mut quic = Quic::start(&packet, 1200, 100).unwrap();
+    quic.datagram(true, &packet, 1, 100);
+    let answer = octets("cf000000010008f067a5502a4262b5004075c0d95a482cd0991cd25b0aac406a");
+    quic.datagram(false, &answer, 3, 150);
+    quic.datagram(true, &[0x41, 1, 2, 3], 0, 220);
+    quic.datagram(true, &[0x41, 1, 2, 3], 0, 900);
+    assert_eq!((quic.answer(), quic.handshake()), (Some(50), Some(120)));
+    assert_eq!(quic.server_id, "f067a5502a4262b5");
+    assert_eq!(quic.codepoints, [[1, 0, 0], [0, 0, 1]]);
+}
+
+#[test]
+fn the_spin_bit_gives_round_trips_unless_it_is_random() {
+    let mut quic = Quic::start(&client(), 1200, 0).unwrap();
+    for packet in 0..100i64 {
+        let spin = packet / 10 % 2;
+        quic.datagram(false, &[0x40 | (spin as u8) << 5, 1], 0, packet * 4_000_000);
+        // Changes with each packet.
+        quic.datagram(
+            true,
+            &[0x40 | (packet as u8 % 2) << 5, 1],
+            0,
+            packet * 4_000_000,
+        );
+    }
+    let round_trips = quic.spin[1].round_trips();
+    assert_eq!(
+        (round_trips.count, round_trips.min, round_trips.max),
+        (8, 40_000_000, 40_000_000)
+    );
+    assert_eq!(quic.spin[0].round_trips().count, 0);
+}
+
+#[test]
+fn other_datagrams_start_nothing() {
+    let packet = client();
+    assert_eq!(Quic::start(&packet, 1199, 0), None);
+    assert_eq!(Quic::start(&octets("000100002112a442"), 1200, 0), None);
+}
+
+proptest! {
+    #[test]
+    fn a_hello_in_pieces_in_any_order_is_put_together(seed in any::<u64>(), size in 8usize..80) {
+        let whole = octets(FRAME)[4..].to_vec();
+        let mut pieces: Vec<(usize, &[u8])> = whole.chunks(size).enumerate().map(|(at, piece)| (at * size, piece)).collect();
+        pieces.sort_by_key(|(at, _)| (*at as u64 + 1).wrapping_mul(seed | 1).rotate_left(17));
+        let mut hello = Hello::default();
+        for (offset, piece) in pieces {
+            hello.add(offset as u64, piece);
+        }
+        prop_assert_eq!(tls::hello(&hello.octets).unwrap().server_name, Some("example.com"));
+    }
+
+    #[test]
+    fn no_datagrams_cause_a_panic(datagrams in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..80)), 0..20)) {
+        let mut quic = Quic::start(&client(), 1200, 0).unwrap();
+        for (from_client, mut datagram) in datagrams {
+            if let Some(first) = datagram.first_mut() {
+                *first |= 0xc0;
+            }
+            quic.datagram(from_client, &datagram, 1, 0);
+        }
+    }
+}
