@@ -100,7 +100,6 @@ pub(crate) fn segments(steps: &[Step]) -> Vec<Segment> {
             checksum: number as u16,
             payload: step.payload.into(),
             captured: step.payload.into(),
-            hop_limit: 64,
             lead: 0,
             options,
         }
