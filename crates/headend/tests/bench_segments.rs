@@ -1,4 +1,5 @@
-//! Runs `headend bench segments` with few segments and checks its files. The measured figures are not checked.
+//! Runs `headend bench segments` with few segments and `headend bench diff` with few packets, and checks their files. The
+//! measured figures are not checked.
 
 use std::fs;
 use std::path::Path;
@@ -59,4 +60,30 @@ fn segments_writes_each_case_with_every_list_and_what_was_published() {
 #[test]
 fn no_segments_are_wrong_usage() {
     assert_eq!(bench(&["--segments", "0"]).status.code(), Some(2));
+}
+
+#[test]
+fn diff_measures_three_sizes_next_to_bare_loops() {
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-diff");
+    let _ = fs::remove_dir_all(&out);
+    let output = Command::new(env!("CARGO_BIN_EXE_headend"))
+        .args(["bench", "diff", "--quick", "--packets", "2000", "--out"])
+        .arg(&out)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complained}");
+    let report: Value = serde_json::from_slice(&fs::read(out.join("diff.json")).unwrap()).unwrap();
+    let rows = report["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3 * 3, "sizes, programs");
+    // One of a thousand is lost, if it carries data.
+    for (rows, pairs) in rows.chunks(3).zip([1999, 3997, 7995]) {
+        assert!(rows.iter().all(|row| {
+            row["cells"][0]
+                .as_i64()
+                .is_some_and(|found| (found - pairs).abs() < 4)
+        }));
+        assert_eq!(rows[2]["cells"][1], "headend trace diff");
+    }
 }

@@ -195,9 +195,8 @@ impl Sight {
         self.scale = tcp.options.window_scale;
         self.sack_permitted = tcp.options.sack_permitted;
         let start = tcp.payload.get(..TCP_DEPTH).unwrap_or(tcp.payload);
-        let plain = start.iter().all(|octet| Some(octet) == start.first());
-        if start.len() >= 16 && !plain {
-            self.body = hash(&start[..start.len() & !15]);
+        if start.len() >= 16 {
+            self.body = words(&start[..start.len() & !15]);
         }
     }
 
@@ -244,6 +243,24 @@ impl Sight {
     pub(crate) const fn has_body(&self) -> bool {
         self.body != 0 && self.length as usize >= BODY_MIN
     }
+}
+
+/// A hash of a few bytes, in words of eight; 0 if all bytes are equal.
+#[inline]
+fn words(octets: &[u8]) -> u64 {
+    let words = octets.chunks_exact(8).map(|word| {
+        let word = word.first_chunk().copied().unwrap_or_default();
+        u64::from_le_bytes(word)
+    });
+    let first = octets
+        .first()
+        .map_or(0, |&octet| u64::from_le_bytes([octet; 8]));
+    let (mut mix, mut differs) = (Mix(octets.len() as u64), 0);
+    for word in words {
+        mix = mix.with(word);
+        differs |= word ^ first;
+    }
+    if differs == 0 { 0 } else { mix.0 | 1 }
 }
 
 fn hash(octets: &[u8]) -> u64 {

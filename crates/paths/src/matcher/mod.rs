@@ -37,6 +37,9 @@ const COPY_SPAN_DISTINCT: i64 = 1_000_000_000;
 /// Waiting packets of an unknown flow that are compared with the next one.
 const COMPARED: usize = 16;
 
+/// Waiting packets that may look the same. Further ones are given up.
+const SAME_MAX: usize = 1024;
+
 /// Packets read from one capture without a match after which the other one is read too, whatever the clocks say.
 const AHEAD_MAX: u64 = 1 << 16;
 
@@ -340,6 +343,10 @@ impl Matcher {
             return is_copy;
         }
         self.points[point as usize].ahead += 1;
+        if self.is_too_common(&entry) {
+            self.points[point as usize].found.given_up += 1;
+            return is_copy;
+        }
         self.keep(entry, lane);
         let waiting = self.pending.count(Point::A) + self.pending.count(Point::B);
         self.waiting_max = self.waiting_max.max(u64::from(waiting));
@@ -351,6 +358,11 @@ impl Matcher {
         }
         self.expire(point, sink);
         is_copy
+    }
+
+    /// Whether so many waiting packets look like this one that looking through them would take too long.
+    fn is_too_common(&self, entry: &Entry) -> bool {
+        entry.mark != 0 && self.marks.iter_hash(entry.mark).nth(SAME_MAX).is_some()
     }
 
     /// Enters a packet into the tables.

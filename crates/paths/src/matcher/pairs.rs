@@ -11,7 +11,7 @@ use crate::packet::{Point, Sight};
 use crate::track::Counted;
 
 /// Packets of an unknown flow that left early and are still listed once its counterpart is known.
-const EARLY_MAX: usize = 64;
+const EARLY_MAX: usize = 8;
 
 /// Two packets of one transmission, by point.
 struct Two<'a> {
@@ -44,23 +44,12 @@ impl Matcher {
         sink: &mut S,
     ) {
         let bytes = u64::from(entry.sight.length);
-        self.note(waiting, entry, lane, (bytes, is_sure, false), sink);
+        self.part_pair(waiting, entry, lane, (bytes, is_sure, false), sink);
     }
 
-    /// A part of a segment was matched; `how` is its bytes, whether both begin with the same byte, and whether their bounds
-    /// differ.
+    /// A packet or a part of a segment was matched: its bytes, whether the times are those of the same packet, and whether the
+    /// bounds of the segments differ.
     pub(super) fn part_pair<S: Sink>(
-        &mut self,
-        waiting: &Entry,
-        entry: &Entry,
-        lane: u32,
-        how: (u64, bool, bool),
-        sink: &mut S,
-    ) {
-        self.note(waiting, entry, lane, how, sink);
-    }
-
-    fn note<S: Sink>(
         &mut self,
         waiting: &Entry,
         entry: &Entry,

@@ -469,9 +469,8 @@ fn only(compared: &Compared<'_>, out: &mut String) -> fmt::Result {
         if found.given_up > 0 {
             writeln!(
                 out,
-                "Given up: {} of {name} left early, because more than {} waited",
-                packets(found.given_up),
-                count(paths::Config::WAITING_MAX.into())
+                "Given up: {} of {name} left early, because too many packets waited",
+                packets(found.given_up)
             )?;
         }
         if found.beyond > 0 {
