@@ -174,7 +174,10 @@ impl Matcher {
         for (point, flow) in [(Point::A, a), (Point::B, b)] {
             let list = self.points[point as usize].flows.get(flow).waiting;
             for slot in self.pending.of_flow(&list, usize::MAX) {
-                if self.pending.get(slot).is_partial {
+                let entry = self.pending.get(slot);
+                // Each match lets packets leave that have waited too long.
+                let is_here = entry.is_waiting && (entry.point, entry.flow) == (point, flow);
+                if !is_here || entry.is_partial {
                     continue;
                 }
                 let mut entry = self.forget(slot);

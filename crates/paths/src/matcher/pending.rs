@@ -26,6 +26,8 @@ pub(super) struct Entry {
     pub(super) full: u64,
     /// An earlier packet of the same point is the same transmission.
     pub(super) is_copy: bool,
+    /// It is in the lists; false for a slot that is free.
+    pub(super) is_waiting: bool,
     /// It is in the table of marks.
     pub(super) is_marked: bool,
     /// Parts of its data without counterpart so far; empty for all of it.
@@ -62,6 +64,7 @@ impl Entry {
             mark: 0,
             full: full.with(sack ^ sight.body).0,
             is_copy: false,
+            is_waiting: false,
             is_marked: false,
             left: Vec::new(),
             is_partial: false,
@@ -147,6 +150,7 @@ pub(super) struct Pending {
 impl Pending {
     /// Adds an entry to its point's list and to its flow's.
     pub(super) fn insert(&mut self, mut entry: Entry, flow: &mut List) -> u32 {
+        entry.is_waiting = true;
         let list = &mut self.lists[entry.point as usize];
         (entry.prev, entry.next) = (list.tail, NONE);
         (entry.flow_prev, entry.flow_next) = (flow.tail, NONE);
@@ -182,7 +186,8 @@ impl Pending {
 
     /// Removes an entry from both lists. Its slot stays readable until the next insertion.
     pub(super) fn remove(&mut self, slot: u32, flow: &mut List) {
-        let entry = &self.slots[slot as usize];
+        let entry = &mut self.slots[slot as usize];
+        entry.is_waiting = false;
         let (prev, next, flow_prev, flow_next) =
             (entry.prev, entry.next, entry.flow_prev, entry.flow_next);
         let list = &mut self.lists[entry.point as usize];

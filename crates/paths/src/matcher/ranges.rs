@@ -134,6 +134,10 @@ impl Matcher {
         sink: &mut S,
     ) {
         let other = self.pending.get(slot);
+        // A match of another part may have let it leave.
+        if !other.is_waiting {
+            return;
+        }
         let theirs = other.uncovered();
         let common = common(left, &theirs);
         let bytes: u64 = common.iter().map(|range| range.1 - range.0).sum();
