@@ -93,8 +93,7 @@ fn run_path(path: &Path) -> Vec<Passing> {
     let mut passing = Vec::new();
     let mut id = 1u16;
     for flow in 0..path.flows {
-        let (mut sequence, mut answer) =
-            (random.below(1 << 32) as u32, random.below(1 << 32) as u32);
+        let (mut sequence, answer) = (random.below(1 << 32) as u32, random.below(1 << 32) as u32);
         let mut time = 2_000 * MS + (random.below(500) as i64) * MS;
         for at in 0..path.packets {
             time += 1 + (random.below(4) as i64) * MS;
@@ -141,9 +140,8 @@ fn run_path(path: &Path) -> Vec<Passing> {
                 }
                 again += 220 * MS + random.below(50) as i64 * MS;
             }
-            match from_client {
-                true => sequence = sequence.wrapping_add(length + u32::from(at == 0)),
-                false => answer = answer.wrapping_add(0),
+            if from_client {
+                sequence = sequence.wrapping_add(length + u32::from(at == 0));
             }
         }
     }
@@ -244,11 +242,14 @@ fn beacons(passing: &mut Vec<Passing>) {
     }
 }
 
+/// A packet at a point: its true time, its place among all, the lost bytes if it was lost, and its fields.
+type Seen = (i64, usize, Option<u64>, Sight);
+
 /// Both captures, by their own clocks.
 fn capture(path: &Path) -> Truth {
     let mut passing = run_path(path);
     beacons(&mut passing);
-    let mut seen: [Vec<(i64, usize, Option<u64>, Sight)>; 2] = [Vec::new(), Vec::new()];
+    let mut seen: [Vec<Seen>; 2] = [Vec::new(), Vec::new()];
     let mut duplicated = 0;
     for (at, one) in passing.iter().enumerate() {
         let near = usize::from(one.from_client == path.is_swapped);
