@@ -126,8 +126,7 @@ pub fn run(run: &Run<'_>) -> Result<Outcome, SpecError> {
             world.at(until, Event::Stop(flow as u32));
         }
     }
-    if run.cross_bps > 0 {
-        let gap = u64::from(CROSS_FRAME) * 8_000_000_000 / run.cross_bps;
+    if let Some(gap) = (u64::from(CROSS_FRAME) * 8_000_000_000).checked_div(run.cross_bps) {
         world.cross = Some((gap.max(1), Rng::stream(run.seed, &["cross"])));
         world.at(0, Event::Cross);
     }

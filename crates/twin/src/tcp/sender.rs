@@ -522,3 +522,6 @@ impl Sender {
         (self.timer.srtt(), self.timer.min())
     }
 }
+
+#[cfg(test)]
+mod tests;
