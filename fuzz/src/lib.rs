@@ -427,6 +427,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "spread_lots",
+        run: targets::spread_lots::target,
+        len_max: 1500,
+        is_slow: true,
+    },
+    Target {
         name: "trace_thaw",
         run: targets::trace_thaw::target,
         len_max: 600,

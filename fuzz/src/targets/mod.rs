@@ -50,6 +50,7 @@ pub mod quic_packet;
 pub mod radius_client;
 pub mod radius_dynauth;
 pub mod radius_tunnels;
+pub mod spread_lots;
 pub mod tc_message;
 pub mod tls_hello;
 pub mod trace_analyzer;

@@ -76,7 +76,7 @@ pub struct Mapped {
 }
 
 /// What a range needs from those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// IP packets before it.
     pub before: u64,
