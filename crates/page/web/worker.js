@@ -1,15 +1,26 @@
-// Runs the analyser beside the page. Files stay in the browser: FileReaderSync reads a piece at a time.
+// Runs the analyser beside the page. Files stay in the browser: FileReaderSync reads it piece by piece.
 "use strict";
 
 const reader = new FileReaderSync();
 let analyser;
 let last = 0;
 
+// Each read asks another process of the browser, so a read takes more than the analyser asks for.
+const AHEAD = 8 << 20;
+
 function input(file) {
+  let start = 0;
+  let ahead = new Uint8Array();
   return {
     name: file.name,
     size: file.size,
-    read: (offset, length) => new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + length))),
+    read: (offset, length) => {
+      if (offset < start || offset >= start + ahead.length) {
+        start = offset;
+        ahead = new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + AHEAD)));
+      }
+      return ahead.subarray(offset - start, offset - start + length);
+    },
   };
 }
 
