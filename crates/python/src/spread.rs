@@ -59,6 +59,7 @@ type Mapped<'py> = (
 
 /// Reads a range and sorts its segments into a lot for each part.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python passes each of them")]
 pub(crate) fn map_stream<'py>(
     py: Python<'py>,
     name: &str,
@@ -87,9 +88,12 @@ pub(crate) fn map_stream<'py>(
     ))
 }
 
+/// The starts of all ranges; or the index of a range that must be mapped again, and its start.
+type Starts = (Vec<Vec<u8>>, Option<(usize, Vec<u8>)>);
+
 /// What each range needs from those before it. If a range must be mapped again, its index and its start instead.
 #[pyfunction]
-pub(crate) fn starts(given: Vec<Vec<u8>>) -> PyResult<(Vec<Vec<u8>>, Option<(usize, Vec<u8>)>)> {
+pub(crate) fn starts(given: Vec<Vec<u8>>) -> PyResult<Starts> {
     let text = |start: &Start| serde_json::to_vec(start).map_err(wrong);
     match spread::starts(&sides(&given)?) {
         Ok(starts) => Ok((starts.iter().map(text).collect::<PyResult<_>>()?, None)),

@@ -130,7 +130,9 @@ impl Table {
             Found::Whole(_) => Rows::Whole(Arc::clone(&self.found), 0, Vec::new()),
             Found::Parts { paths, .. } => {
                 let merge = Merge::open(paths);
-                Rows::Parts(merge.map_err(|error| CaptureError::new_err(error.to_string()))?)
+                Rows::Parts(Box::new(
+                    merge.map_err(|error| CaptureError::new_err(error.to_string()))?,
+                ))
             }
         };
         let batches = Batches {
@@ -217,7 +219,7 @@ impl Table {
 enum Rows {
     /// The results, the index of the next connection, and room for one.
     Whole(Arc<Found>, usize, Vec<u8>),
-    Parts(Merge),
+    Parts(Box<Merge>),
 }
 
 impl Rows {
