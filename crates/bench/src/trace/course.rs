@@ -29,6 +29,14 @@ const OURS_LIMIT: Duration = Duration::from_secs(1800);
 /// The capture with many connections, used for memory per connection.
 pub(super) const MANY: &str = "short";
 
+/// What is measured at each size.
+pub(super) const ONE_THREAD: [TraceProgram; 4] = [
+    TraceProgram::Read,
+    TraceProgram::Parse,
+    TraceProgram::Quiet,
+    TraceProgram::Why,
+];
+
 /// What is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
@@ -212,7 +220,7 @@ impl Course<'_> {
         }
         for _ in 0..self.plan.rounds {
             for capture in &captures {
-                for program in [TraceProgram::Read, TraceProgram::Parse, TraceProgram::Quiet] {
+                for program in ONE_THREAD {
                     self.once(program, capture, OURS_LIMIT)?;
                 }
             }

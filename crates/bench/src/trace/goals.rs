@@ -25,6 +25,9 @@ const TWO_THREADS: f64 = 1.7;
 /// Goal: rate with graphs relative to the rate without.
 const GRAPHS: f64 = 0.5;
 
+/// Goal: processor time of `why` relative to the analysis alone.
+const WHY: f64 = 1.25;
+
 /// A row for each goal.
 struct Rows(Table);
 
@@ -78,6 +81,7 @@ pub(super) fn table(plan: &Plan, results: &Results) -> Table {
                 bytes <= MEMORY_BYTES,
             );
         }
+        why(results, kind, &mut rows);
         if let Some(two) = results.at(TraceProgram::Threads(2), kind, plan.factor) {
             let gain = one.elapsed_s() / two.elapsed_s().max(1e-9);
             rows.add(
@@ -105,6 +109,22 @@ pub(super) fn table(plan: &Plan, results: &Results) -> Table {
         }
     }
     rows.0
+}
+
+/// `why` beside the analysis alone, at each size.
+fn why(results: &Results, kind: &str, rows: &mut Rows) {
+    for with in results.of(TraceProgram::Why, kind) {
+        if let Some(without) = results.at(TraceProgram::Quiet, kind, with.factor) {
+            let ratio = with.cpu_s() / without.cpu_s().max(1e-9);
+            rows.add(
+                "why",
+                with,
+                format!("<= {WHY:.2}x CPU of -q"),
+                format!("{ratio:.2}x"),
+                ratio <= WHY,
+            );
+        }
+    }
 }
 
 fn time(plan: &Plan, one: &Measured, rows: &mut Rows) {

@@ -14,6 +14,8 @@ pub(super) enum TraceProgram {
     Parse,
     /// Our analysis without its report.
     Quiet,
+    /// The time of each sender, divided into causes.
+    Why,
     Brief,
     Long,
     /// Our analysis with a time-sequence graph for each direction.
@@ -31,6 +33,7 @@ impl TraceProgram {
             TraceProgram::Read => "reading alone".into(),
             TraceProgram::Parse => "reading and parsing alone".into(),
             TraceProgram::Quiet => "headend trace -q".into(),
+            TraceProgram::Why => "headend trace why".into(),
             TraceProgram::Brief => "headend trace".into(),
             TraceProgram::Long => "headend trace -l".into(),
             TraceProgram::Sequences => "headend trace -q -S".into(),
@@ -66,6 +69,7 @@ impl TraceProgram {
             }
             TraceProgram::Read => vec!["bench", "trace-child", "read"],
             TraceProgram::Parse => vec!["bench", "trace-child", "parse"],
+            TraceProgram::Why => vec!["trace", "why", "--threads", "1"],
             TraceProgram::Brief => trace.into(),
             TraceProgram::Long => [&trace[..], &["-l"]].concat(),
             TraceProgram::Quiet | TraceProgram::Threads(_) => [&trace[..], &["-q"]].concat(),

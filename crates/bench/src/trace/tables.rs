@@ -3,7 +3,7 @@
 use lab::plot::number::grouped;
 use lab::report::{Cell, Table};
 
-use super::course::{Measured, Plan, Results};
+use super::course::{Measured, ONE_THREAD, Plan, Results};
 use super::goals;
 use super::programs::{Peer, TraceProgram};
 
@@ -53,7 +53,7 @@ fn sizes(plan: &Plan, results: &Results) -> Table {
         ],
     );
     for kind in &plan.kinds {
-        for program in [TraceProgram::Read, TraceProgram::Parse, TraceProgram::Quiet] {
+        for program in ONE_THREAD {
             let growth = results.exponent(program, kind);
             for one in results.of(program, kind) {
                 let costs = || one.runs.iter().map(|run| run.cpu_s);

@@ -33,6 +33,29 @@ fn parts_merge_into_the_report_of_the_whole() {
 }
 
 #[test]
+fn causes_depend_on_no_order_of_files_threads_or_parts() {
+    let home = Home::new("causes")
+        .with("fast_reuse.dmp.gz")
+        .with("reno.epeek.gz");
+    let files = "fast_reuse.dmp.gz reno.epeek.gz";
+    let whole = home.good(&format!("why --json {files}"));
+    assert!(whole.contains("trace.why/1"));
+    for threads in [1, 2, 3] {
+        let line = format!("why --json --threads {threads} {files}");
+        assert_eq!(home.good(&line), whole, "{threads} threads");
+    }
+    assert_eq!(home.good("why --json reno.epeek.gz fast_reuse.dmp.gz"), whole);
+    for parts in [1, 2, 3] {
+        let names: Vec<String> = (0..parts).map(|part| format!("{parts}.{part}")).collect();
+        for (part, name) in names.iter().enumerate() {
+            home.good(&format!("why --part {part}/{parts} --part-file {name} {files}"));
+        }
+        let merged = home.good(&format!("why --json --merge {}", names.join(" ")));
+        assert_eq!(merged, whole, "{parts} parts");
+    }
+}
+
+#[test]
 fn a_capture_split_at_any_packet_gives_the_report_of_the_whole() {
     let octets = plain("fast_reuse.dmp.gz");
     let (header, records) = records(&octets);

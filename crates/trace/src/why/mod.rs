@@ -150,6 +150,7 @@ impl Why {
                 spurious: this.spurious_retransmissions > before.spurious,
                 fast: this.fast_retransmissions > before.fast,
                 owed,
+                follows: this.offset(segment.sequence) == mine.top,
             };
             // A segment that was overtaken ends no span.
             let is_late = this.out_of_order_packets > before.out_of_order;

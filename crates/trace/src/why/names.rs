@@ -58,7 +58,7 @@ mod tests {
         for id in 0..3 {
             assert_eq!(names.follow(id, 1), None);
         }
-        assert!(!names.is_newer(3));
+        assert!(names.is_newer(3));
         assert_eq!(names.follow(3, 4), Some(0));
         assert_eq!(names.follow(7, 1), Some(0));
         assert!(names.is_newer(9) && !names.is_newer(6));

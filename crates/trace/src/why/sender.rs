@@ -31,6 +31,10 @@ const QUEUE: i64 = 3_000_000;
 /// Shortest retransmission time-out of Linux. RFC 6298 has 1 s.
 const TIMEOUT: i64 = 200_000_000;
 
+/// After a longer silence, or with more packets missing, other connections of the sender have used the identifications.
+const TIMEOUT_MAX: i64 = 10_000_000_000;
+const LOST_MAX: u16 = 8;
+
 /// A congestion window that a loss has cut grows at least once in this time, or in so many round trips.
 const GROWTH: i64 = 1_000_000_000;
 const ROUNDS: i64 = 8;
@@ -92,6 +96,8 @@ pub(super) struct Data {
     pub(super) fast: bool,
     /// The other end awaits an answer.
     pub(super) owed: bool,
+    /// Its first byte follows the highest one sent before.
+    pub(super) follows: bool,
 }
 
 /// The latest recovery from a loss.
@@ -340,7 +346,7 @@ impl Sender {
         self.window_end = self.window_end.max(ack.window_end);
         if self.recovery.until > 0 && self.acked >= self.recovery.until {
             self.settle(at, Cause::of(self.recovery.cause), packet);
-            self.recovery.until = 0;
+            (self.recovery.until, self.flight_max) = (0, 0);
         }
         if self.drained == 0 && self.flight() == 0 && self.top > 0 {
             (self.drained, self.asked) = (at.max(1), ack.asks);
@@ -489,10 +495,13 @@ impl Sender {
         if self.recovery.until > 0 {
             return Cause::of(self.recovery.cause);
         }
+        let silence = now.saturating_sub(self.last_sent);
+        if let Some(cause) = self.cause_of_lost(now, segment, data, lost) {
+            return cause;
+        }
         if self.flight() == 0 {
             return self.cause_after_drain(now, segment, data, lost);
         }
-        let silence = now.saturating_sub(self.last_sent);
         if self.blocked {
             Cause::Receiver
         } else if self.ended {
@@ -502,6 +511,35 @@ impl Sender {
         } else {
             self.window_cause(now)
         }
+    }
+
+    /// Whether the segment was sent before, and lost on its way to the point of capture: after at least two round trips
+    /// (RFC 8985 7.2), its packet follows others that are missing.
+    fn cause_of_lost(
+        &mut self,
+        now: i64,
+        segment: &Segment,
+        data: &Data,
+        lost: Option<u16>,
+    ) -> Option<Cause> {
+        let silence = now.saturating_sub(self.last_sent.max(self.upto));
+        let probe = self.round_trip().saturating_mul(2).max(ROUND);
+        let is_window = self.blocked || self.window_end > 0 && self.window_end <= self.top;
+        if self.is_near
+            || is_window
+            || segment.payload == 0
+            || !data.follows
+            || !lost.is_some_and(|lost| (1..=LOST_MAX).contains(&lost))
+            || !(probe..TIMEOUT_MAX).contains(&silence)
+        {
+            return None;
+        }
+        let cause = match self.ended || lost == Some(1) {
+            true => Cause::TailLoss,
+            false => Cause::Timeout,
+        };
+        self.lose(now, data.end, cause);
+        Some(cause)
     }
 
     /// The same, if all data before it had been acknowledged.
@@ -520,15 +558,6 @@ impl Sender {
             return self.window_cause(now);
         }
         let silence = now.saturating_sub(self.last_sent.max(self.upto));
-        if lost.is_some_and(|lost| lost > 0) && silence >= PROMPT.max(self.round_trip()) {
-            // It was sent before, and lost on its way to the point of capture.
-            let cause = match self.ended || lost == Some(1) {
-                true => Cause::TailLoss,
-                false => Cause::Timeout,
-            };
-            self.lose(now, data.end, cause);
-            return cause;
-        }
         let is_usual = silence < self.gaps.high().saturating_mul(3) / 2;
         let since_growth = now.saturating_sub(self.grown);
         if !self.ended
@@ -614,12 +643,14 @@ impl Sender {
         least > 0 && longer >= QUEUE.max(least / 8)
     }
 
-    /// Whether the silences between segments are short beside the round trip, or all alike.
+    /// Whether the silences between segments are short beside the round trip, or longer and all alike. Bursts that ACKs
+    /// release are a round trip apart.
     fn is_even(&self) -> bool {
-        let longest = self.gaps.high();
+        let (longest, round_trip) = (self.gaps.high(), self.round_trip());
         let shortest = self.pauses.low().unwrap_or(0);
+        let is_alike = longest < shortest.saturating_mul(3) / 2;
         self.gaps.has_before
-            && (longest < self.round_trip() / 2 || longest < shortest.saturating_mul(3) / 2)
+            && (longest < round_trip / 2 || is_alike && shortest > round_trip.saturating_mul(3) / 2)
     }
 
     /// A loss: recovery starts.
@@ -643,9 +674,10 @@ impl Sender {
     /// A retransmission.
     fn repeat(&mut self, now: i64, packet: u64, data: &Data) {
         let silence = now.saturating_sub(self.last_sent);
+        let waited = silence >= TIMEOUT.max(self.round_trip().saturating_mul(2));
         let cause = if data.spurious {
             Cause::Spurious
-        } else if data.fast {
+        } else if data.fast && !waited {
             Cause::FastRetransmit
         } else if data.end >= self.top {
             Cause::TailLoss
@@ -653,7 +685,7 @@ impl Sender {
             Cause::Timeout
         };
         if self.recovery.until > 0 {
-            if !data.fast && silence >= TIMEOUT && self.recovery.cause != Cause::Timeout as u8 {
+            if waited && self.recovery.cause != Cause::Timeout as u8 {
                 self.recovery.cause = cause as u8;
                 self.recovery.time = 0;
             }
@@ -691,7 +723,13 @@ impl Sender {
             Cause::AfterLoss,
         ];
         let lost: i64 = loss.into_iter().map(time).sum();
-        if !self.rates.are_equal() || !self.clumps.are_uneven() || time(Cause::Queue) > lost / 4 {
+        let other = [Cause::Application, Cause::Receiver, Cause::Pacing];
+        let other: i64 = other.into_iter().map(time).sum();
+        if other > lost / 4
+            || !self.rates.are_equal()
+            || !self.clumps.are_uneven()
+            || time(Cause::Queue) > lost / 4
+        {
             return;
         }
         let mut policer = self.shares[Cause::Policer as usize];

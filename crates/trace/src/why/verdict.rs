@@ -177,7 +177,7 @@ fn main_cause(sender: &Sender, life: i64) -> (Cause, Share) {
     let best = GROUPS.into_iter().max_by_key(|group| sum(group));
     let (group, best) = best.map_or((&[][..], 0), |group| (group, sum(group)));
     let unknown = time(Cause::Unknown);
-    if unknown > best && unknown >= life / 10 {
+    if life == 0 || unknown > best && unknown >= life / 10 {
         return of(Cause::Unknown);
     }
     match longest(group) {
