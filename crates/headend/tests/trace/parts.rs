@@ -44,11 +44,16 @@ fn causes_depend_on_no_order_of_files_threads_or_parts() {
         let line = format!("why --json --threads {threads} {files}");
         assert_eq!(home.good(&line), whole, "{threads} threads");
     }
-    assert_eq!(home.good("why --json reno.epeek.gz fast_reuse.dmp.gz"), whole);
+    assert_eq!(
+        home.good("why --json reno.epeek.gz fast_reuse.dmp.gz"),
+        whole
+    );
     for parts in [1, 2, 3] {
         let names: Vec<String> = (0..parts).map(|part| format!("{parts}.{part}")).collect();
         for (part, name) in names.iter().enumerate() {
-            home.good(&format!("why --part {part}/{parts} --part-file {name} {files}"));
+            home.good(&format!(
+                "why --part {part}/{parts} --part-file {name} {files}"
+            ));
         }
         let merged = home.good(&format!("why --json --merge {}", names.join(" ")));
         assert_eq!(merged, whole, "{parts} parts");

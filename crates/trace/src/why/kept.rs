@@ -74,6 +74,7 @@ impl Sender {
             &mut self.last_sent,
             &mut self.restart.time,
             &mut self.queue_max,
+            &mut self.clock_at,
             &mut self.rates.at,
             &mut self.clumps.since,
             &mut self.clumps.time,
@@ -94,6 +95,7 @@ impl Sender {
         ] {
             codec.unsigned(number);
         }
+        codec.small(&mut self.clock_start);
         codec.small(&mut self.unit_max);
         codec.small(&mut self.unit_seen);
         codec.small(&mut self.last_payload);
@@ -122,6 +124,7 @@ impl Sender {
         }
         codec.flags(&mut [
             &mut self.is_near,
+            &mut self.is_coarse,
             &mut self.blocked,
             &mut self.asked,
             &mut self.prompt,

@@ -25,8 +25,13 @@ const PROMPT: i64 = 2_000_000;
 /// A shorter silence without data in flight is a pause of the application.
 const IDLE: i64 = 1_000_000_000;
 
-/// Shortest rise of round trips that counts as a queue.
+/// Shortest rise of round trips that counts as a queue, and the packets with data before one counts.
 const QUEUE: i64 = 3_000_000;
+const QUEUE_PACKETS: u64 = 8;
+
+/// A clock of time stamps whose ticks are longer is coarse; RFC 7323 5.4 allows 1 ms to 1 s. It is judged after a while.
+const TICK_MAX: i64 = 20_000_000;
+const CLOCK_TIME: i64 = 100_000_000;
 
 /// Shortest retransmission time-out of Linux. RFC 6298 has 1 s.
 const TIMEOUT: i64 = 200_000_000;
@@ -134,6 +139,10 @@ pub struct Sender {
     pub lag: i64,
     /// The capture was taken near the sender.
     pub(super) is_near: bool,
+    /// The first time stamp of the other end, and whether its clock is coarse.
+    pub(super) clock_at: i64,
+    pub(super) clock_start: u32,
+    pub(super) is_coarse: bool,
     pub(super) lagged: VecDeque<Ack>,
     pub(super) acked: u64,
     pub(super) window_end: u64,
@@ -264,6 +273,24 @@ impl Sender {
         self.near.low().unwrap_or(self.lag)
     }
 
+    /// Near the sender, ACKs arrive when they are seen. A clock of coarse ticks shows nothing.
+    fn uses_echoes(&self) -> bool {
+        !self.is_near && !self.is_coarse
+    }
+
+    /// Whether the clock of the other end's time stamps is too coarse.
+    fn follow_clock(&mut self, ack: &Ack) {
+        if !ack.stamped {
+            return;
+        }
+        if self.clock_at == 0 {
+            (self.clock_at, self.clock_start) = (ack.at, ack.stamp);
+        }
+        let elapsed = ack.at.saturating_sub(self.clock_at);
+        let ticks = ack.stamp.wrapping_sub(self.clock_start);
+        self.is_coarse |= elapsed > CLOCK_TIME && i64::from(ticks) * TICK_MAX < elapsed;
+    }
+
     /// Round trip of the path now; 0 if unknown.
     fn round_trip(&self) -> i64 {
         self.near()
@@ -293,6 +320,7 @@ impl Sender {
             0 => self.clumps.acknowledged(ack.at, ack.acked, self.unit()),
             _ => self.clumps.pause(),
         }
+        self.follow_clock(&ack);
         let (acked, end) = match self.lagged.back() {
             Some(last) => (last.acked, last.window_end),
             None => (self.acked, self.window_end),
@@ -314,7 +342,9 @@ impl Sender {
         let mut last = None;
         while let Some(ack) = self.lagged.front().copied() {
             let has_arrived = match echo {
-                Some(echo) if ack.stamped => echo.wrapping_sub(ack.stamp) as i32 >= 0,
+                Some(echo) if ack.stamped && self.uses_echoes() => {
+                    echo.wrapping_sub(ack.stamp) as i32 >= 0
+                }
                 _ => ack.at.saturating_add(near) <= now,
             };
             if !has_arrived {
@@ -322,12 +352,12 @@ impl Sender {
             }
             self.lagged.pop_front();
             self.arrive(&ack, now, packet);
-            last = Some((ack.at, ack.stamped && echo.is_some()));
+            last = Some((ack.at, ack.stamped && echo.is_some() && self.uses_echoes()));
         }
         if let Some((at, is_measured)) = last {
             let time = now.saturating_sub(at).max(0);
             self.prompt = time <= near.saturating_add(PROMPT.max(near / 8));
-            if is_measured && !self.is_near {
+            if is_measured {
                 if self.near_min == 0 || time < self.near_min {
                     self.near_min = time;
                 }
@@ -640,7 +670,7 @@ impl Sender {
         let near = near.saturating_sub(self.gaps.high()).max(0);
         let far = self.far.low().unwrap_or(self.far_min);
         let longer = near.saturating_add(far.saturating_sub(self.far_min));
-        least > 0 && longer >= QUEUE.max(least / 8)
+        self.sent >= QUEUE_PACKETS && least > 0 && longer >= QUEUE.max(least / 8)
     }
 
     /// Whether the silences between segments are short beside the round trip, or longer and all alike. Bursts that ACKs

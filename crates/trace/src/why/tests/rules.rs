@@ -290,6 +290,21 @@ fn echoes_that_grow_older_are_a_queue_before_the_point_of_capture() {
 }
 
 #[test]
+fn a_coarse_clock_of_time_stamps_hides_no_full_window() {
+    let mut capture = Capture::new(20 * MS, 10 * MS);
+    full(&mut capture);
+    windows(&mut capture, 10, 500, 10 * MSS as u16, |_| 0);
+    for segment in &mut capture.segments {
+        // Ticks of 500 ms, and echoes that stay behind.
+        let tick = ((segment.time - START) / (500 * MS)) as u32 + 9;
+        segment.options.timestamps = true;
+        segment.options.stamp = (tick, tick.saturating_sub(1));
+    }
+    let share = capture.of(Cause::Receiver);
+    assert!(share > 1_000, "{share}");
+}
+
+#[test]
 fn time_after_the_fin_is_idle() {
     let mut capture = Capture::new(20 * MS, 0);
     capture.end(MS, 0);
