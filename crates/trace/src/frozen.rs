@@ -416,6 +416,7 @@ mod tests {
             from_low,
             version: 4 + (small(1, 1) as u8) * 2,
             traffic_class: small(2, 2) as u8,
+            hop_limit: 64,
             id: small(4, 6) as u16,
             flags: (small(10, 8) & 0xff) as u16 | if small(18, 3) > 0 { 0x10 } else { 0 },
             sequence: 0xffff_ff00u32.wrapping_add(small(20, 10)),

@@ -25,7 +25,7 @@ pub(super) struct Writer<'t, W: Write> {
     line: Vec<u8>,
     end: i64,
     table: &'t Table,
-    /// Rows of UDP flows have members about QUIC.
+    /// Losses and windows of round trips follow each connection, and UDP flows have members about QUIC.
     details: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'t, W: Write> Writer<'t, W> {
         }
     }
 
-    /// With `on`, rows of UDP flows have members about QUIC.
+    /// With `on`, lists follow each connection, and UDP flows have members about QUIC.
     pub(super) fn with_details(self, on: bool) -> Self {
         Writer {
             details: on,
@@ -72,7 +72,9 @@ impl<'t, W: Write> Writer<'t, W> {
             }
         }
         self.end_line()?;
-        intervals::each_of_lists(connection, |kind, row| self.row(kind, row))?;
+        if self.details {
+            intervals::each_of_lists(connection, |kind, row| self.row(kind, row))?;
+        }
         intervals::each(connection, |row| {
             let line = &mut self.line;
             begin(line, "interval");

@@ -194,7 +194,8 @@ impl Style<'_> {
         match &self.args.report {
             Report::Nothing => {}
             Report::Json => {
-                let mut writer = json::Writer::new(paper.out()?, end, &self.args.table);
+                let writer = json::Writer::new(paper.out()?, end, &self.args.table);
+                let mut writer = writer.with_details(self.args.low.details);
                 writer.connection(connection)?;
                 writer.flush()?;
             }

@@ -37,6 +37,7 @@ pub(crate) fn segment(
         from_low,
         version: 4,
         traffic_class: 0,
+        hop_limit: 64,
         id: number as u16,
         flags,
         sequence,

@@ -222,9 +222,10 @@ impl Decoder {
     /// is asked for.
     #[inline(always)]
     pub(crate) fn realm(&mut self, packet: &Packet<'_>, tcp: Option<&Tcp<'_>>) -> u32 {
-        match self.plan.realm_of(packet.layers.as_slice()) {
+        let layers = packet.layers.as_slice();
+        match self.plan.realm_of(layers) {
             0 => 0,
-            tunnel => self.realms.of(tunnel, packet, tcp),
+            tunnel => self.realms.of(tunnel, layers, packet, tcp),
         }
     }
 

@@ -58,9 +58,15 @@ pub(crate) struct Realms {
 }
 
 impl Realms {
-    /// The realm of a packet, given that of its tunnel. `tcp` is its segment, if it has one.
-    pub(crate) fn of(&mut self, tunnel: u32, packet: &Packet<'_>, tcp: Option<&Tcp<'_>>) -> u32 {
-        let Some(session) = session(tunnel, packet.layers.as_slice()) else {
+    /// The realm of a packet in `layers`, given that of its tunnel. `tcp` is its segment, if it has one.
+    pub(crate) fn of(
+        &mut self,
+        tunnel: u32,
+        layers: &[Layer],
+        packet: &Packet<'_>,
+        tcp: Option<&Tcp<'_>>,
+    ) -> u32 {
+        let Some(session) = session(tunnel, layers) else {
             return tunnel;
         };
         let Some((ports, numbers)) = numbers(packet, tcp) else {

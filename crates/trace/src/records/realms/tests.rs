@@ -5,25 +5,27 @@ use wire::tcp::{Flags, Options};
 const LAC: [u8; 4] = [192, 0, 2, 1];
 const LNS: [u8; 4] = [192, 0, 2, 9];
 
-/// A packet inside of an L2TP session, PPTP call or GTP tunnel.
-fn packet(up: bool, layer: Layer) -> Packet<'static> {
-    let mut packet = Packet::new();
+/// The encapsulation of a packet in a session of a tunnel.
+fn layers(up: bool, layer: Layer) -> [Layer; 2] {
     let (source, destination) = if up { (LAC, LNS) } else { (LNS, LAC) };
     let outer = Layer::Ipv4 {
         source,
         destination,
     };
-    packet.layers.push(outer).unwrap();
-    packet.layers.push(layer).unwrap();
+    [outer, layer]
+}
+
+/// The packet inside.
+fn packet(up: bool) -> Packet<'static> {
+    let mut packet = Packet::new();
     let end = |last| {
         let mut address = [0; 16];
         address[10..].copy_from_slice(&[255, 255, 10, 0, 0, last]);
         address
     };
-    (packet.source, packet.destination) = if up {
-        (end(7), end(8))
-    } else {
-        (end(8), end(7))
+    (packet.source, packet.destination) = match up {
+        true => (end(7), end(8)),
+        false => (end(8), end(7)),
     };
     (packet.protocol, packet.fragment) = (6, Fragment::Whole);
     packet
@@ -68,7 +70,7 @@ fn two_sessions_of_a_tunnel_with_the_same_addresses_are_two_realms_both_ways() {
         let mut realms = Realms::default();
         let mut of = |up, id, sequence, ack, flags| {
             let segment = tcp(up, sequence, ack, flags);
-            realms.of(99, &packet(up, layer(id)), Some(&segment))
+            realms.of(99, &layers(up, layer(id)), &packet(up), Some(&segment))
         };
         let first = of(true, 10, 1000, 0, Flags::SYN);
         assert_eq!(of(false, 77, 5000, 1001, SYN_ACK), first);
@@ -90,31 +92,34 @@ fn two_sessions_of_a_tunnel_with_the_same_addresses_are_two_realms_both_ways() {
 #[test]
 fn a_capture_that_begins_in_the_middle_pairs_the_directions_by_an_acknowledgement() {
     let mut realms = Realms::default();
-    let first = realms.of(5, &packet(false, l2tp(4)), Some(&tcp(false, 800, 300, ACK)));
-    let answer = realms.of(5, &packet(true, l2tp(9)), Some(&tcp(true, 300, 800, ACK)));
+    let down = tcp(false, 800, 300, ACK);
+    let first = realms.of(5, &layers(false, l2tp(4)), &packet(false), Some(&down));
+    let up = tcp(true, 300, 800, ACK);
+    let answer = realms.of(5, &layers(true, l2tp(9)), &packet(true), Some(&up));
     assert_eq!(answer, first);
 }
 
 #[test]
 fn what_is_in_no_such_tunnel_keeps_the_realm_around_it() {
     let mut realms = Realms::default();
-    let mut plain = packet(true, Layer::Vxlan { vni: 4 });
-    assert_eq!(realms.of(7, &plain, Some(&tcp(true, 1, 0, Flags::SYN))), 7);
-    plain.protocol = 1;
-    assert_eq!(realms.of(7, &plain, None), 7);
+    let vxlan = layers(true, Layer::Vxlan { vni: 4 });
+    let mut packet = packet(true);
+    let syn = tcp(true, 1, 0, Flags::SYN);
+    assert_eq!(realms.of(7, &vxlan, &packet, Some(&syn)), 7);
+    packet.protocol = 1;
+    assert_eq!(realms.of(7, &vxlan, &packet, None), 7);
     // Of a session that is not known, packets other than TCP are of the tunnel's realm.
-    let mut ping = packet(true, l2tp(3));
-    ping.protocol = 1;
-    assert_eq!(realms.of(7, &ping, None), 7);
+    assert_eq!(realms.of(7, &layers(true, l2tp(3)), &packet, None), 7);
 }
 
 #[test]
 fn at_the_limit_further_sessions_are_of_the_realm_of_their_tunnel() {
     let mut realms = Realms::default();
     for id in 0..SESSIONS_MAX as u32 {
-        let session = session(1, packet(true, l2tp(id)).layers.as_slice()).unwrap();
+        let session = session(1, &layers(true, l2tp(id))).unwrap();
         realms.sessions.insert(session, 2);
     }
-    let beyond = packet(true, l2tp(u32::MAX));
-    assert_eq!(realms.of(1, &beyond, Some(&tcp(true, 1, 0, Flags::SYN))), 1);
+    let syn = tcp(true, 1, 0, Flags::SYN);
+    let beyond = layers(true, l2tp(u32::MAX));
+    assert_eq!(realms.of(1, &beyond, &packet(true), Some(&syn)), 1);
 }
