@@ -131,8 +131,14 @@ impl Last {
     }
 }
 
-/// Ports, and the next sequence number and the acknowledgement of TCP; `None` for other protocols than TCP and UDP.
-fn numbers(packet: &Packet<'_>, tcp: Option<&Tcp<'_>>) -> Option<((u16, u16), Option<(u32, u32)>)> {
+/// Source and destination port.
+type Ports = (u16, u16);
+
+/// The next sequence number, and the acknowledgement.
+type Numbers = (u32, u32);
+
+/// Ports, and the numbers of TCP; `None` for other protocols than TCP and UDP.
+fn numbers(packet: &Packet<'_>, tcp: Option<&Tcp<'_>>) -> Option<(Ports, Option<Numbers>)> {
     if let Some(tcp) = tcp {
         let flags = u32::from(tcp.flags.contains(wire::tcp::Flags::SYN))
             + u32::from(tcp.flags.contains(wire::tcp::Flags::FIN));
