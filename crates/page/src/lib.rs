@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `session` | analyses files on one thread, and answers the page's questions about the results |
 //! | `keep` | keeps finished connections up to a limit |
-//! | `json` | the lines of `headend trace --json`; it is the command's own file |
+//! | `json`, `intervals`, `table` | the lines of `headend trace --json`; they are the command's own files |
 //! | `abi` | the functions that JavaScript calls; only in the page |
 //!
 //! `web/` has the page itself: `glue.js` calls the functions, `worker.js` runs it beside the page, and `page.js` shows
@@ -14,6 +14,9 @@
 
 #[cfg(target_arch = "wasm32")]
 mod abi;
+#[path = "../../tools/trace/src/intervals.rs"]
+#[allow(dead_code, reason = "the command also writes Parquet files")]
+mod intervals;
 #[path = "../../tools/trace/src/json.rs"]
 #[allow(
     dead_code,
@@ -22,5 +25,8 @@ mod abi;
 mod json;
 mod keep;
 mod session;
+#[path = "../../tools/trace/src/table.rs"]
+#[allow(dead_code, reason = "the command also lets its user choose columns")]
+mod table;
 
 pub use session::{File, Session};

@@ -11,6 +11,7 @@ use trace::{Captures, Connection, Findings, Observer as _, Options, Seen, Segmen
 
 use crate::json::{Writer, summary};
 use crate::keep::Keep;
+use crate::table::PLAIN;
 
 /// Memory of connections that have not finished: a wasm32 module has 4 GiB at most, and a page should need less.
 const MEMORY: u64 = 512 << 20;
@@ -121,7 +122,7 @@ impl Session {
     /// A connection is damaged.
     pub fn lines(&mut self) -> Result<String, String> {
         let end = self.findings.summary().end();
-        let mut writer = Writer::new(Vec::new(), end);
+        let mut writer = Writer::new(Vec::new(), end, &PLAIN);
         for at in 0..self.findings.len() {
             let connection = self.connection(at)?;
             writer
@@ -135,7 +136,7 @@ impl Session {
 
     fn line(&mut self, at: usize) -> Result<String, String> {
         let connection = self.connection(at)?;
-        let mut writer = Writer::new(Vec::new(), self.findings.summary().end());
+        let mut writer = Writer::new(Vec::new(), self.findings.summary().end(), &PLAIN);
         let written = writer.connection(&connection);
         let out = written.and_then(|()| writer.finish(self.findings.summary()));
         let out = String::from_utf8(out.map_err(|error| error.to_string())?);

@@ -426,7 +426,6 @@ mod tests {
             checksum: 0,
             payload: small(44, 7),
             captured: small(45, 6),
-            hop_limit: 64,
             lead: 0,
             options: SegmentOptions {
                 mss: Some(small(3, 11) as u16),

@@ -4,6 +4,7 @@
 //! RFC 8259. Numbers are exact: integers are written in full, also above 2^53, and fractions as the shortest text that
 //! reads back as the same number.
 
+#[path = "json/quic.rs"]
 mod quic;
 
 use std::io::{self, Write};

@@ -47,7 +47,6 @@ pub(crate) fn segment(
         checksum: 0,
         payload: length,
         captured: length,
-        hop_limit: 64,
         lead: 0,
         options: SegmentOptions::default(),
     }

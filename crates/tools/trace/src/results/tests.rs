@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::samples::{Run, connections, run, segments, steps};
+use crate::table::PLAIN;
 use crate::temporary::TemporaryDirectory;
 use crate::{json, parquet};
 use proptest::prelude::*;
@@ -28,8 +29,8 @@ struct Printed {
 
 struct Printer<'a> {
     text: String,
-    json: json::Writer<Vec<u8>>,
-    parquet: parquet::Writer,
+    json: json::Writer<'static, Vec<u8>>,
+    parquet: parquet::Writer<'static>,
     path: PathBuf,
     summary: &'a Summary,
 }
@@ -39,8 +40,8 @@ impl<'a> Printer<'a> {
         let path = directory.path.join(name);
         Printer {
             text: String::new(),
-            json: json::Writer::new(Vec::new(), summary.end()),
-            parquet: parquet::Writer::create(&path, summary.end()).unwrap(),
+            json: json::Writer::new(Vec::new(), summary.end(), &PLAIN),
+            parquet: parquet::Writer::create(&path, summary.end(), &PLAIN).unwrap(),
             path,
             summary,
         }
@@ -149,7 +150,7 @@ proptest! {
         }
         let mut connection = Connection::default();
         if connection.thaw(&octets).is_ok() {
-            let mut lines = json::Writer::new(Vec::new(), i64::MIN);
+            let mut lines = json::Writer::new(Vec::new(), i64::MIN, &PLAIN);
             lines.connection(&connection).unwrap();
         }
     }
