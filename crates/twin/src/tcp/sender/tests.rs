@@ -87,17 +87,19 @@ fn a_gap_below_one_segment_is_lost_after_a_quarter_of_the_round_trip() {
 fn silence_is_probed_and_then_times_out() {
     let mut sender = sender(Algorithm::Reno, 4);
     drain(&mut sender, 0);
+    ack(&mut sender, 1, None, 50 * MS);
+    assert_eq!(drain(&mut sender, 50 * MS), [4, 5]);
     // RFC 8985 7.2: two round trips, and 2 ms of ours.
-    assert_eq!(sender.deadline(0), Some(102 * MS));
-    sender.expire(102 * MS);
-    assert_eq!(drain(&mut sender, 102 * MS), [4], "new data probes");
+    assert_eq!(sender.deadline(50 * MS), Some(152 * MS));
+    sender.expire(152 * MS);
+    assert_eq!(drain(&mut sender, 152 * MS), [6], "new data probes");
     // RFC 6298 5: the time-out, 250 ms.
-    assert_eq!(sender.deadline(102 * MS), Some(352 * MS));
-    sender.expire(352 * MS);
-    assert_eq!(drain(&mut sender, 352 * MS), [0], "one segment, the first");
+    assert_eq!(sender.deadline(152 * MS), Some(402 * MS));
+    sender.expire(402 * MS);
+    assert_eq!(drain(&mut sender, 402 * MS), [1], "one segment, the first");
     assert!(sender.window() <= 1.0);
     // 5.5: back off.
-    assert_eq!(sender.deadline(352 * MS), Some(852 * MS));
+    assert_eq!(sender.deadline(402 * MS), Some(902 * MS));
 }
 
 #[test]
