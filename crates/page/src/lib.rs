@@ -24,6 +24,9 @@ mod intervals;
 )]
 mod json;
 mod keep;
+#[cfg(test)]
+#[path = "../../trace/src/columns/samples.rs"]
+mod samples;
 mod session;
 #[path = "../../tools/trace/src/table.rs"]
 #[allow(dead_code, reason = "the command also lets its user choose columns")]
