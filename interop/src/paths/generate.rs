@@ -188,23 +188,30 @@ pub(crate) fn of_seed(seed: u64, rounds: u64) -> Vec<Path> {
     paths
 }
 
+/// Data of a fast path, at most: QEMU's guest needs tens of seconds for a megabyte.
+const FAST_BYTES_MAX: u64 = 400_000;
+
 /// A few short paths, for a test of each run.
 pub(crate) fn fast() -> Vec<Path> {
-    let wanted = [
-        "writes",
-        "small-buffer",
-        "deep-cubic",
-        "policer",
-        "outage",
-        "loss-reno",
-    ];
-    let all = of_seed(7, 1);
-    let chosen = |path: &Path| {
+    let wanted = ["writes", "small-buffer", "deep-cubic", "outage"];
+    let is_wanted = |path: &Path| {
         wanted
             .iter()
             .any(|kind| path.name.ends_with(&format!("-{kind}")))
     };
-    all.into_iter().filter(chosen).collect()
+    let mut paths: Vec<Path> = of_seed(7, 1).into_iter().filter(is_wanted).collect();
+    for path in &mut paths {
+        if let Sends::Bulk { bytes } = &mut path.sends {
+            *bytes = (*bytes).min(FAST_BYTES_MAX);
+        }
+        if path.outage_ms.is_some() {
+            // Before the transfer has ended.
+            path.rate_kbit = 3_000;
+        } else if let Queue::Fifo { bytes } = &mut path.queue {
+            *bytes = (*bytes).max(200_000);
+        }
+    }
+    paths
 }
 
 /// A fast path of 5 to 200 ms, with a buffer that does not overflow.

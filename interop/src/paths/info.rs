@@ -25,7 +25,7 @@ const MESSAGE: usize = 72;
 /// Time between samples.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Time between two checks whether the transfer has ended, in samples, and the most samples of a run.
+/// Samples of a run, at most.
 const SAMPLES_MAX: u32 = 20_000;
 
 /// Logs a line for each connection and sample until the file `stop` exists: see [`line`].

@@ -106,14 +106,8 @@ impl Sender {
         real(codec, &mut self.clumps.rates);
         octet(codec, &mut self.current);
         octet(codec, &mut self.cut);
-        octet(codec, &mut self.names.streak);
-        let mut next = u32::from(self.names.next);
-        codec.small(&mut next);
-        self.names.next = next as u16;
-        let mut missing = self.missing.map_or(0, |missing| u32::from(missing) + 1);
-        codec.small(&mut missing);
-        self.missing = missing.checked_sub(1).map(|missing| missing as u16);
         codec.room();
+        self.exchange_names(codec);
         for recent in [
             &mut self.near,
             &mut self.far,
@@ -133,6 +127,16 @@ impl Sender {
             &mut self.closed,
             &mut self.tls,
         ]);
+    }
+
+    fn exchange_names<C: Codec>(&mut self, codec: &mut C) {
+        octet(codec, &mut self.names.streak);
+        let mut next = u32::from(self.names.next);
+        codec.small(&mut next);
+        self.names.next = next as u16;
+        let mut missing = self.missing.map_or(0, |missing| u32::from(missing) + 1);
+        codec.small(&mut missing);
+        self.missing = missing.checked_sub(1).map(|missing| missing as u16);
     }
 
     fn exchange_lagged<C: Codec>(&mut self, codec: &mut C) {

@@ -142,33 +142,7 @@ impl Why {
         } else {
             (&mut self.b, &mut self.a)
         };
-        if segment.payload > 0 || segment.fin() {
-            let data = Data {
-                top: this.segments.top(),
-                end: this.offset(segment.end()) + u64::from(segment.fin()),
-                again: this.retransmitted_packets > before.retransmitted,
-                spurious: this.spurious_retransmissions > before.spurious,
-                fast: this.fast_retransmissions > before.fast,
-                owed,
-                follows: this.offset(segment.sequence) == mine.top,
-            };
-            // A segment that was overtaken ends no span.
-            let is_late = this.out_of_order_packets > before.out_of_order;
-            if !this.keep_alive_pending && (!is_late || mine.is_newer(segment)) {
-                let fast = data.fast || is_late;
-                let data = Data {
-                    again: data.again || is_late,
-                    fast,
-                    ..data
-                };
-                mine.data(now, segment, &data);
-            }
-        } else {
-            mine.follow_names(segment);
-            if !segment.rst() {
-                mine.show(this.offset(segment.sequence));
-            }
-        }
+        send(mine, this, segment, before, owed);
         if segment.ack() && !segment.rst() {
             let acked = other.segments.acked();
             // Without both SYNs nobody knows the scale, but 0 is 0.
@@ -236,6 +210,37 @@ impl crate::Connection {
         let mut findings = self.why.as_ref()?.findings.clone();
         findings.finish(&self.a, &self.b);
         Some(findings)
+    }
+}
+
+/// A packet's part in its sender's time.
+fn send(mine: &mut Sender, this: &Direction, segment: &Segment, before: &Before, owed: bool) {
+    if segment.payload > 0 || segment.fin() {
+        let data = Data {
+            top: this.segments.top(),
+            end: this.offset(segment.end()) + u64::from(segment.fin()),
+            again: this.retransmitted_packets > before.retransmitted,
+            spurious: this.spurious_retransmissions > before.spurious,
+            fast: this.fast_retransmissions > before.fast,
+            owed,
+            follows: this.offset(segment.sequence) == mine.top,
+        };
+        // A segment that was overtaken ends no span.
+        let is_late = this.out_of_order_packets > before.out_of_order;
+        if !this.keep_alive_pending && (!is_late || mine.is_newer(segment)) {
+            let fast = data.fast || is_late;
+            let data = Data {
+                again: data.again || is_late,
+                fast,
+                ..data
+            };
+            mine.data(segment.time, segment, &data);
+        }
+    } else {
+        mine.follow_names(segment);
+        if !segment.rst() {
+            mine.show(this.offset(segment.sequence));
+        }
     }
 }
 
