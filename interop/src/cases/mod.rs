@@ -133,13 +133,13 @@ pub(crate) const MEASURES: &[Case] = &[
         measure::sessions,
     ),
     alone("twins_of_sixty_paths", kernel_twin::measure),
+    alone("why_says_what_slows_a_path", why::says_what_slows_a_path),
     alone("why_verdicts_on_many_paths", why::verdicts_on_many_paths),
 ];
 
 /// Every test; the longest first, so that they do not run alone at the end. Tests that must run alone follow them.
 pub(crate) const ALL: &[Case] = &[
     case("queues_serve_as_the_kernels_do", kernel_queues::serve_alike),
-    case("why_says_what_slows_a_path", why::says_what_slows_a_path),
     case(
         "the_classifier_is_the_kernels",
         kernel_classifier::classify_alike,

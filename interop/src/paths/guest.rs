@@ -71,6 +71,7 @@ pub(crate) fn record(bench: &Bench<'_>, paths: &[Path]) -> Result<()> {
     Ok(())
 }
 
+// long: one script, in the order in which the guest runs it
 fn write_path(path: &Path, script: &mut String) -> Result<()> {
     let name = &path.name;
     let offloads = if path.offloads { "on" } else { "off" };

@@ -334,6 +334,7 @@ pub(super) const TABLES: &[Inside] = &[
             "copies",
             "frozen",
             "details",
+            "why",
             "columns",
             "segments",
             "analyzer",
@@ -356,6 +357,11 @@ pub(super) const TABLES: &[Inside] = &[
                 "direction",
                 "segments",
                 "a direction owns the store of its segments, which reads the direction's clock",
+            ),
+            (
+                "connection",
+                "why",
+                "a connection keeps its senders' time, which reads the connection's directions",
             ),
             (
                 "capture",
@@ -515,7 +521,8 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/trace",
         order: &[
             "filter", "json", "stop", "results", "values", "files", "names", "painters", "parquet",
-            "progress", "low", "hi", "report", "flags", "watch", "capture", "help", "diff", "twin",
+            "progress", "low", "hi", "report", "why", "flags", "watch", "capture", "help", "diff",
+            "twin",
         ],
         besides: &[(
             "low",
