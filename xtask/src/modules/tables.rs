@@ -354,6 +354,16 @@ pub(super) const TABLES: &[Inside] = &[
                 "a connection is two directions, and each reports to its connection",
             ),
             (
+                "connection",
+                "details",
+                "a connection owns its details, which read its two directions",
+            ),
+            (
+                "connection",
+                "verdict",
+                "details of a packet need its verdict, whose observer sees the connection",
+            ),
+            (
                 "direction",
                 "segments",
                 "a direction owns the store of its segments, which reads the direction's clock",
