@@ -62,6 +62,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use jiff::tz::TimeZone;
+use trace::FileReport;
 use trace::part::{Header, Merge};
 
 use capture::Captured;
@@ -184,7 +185,7 @@ fn write_part<W: Write>(
     };
     let summary = results.summary.clone();
     let mut header = Header::new(part, parts, args.settings(), files.clone(), summary);
-    header.note_faults(found.files());
+    header.note_faults(found.files().iter().filter_map(FileReport::fault));
     match &args.low.part_file {
         Some(path) => {
             let file = File::create(path).map(BufWriter::new);

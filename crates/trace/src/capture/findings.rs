@@ -69,7 +69,8 @@ impl FileReport {
     }
 
     /// The error or the first fault, in one line with the file's name.
-    pub(crate) fn fault(&self) -> Option<String> {
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
         let name = &self.name;
         if let Some(error) = &self.error {
             return Some(format!("{name}: {error}"));

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::capture::FileReport;
 use crate::columns::Summary;
 
 /// Version of the file format and of the frozen connections. Parts of another version are refused.
@@ -60,8 +59,7 @@ impl Header {
     }
 
     /// Notes what was wrong with the capture files, so that a merge can report it.
-    pub fn note_faults(&mut self, files: &[FileReport]) {
-        let faults = files.iter().filter_map(FileReport::fault);
+    pub fn note_faults(&mut self, faults: impl Iterator<Item = String>) {
         self.faults = faults.take(FAULTS_MAX).collect();
     }
 

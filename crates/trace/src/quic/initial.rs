@@ -1,4 +1,4 @@
-//! Opens the client's Initial packets, whose keys anybody can derive (RFC 9001 5, RFC 9369 3.3).
+//! Opens the client's Initial packets, whose keys follow from the connection ID (RFC 9001 5, RFC 9369 3.3).
 //!
 //! The authentication tag is not verified: a packet that was changed on its way shows a wrong ClientHello or none.
 
