@@ -154,7 +154,6 @@ fn packet(number: u64, octets: &[u8; STEP], next: &mut [u32; 2], port: u16) -> S
         from_low,
         version: if octets[10] & 1 == 0 { 4 } else { 6 },
         traffic_class: octets[10] >> 1,
-        hop_limit: 64,
         id: u16::from(octets[6] % 32),
         flags,
         sequence,

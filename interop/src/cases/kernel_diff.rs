@@ -123,8 +123,8 @@ fn dropped(log: &str) -> Result<BTreeMap<&'static str, Vec<Name>>> {
     let mut dropped = BTreeMap::from([("A", Vec::new()), ("B", Vec::new())]);
     for line in log.lines().filter(|line| line.contains("DROP ")) {
         let field = |name: &str| {
-            let fields = line.split(' ').filter_map(|word| word.strip_prefix(name));
-            fields.last().with_context(|| line.to_owned())
+            let mut fields = line.split(' ').filter_map(|word| word.strip_prefix(name));
+            fields.next_back().with_context(|| line.to_owned())
         };
         let near = if line.contains("IN=l0 ") { "B" } else { "A" };
         let name = (field("ID=")?.parse()?, field("SEQ=")?.parse()?);

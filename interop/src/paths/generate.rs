@@ -146,8 +146,11 @@ const SEGMENT: u64 = 1_448;
 /// Data of a transfer, at most: a guest needs about a second for 3,000 packets.
 const BYTES_MAX: u64 = 6_000_000;
 
+/// Sets what a kind of path is like.
+type Set = fn(&mut Dice, &mut Path);
+
 /// Kinds of paths, several for some labels.
-const KINDS: [(&str, fn(&mut Dice, &mut Path)); 20] = [
+const KINDS: [(&str, Set); 20] = [
     ("writes", writes),
     ("bursts", bursts),
     ("answers", answers),

@@ -175,8 +175,7 @@ fn kernel(directory: &std::path::Path, path: &Path, life: f64) -> Result<(f64, f
     let last = text
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>())
-        .filter(|words| words.get(1) == Some(&port.as_str()))
-        .next_back()
+        .rfind(|words| words.get(1) == Some(&port.as_str()))
         .context("no sample of the sender")?;
     let part = |at: usize| -> Result<f64> {
         let us: f64 = last.get(at).context("a field")?.parse()?;

@@ -286,7 +286,7 @@ impl Home {
     fn check(&mut self) -> Result<()> {
         for (name, child) in &mut self.children {
             if let Some(status) = child.try_wait()? {
-                let said = fs::read_to_string(self.directory.join(&*name).with_extension("log"));
+                let said = fs::read_to_string(self.directory.join(*name).with_extension("log"));
                 bail!(
                     "the daemon {name} ended ({status}): {}",
                     said.unwrap_or_default().trim()
