@@ -135,7 +135,7 @@ impl Download {
     /// program counts them.
     ///
     /// # Errors
-    /// iperf3's error, or it does not end: without a path to its server, it waits for ever.
+    /// iperf3's error, or it does not end: without a path to its server, it never ends.
     pub(super) fn finish(mut self) -> Result<Option<u64>> {
         let Some(client) = self.children.last_mut() else {
             return Ok(None);
