@@ -50,7 +50,11 @@ fn measures_every_size_and_kind_of_report_and_leaves_only_its_files() {
     let json = fs::read_to_string(out.join("trace.json")).unwrap();
     let report: Value = serde_json::from_str(&json).unwrap();
     let sizes = rows(&report, "Time and memory by size");
-    assert_eq!(sizes.len(), 2 * 3 * 3, "captures, sizes, two floors and us");
+    assert_eq!(
+        sizes.len(),
+        2 * 3 * 4,
+        "captures, sizes, two floors, us and why"
+    );
     assert!(sizes.iter().all(|cells| cells[1].as_u64() > Some(0)));
     let held = sizes.iter().filter(|cells| cells[12].as_f64() > Some(0.0));
     assert_eq!(

@@ -494,7 +494,7 @@ fn police(
     let deliveries = deliveries(flows);
     let from = deliveries.partition_point(|delivery| delivery.0 <= first);
     let longest = bases.iter().map(|base| base.value).fold(0.0, f64::max);
-    let step = ((last - first) / 12).max(longest as u64).max(1);
+    let step = (last.saturating_sub(first) / 12).max(longest as u64).max(1);
     let mut rates = Vec::new();
     let (mut start, mut sum) = (first, 0.0);
     for &(at, bytes) in &deliveries[from..] {
@@ -502,7 +502,7 @@ fn police(
             break;
         }
         sum += bytes;
-        if at - start >= step {
+        if at.saturating_sub(start) >= step {
             rates.push(sum * 8e9 / (at - start) as f64);
             (start, sum) = (at, 0.0);
         }

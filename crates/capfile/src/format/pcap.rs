@@ -208,10 +208,10 @@ impl Pcap {
             return Doubt::Wait;
         }
         let next = self.fields(octets, end);
-        // Two records without a byte in a row are zeros where a part of the file was never written.
+        // Two records of zeros in a row are a part of the file that was never written.
         let possible = next.captured <= self.captured_max
             && next.length <= self.captured_max.max(LENGTH_MAX)
-            && !(empty(&fields) && empty(&next))
+            && !(fields.is_zero() && next.is_zero())
             && !(is_doubtful(next.captured, next.length) && is_far(next.seconds, fields.seconds));
         if !possible {
             return Doubt::Fault(Fault::BadRecordLength);
@@ -298,6 +298,13 @@ struct Fields {
     fraction: u32,
     captured: u32,
     length: u32,
+}
+
+impl Fields {
+    /// A record at the start of 1970 without a byte.
+    fn is_zero(&self) -> bool {
+        [self.seconds, self.fraction, self.captured, self.length] == [0; 4]
+    }
 }
 
 /// What to do with an unusual record.
