@@ -73,8 +73,11 @@ pub fn hello_in_records<'a>(
             }
         }
         scratch.extend_from_slice(record.body);
-        let complete = length(scratch).is_some_and(|length| scratch.len() >= length);
-        if complete {
+        let length = length(scratch);
+        if length.is_some_and(|length| length > HELLO_MAX) {
+            return Err(NoHello::Other);
+        }
+        if length.is_some_and(|length| scratch.len() >= length) {
             return hello(scratch);
         }
         if !record.whole {
