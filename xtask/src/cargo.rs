@@ -130,7 +130,7 @@ impl Metadata {
     pub(crate) fn others(&self) -> Vec<Other<'_>> {
         self.packages
             .iter()
-            .filter(|package| !self.is_ours(package))
+            .filter(|package| !self.is_ours(package) && !self.is_here(package))
             .filter_map(|package| {
                 Some(Other {
                     name: package["name"].as_str()?,
@@ -140,6 +140,12 @@ impl Metadata {
                 })
             })
             .collect()
+    }
+
+    /// A package of this repository that another of its workspaces has.
+    fn is_here(&self, package: &Value) -> bool {
+        let manifest = package["manifest_path"].as_str().unwrap_or_default();
+        package["source"].is_null() && Path::new(manifest).starts_with(&self.root)
     }
 
     /// What cargo knows of one of the workspace's own packages.
