@@ -7,7 +7,7 @@
 //! | [`path`] | [`Path::infer`]: rate, base round trip, buffer, losses and cross traffic, each with an interval |
 //! | [`demand`] | what each flow asks of the path: bytes, pauses, receiver's window, congestion control |
 //! | [`tcp`] | TCP's sender and receiver as values |
-//! | [`line`] | the bottleneck: a queue discipline of `qos` and a rate |
+//! | [`mod@line`] | the bottleneck: a queue discipline of `qos` and a rate |
 //! | [`world`] | flows and bottleneck on a virtual clock; the result is again a list of [`Flow`]s |
 //! | [`model`] | a [`Twin`]: all of it together |
 //! | [`figures`] | throughput, round trips and losses of flows, and the error between two lists of flows |

@@ -28,7 +28,7 @@ const EVERY: Duration = Duration::from_millis(20);
 /// Samples of a run, at most.
 const SAMPLES_MAX: u32 = 20_000;
 
-/// Logs a line for each connection and sample until the file `stop` exists: see [`line`].
+/// Logs a line for each connection and sample until the file `stop` exists: see `line`.
 ///
 /// # Errors
 /// Netlink is refused, or the log cannot be written.

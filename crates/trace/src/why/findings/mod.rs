@@ -1,6 +1,6 @@
 //! What single packets show: zero windows, options that are missing, resets and who sent them, and the like.
 //!
-//! RFC 9293, RFC 7323, RFC 1122 4.2.3, RFC 3168, RFC 6928. Start reading at [`Findings::packet`]; [`table`] has the rules.
+//! RFC 9293, RFC 7323, RFC 1122 4.2.3, RFC 3168, RFC 6928. Start reading at `Findings::packet`; [`table`] has the rules.
 //! The causes of time in [`super::cause`] do not depend on findings.
 
 mod kept;
