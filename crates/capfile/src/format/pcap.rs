@@ -140,7 +140,8 @@ impl Pcap {
             let fraction = order.u32(header, 4);
             let (captured, length) = self.lengths(order.u32(header, 8), order.u32(header, 12));
             let start = at + HEADER;
-            if is_doubtful(captured, length) | is_far(seconds, last) {
+            let doubtful = is_doubtful(captured, length);
+            if doubtful | is_far(seconds, last) {
                 match self.doubt(octets, at, HEADER, sink.drained) {
                     Doubt::Accept => {}
                     Doubt::Wait => break,
@@ -157,7 +158,10 @@ impl Pcap {
             if end > octets.len() {
                 break;
             }
-            last = seconds;
+            // The time of a record that may be junk is none to compare with.
+            if !doubtful {
+                last = seconds;
+            }
             if fraction >= second {
                 sink.fault(at, Fault::BadTime);
             }
@@ -208,10 +212,10 @@ impl Pcap {
             return Doubt::Wait;
         }
         let next = self.fields(octets, end);
-        // Two records of zeros in a row are a part of the file that was never written.
+        // Two records without a byte in a row are zeros where a part of the file was never written.
         let possible = next.captured <= self.captured_max
             && next.length <= self.captured_max.max(LENGTH_MAX)
-            && !(fields.is_zero() && next.is_zero())
+            && !(empty(&fields) && empty(&next))
             && !(is_doubtful(next.captured, next.length) && is_far(next.seconds, fields.seconds));
         if !possible {
             return Doubt::Fault(Fault::BadRecordLength);
@@ -298,13 +302,6 @@ struct Fields {
     fraction: u32,
     captured: u32,
     length: u32,
-}
-
-impl Fields {
-    /// A record at the start of 1970 without a byte.
-    fn is_zero(&self) -> bool {
-        [self.seconds, self.fraction, self.captured, self.length] == [0; 4]
-    }
 }
 
 /// What to do with an unusual record.

@@ -93,7 +93,7 @@ proptest! {
         // In order, and possibly with damaged packets among them.
         let mut rest = read_packets.iter();
         for (_, packet) in expected {
-            prop_assert!(rest.any(|read| read == packet), "{} of {} packets", read_packets.len(), packets.len());
+            prop_assert!(rest.any(|read| read == packet), "{} of {} packets; damage from {at} to {end} of {}, records {:?}, {:?} {:?} {:?}", read_packets.len(), packets.len(), octets.len(), records, whole.first, whole.gaps, whole.faults);
         }
         let octets = &octets[..];
         prop_assert_eq!(read(Dribble { octets, step }).expect("as before"), whole);
