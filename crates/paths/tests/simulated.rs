@@ -185,6 +185,9 @@ fn transmit(
         let mut sight = far;
         sight.sequence = sight.sequence.wrapping_add(start);
         sight.length = length;
+        if part > 0 {
+            sight.body = far.body.rotate_left(part as u32) ^ 1;
+        }
         if parts > 1 {
             if random.below(1000) < path.loss {
                 passing.lost += u64::from(length);
@@ -433,13 +436,7 @@ fn check(path: &Path) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    // The same paths in each run: of about 2,000 random ones, one is judged wrong. Known: a flow of 20 packets whose
-    // sequence numbers are moved and whose segments are cut, half of them reordered, without IP identification.
-    #![proptest_config(ProptestConfig {
-        cases: 96,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(20_261_128),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
     fn the_lost_packets_are_exactly_those_and_the_clocks_are_within_bounds(path in path()) {
         check(&path)?;

@@ -173,7 +173,7 @@ impl Direction {
         codec.maybe_time(&mut self.last_data_time);
         codec.unsigned(&mut self.cumulative_acks);
         self.prints.exchange(codec, self.last_time.unwrap_or(0));
-        short(codec, &mut self.top_id);
+        codec.short(&mut self.top_id);
     }
 
     #[inline(always)]
@@ -192,8 +192,8 @@ impl Direction {
             &mut self.data_acked,
             &mut self.bad_behaviour,
         ]);
-        octet(codec, &mut self.scale);
-        short(codec, &mut self.mss);
+        codec.octet(&mut self.scale);
+        codec.short(&mut self.mss);
         codec.unsigned(&mut self.initial_bytes);
         codec.unsigned(&mut self.initial_packets);
         codec.unsigned(&mut self.truncated_bytes);
@@ -222,7 +222,7 @@ impl Rare {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.sack_packets);
         codec.unsigned(&mut self.dsack_packets);
-        octet(codec, &mut self.sack_blocks_max);
+        codec.octet(&mut self.sack_blocks_max);
         codec.unsigned(&mut self.sacks_sent);
         codec.unsigned(&mut self.retransmitted_packets);
         codec.unsigned(&mut self.retransmitted_bytes);
@@ -248,20 +248,6 @@ impl Rare {
         self.stalls.exchange(codec);
         codec.text(&mut self.layers);
     }
-}
-
-#[inline(always)]
-fn short<C: Codec>(codec: &mut C, value: &mut u16) {
-    let mut wide = u64::from(*value);
-    codec.unsigned(&mut wide);
-    *value = wide as u16;
-}
-
-#[inline(always)]
-fn octet<C: Codec>(codec: &mut C, value: &mut u8) {
-    let mut wide = u64::from(*value);
-    codec.unsigned(&mut wide);
-    *value = wide as u8;
 }
 
 impl Windows {
@@ -368,7 +354,7 @@ impl Percentiles {
             }
             for _ in 0..count {
                 let (mut bucket, mut times) = (0, 0);
-                short(codec, &mut bucket);
+                codec.short(&mut bucket);
                 codec.small(&mut times);
                 if codec.is_over() {
                     break;
@@ -382,7 +368,7 @@ impl Percentiles {
         }
         for (bucket, times) in self.buckets() {
             codec.room();
-            short(codec, &mut bucket.clone());
+            codec.short(&mut bucket.clone());
             codec.small(&mut times.clone());
         }
     }

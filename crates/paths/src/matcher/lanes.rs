@@ -100,10 +100,14 @@ impl Matcher {
         if theirs.mate == Some(flow) {
             return false;
         }
-        if print.strength == Strength::Strong {
+        let moved = sight.is_tcp() && sight.sequence != other.sequence;
+        let is_strong = print.strength == Strength::Strong;
+        // Packets of one millisecond have the same time stamps, and a part of a cut segment may have the length of another
+        // one: which two packets these are is as unsure as how far the sequence numbers were moved.
+        if is_strong && !moved {
             return true;
         }
-        if theirs.mate.is_some() {
+        if theirs.mate.is_some() && !is_strong {
             return false;
         }
         let own = self.points[point as usize].flows.get(flow);
@@ -112,7 +116,6 @@ impl Matcher {
             .map(|reverse| self.points[point as usize].flows.get(reverse));
         let mates =
             reverse.is_some_and(|reverse| reverse.mate == theirs.reverse && reverse.mate.is_some());
-        let moved = sight.is_tcp() && sight.sequence != other.sequence;
         if !moved && (mates || own.key.shares_an_end(&theirs.key)) {
             return true;
         }

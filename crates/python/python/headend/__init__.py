@@ -6,7 +6,7 @@ which pyarrow, polars, DuckDB and every other reader of the Arrow PyCapsule inte
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headend._headend import CaptureError, CaptureWarning, Table, analyse
 from headend.spread import merge
@@ -49,23 +49,7 @@ def trace(
 
     Raises CaptureError if no capture can be read.
     """
-    return analyse(
-        paths,
-        False,
-        progress,
-        {
-            "columns": None if columns is None else list(columns),
-            "memory": memory,
-            "idle": idle,
-            "idle_closed": idle_closed,
-            "realm": realm,
-            "checksum": checksum,
-            "threads": threads,
-            "first_packet": first_packet,
-            "last_packet": last_packet,
-            "strict": strict,
-        },
-    )
+    return _analyse(False, locals())
 
 
 def why(
@@ -87,20 +71,10 @@ def why(
 
     The arguments are those of `trace`. docs/why.md describes the causes.
     """
-    return analyse(
-        paths,
-        True,
-        progress,
-        {
-            "columns": None if columns is None else list(columns),
-            "memory": memory,
-            "idle": idle,
-            "idle_closed": idle_closed,
-            "realm": realm,
-            "checksum": checksum,
-            "threads": threads,
-            "first_packet": first_packet,
-            "last_packet": last_packet,
-            "strict": strict,
-        },
-    )
+    return _analyse(True, locals())
+
+
+def _analyse(with_why: bool, given: dict[str, Any]) -> Table:
+    """Analyse with the arguments of `trace` or `why`, by their names."""
+    paths, progress, columns = (given.pop(name) for name in ("paths", "progress", "columns"))
+    return analyse(paths, with_why, progress, given | {"columns": None if columns is None else list(columns)})

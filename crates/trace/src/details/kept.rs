@@ -16,18 +16,6 @@ use wire::tls::HELLO_MAX;
 /// Segments of a stream's start, at most, in what was frozen.
 const EARLY_MAX: usize = 8;
 
-fn octet<C: Codec>(codec: &mut C, value: &mut u8) {
-    let mut wide = u64::from(*value);
-    codec.unsigned(&mut wide);
-    *value = wide as u8;
-}
-
-fn short<C: Codec>(codec: &mut C, value: &mut u16) {
-    let mut wide = u64::from(*value);
-    codec.unsigned(&mut wide);
-    *value = wide as u16;
-}
-
 fn maybe_octet<C: Codec>(codec: &mut C, value: &mut Option<u8>) {
     let mut wide = value.map(u64::from);
     codec.maybe(&mut wide);
@@ -67,7 +55,7 @@ fn list<C: Codec, T: Clone + Default>(
 }
 
 fn octets<C: Codec>(codec: &mut C, octets: &mut Vec<u8>) {
-    list(codec, octets, 2 * HELLO_MAX, octet);
+    list(codec, octets, 2 * HELLO_MAX, C::octet);
 }
 
 impl Details {
@@ -147,8 +135,8 @@ impl IntervalSide {
 impl Tls {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.room();
-        short(codec, &mut self.client_version);
-        short(codec, &mut self.server_version);
+        codec.short(&mut self.client_version);
+        codec.short(&mut self.server_version);
         codec.text(&mut self.server_name);
         codec.room();
         codec.text(&mut self.offered);
@@ -161,7 +149,7 @@ impl Side {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.room();
         for ttl in &mut self.ttl {
-            octet(codec, ttl);
+            codec.octet(ttl);
         }
         for number in [
             &mut self.codepoints.ect0,
@@ -268,7 +256,7 @@ impl Losses {
                     LossCause::Timeout => 0,
                     LossCause::Spurious => 2,
                 };
-                octet(codec, &mut cause);
+                codec.octet(&mut cause);
                 loss.cause = match cause {
                     1 => LossCause::Fast,
                     2 => LossCause::Spurious,

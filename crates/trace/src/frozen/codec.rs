@@ -34,6 +34,27 @@ pub(crate) trait Codec: Default {
     }
 
     #[inline(always)]
+    fn short(&mut self, value: &mut u16) {
+        let mut wide = u64::from(*value);
+        self.unsigned(&mut wide);
+        *value = wide as u16;
+    }
+
+    #[inline(always)]
+    fn octet(&mut self, value: &mut u8) {
+        let mut wide = u64::from(*value);
+        self.unsigned(&mut wide);
+        *value = wide as u8;
+    }
+
+    #[inline(always)]
+    fn real(&mut self, value: &mut f64) {
+        let mut bits = value.to_bits();
+        self.unsigned(&mut bits);
+        *value = f64::from_bits(bits);
+    }
+
+    #[inline(always)]
     fn signed(&mut self, value: &mut i64) {
         let mut wide = ((*value << 1) ^ (*value >> 63)) as u64;
         self.unsigned(&mut wide);

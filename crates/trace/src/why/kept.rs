@@ -10,18 +10,6 @@ use crate::frozen::Codec;
 /// ACKs on their way to a sender, at most, in what was frozen.
 const LAGGED_MAX: u64 = 1024;
 
-fn octet<C: Codec>(codec: &mut C, value: &mut u8) {
-    let mut wide = u64::from(*value);
-    codec.unsigned(&mut wide);
-    *value = wide as u8;
-}
-
-fn real<C: Codec>(codec: &mut C, value: &mut f64) {
-    let mut bits = value.to_bits();
-    codec.unsigned(&mut bits);
-    *value = f64::from_bits(bits);
-}
-
 impl Why {
     #[inline(never)]
     pub(crate) fn exchange<C: Codec>(&mut self, codec: &mut C) {
@@ -38,7 +26,7 @@ impl Why {
             Tls::Started(false) => 2,
             Tls::Started(true) => 3,
         };
-        octet(codec, &mut tls);
+        codec.octet(&mut tls);
         self.tls = match tls {
             0 => Tls::Unknown,
             1 => Tls::Over,
@@ -100,12 +88,12 @@ impl Sender {
         codec.small(&mut self.unit_seen);
         codec.small(&mut self.last_payload);
         codec.small(&mut self.rates.count);
-        real(codec, &mut self.rates.mean);
-        real(codec, &mut self.rates.squares);
+        codec.real(&mut self.rates.mean);
+        codec.real(&mut self.rates.squares);
         codec.small(&mut self.clumps.count);
-        real(codec, &mut self.clumps.rates);
-        octet(codec, &mut self.current);
-        octet(codec, &mut self.cut);
+        codec.real(&mut self.clumps.rates);
+        codec.octet(&mut self.current);
+        codec.octet(&mut self.cut);
         codec.room();
         self.exchange_names(codec);
         for recent in [
@@ -130,7 +118,7 @@ impl Sender {
     }
 
     fn exchange_names<C: Codec>(&mut self, codec: &mut C) {
-        octet(codec, &mut self.names.streak);
+        codec.octet(&mut self.names.streak);
         let mut next = u32::from(self.names.next);
         codec.small(&mut next);
         self.names.next = next as u16;
@@ -196,7 +184,7 @@ impl Recent {
 impl Recovery {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.unsigned(&mut self.until);
-        octet(codec, &mut self.cause);
+        codec.octet(&mut self.cause);
         codec.signed(&mut self.time);
         codec.small(&mut self.sent);
         codec.small(&mut self.needless);

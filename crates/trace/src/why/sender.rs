@@ -20,7 +20,7 @@ use crate::segment::Segment;
 const LAGGED_MAX: usize = 256;
 
 /// A sender takes at most this long to send the data that an ACK releases. Time stamps count milliseconds.
-const PROMPT: i64 = 2_000_000;
+pub(super) const PROMPT: i64 = 2_000_000;
 
 /// A shorter silence without data in flight is a pause of the application.
 const IDLE: i64 = 1_000_000_000;

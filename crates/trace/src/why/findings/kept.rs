@@ -3,18 +3,6 @@
 use super::{End, FINDINGS, Findings, Response, Seen, Stuck};
 use crate::frozen::Codec;
 
-fn octet<C: Codec>(codec: &mut C, value: &mut u8) {
-    let mut wide = u64::from(*value);
-    codec.unsigned(&mut wide);
-    *value = wide as u8;
-}
-
-fn real<C: Codec>(codec: &mut C, value: &mut f64) {
-    let mut bits = value.to_bits();
-    codec.unsigned(&mut bits);
-    *value = f64::from_bits(bits);
-}
-
 impl Findings {
     #[inline(never)]
     pub(crate) fn exchange<C: Codec>(&mut self, codec: &mut C) {
@@ -72,8 +60,8 @@ impl End {
         let mut mss = u32::from(self.syn_options.0);
         codec.small(&mut mss);
         self.syn_options.0 = mss as u16;
-        octet(codec, &mut self.syn_options.1);
-        octet(codec, &mut self.ttl);
+        codec.octet(&mut self.syn_options.1);
+        codec.octet(&mut self.ttl);
         codec.small(&mut self.new_segments);
         codec.small(&mut self.full_size);
         codec.flags(&mut [
@@ -108,7 +96,7 @@ impl Stuck {
 impl Response {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.small(&mut self.count);
-        real(codec, &mut self.sum);
-        real(codec, &mut self.squares);
+        codec.real(&mut self.sum);
+        codec.real(&mut self.squares);
     }
 }

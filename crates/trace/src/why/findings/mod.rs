@@ -9,6 +9,7 @@ pub mod table;
 pub use table::{DESCRIPTIONS, Description, FINDINGS, Finding, Unit};
 
 use super::Before;
+use super::sender::PROMPT;
 use crate::direction::Direction;
 use crate::segment::Segment;
 
@@ -18,9 +19,6 @@ const DELAYED: i64 = 35_000_000;
 
 /// No system delays an ACK for longer (RFC 9293 3.8.6.3).
 const DELAYED_MAX: i64 = 550_000_000;
-
-/// A sender takes at most this long to send the data that an ACK releases.
-const PROMPT: i64 = 1_000_000;
 
 /// Resets after a longer silence are those of a time-out.
 const SILENCE: i64 = 60_000_000_000;
