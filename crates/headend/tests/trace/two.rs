@@ -173,6 +173,19 @@ fn one_capture_twice_is_called_that() {
         "{}",
         said.out
     );
+    // Its clock is one: no step, no drift, and no minus in front of a 0.
+    for capture in ["urgent.dmp.gz", "sack_nasa_sim.dump.gz"] {
+        let home = Home::new("twice-clock").with(capture);
+        let said = home.run(&format!("diff {capture} {capture}"));
+        assert!(
+            said.out.contains("this is one capture, twice"),
+            "{}",
+            said.out
+        );
+        for wrong in ["stepped", "-0.0"] {
+            assert!(!said.out.contains(wrong), "{}", said.out);
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,10 @@ const DRIFT_MAX: f64 = 600e-6;
 /// A step smaller than this is not looked for.
 const STEP_MIN: f64 = 1e6;
 
+/// Both clocks' time stamps may be rounded to a microsecond, so that bounds that contradict each other by less show no
+/// step.
+const ROUNDING: f64 = 2e3;
+
 /// Spans on each side of a possible step that are compared.
 const AROUND: usize = 10;
 
@@ -232,14 +236,14 @@ impl Times {
         for (at, span) in self.spans.iter().enumerate() {
             if start == at {
                 run = Run::new(span);
-                if run.widest().is_some_and(|(_, gap)| gap < 0.0) {
+                if run.widest().is_some_and(|(_, gap)| gap < -ROUNDING) {
                     start = at + 1;
                 }
                 continue;
             }
             let mut longer = run.clone();
             longer.join(span);
-            let stepped = longer.widest().is_some_and(|(_, gap)| gap < 0.0);
+            let stepped = longer.widest().is_some_and(|(_, gap)| gap < -ROUNDING);
             if !stepped && !self.both_shift(start, at) {
                 run = longer;
                 continue;

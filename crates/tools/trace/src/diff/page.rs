@@ -270,10 +270,15 @@ fn lost(compared: &Compared<'_>, way: Way, out: &mut String) -> fmt::Result {
     )
 }
 
+/// The value to one decimal, without the sign of a value that is rounded to 0.
+fn tenths(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0 + 0.0
+}
+
 /// A time in the unit that fits.
 pub(super) fn time(ns: f64) -> String {
     match ns.abs() {
-        size if size < 1e6 => format!("{:.1} us", ns / 1e3),
+        size if size < 1e6 => format!("{:.1} us", tenths(ns / 1e3)),
         size if size < 1e9 => format!("{:.3} ms", ns / 1e6),
         size if size < 86_400e9 => format!("{:.6} s", ns / 1e9),
         _ => format!("{:.6} days", ns / 86_400e9),
@@ -336,13 +341,17 @@ fn clocks(found: &Findings, out: &mut String) -> fmt::Result {
             _ => {}
         }
         let known = match piece.error() {
-            Some(_) => format!("between {:.1} and {:.1}", low * 1e6, high * 1e6),
+            Some(_) => format!(
+                "between {:.1} and {:.1}",
+                tenths(low * 1e6),
+                tenths(high * 1e6)
+            ),
             None => "estimated from one direction".to_owned(),
         };
         writeln!(
             out,
             "        B runs {:+.1} ppm against A ({known})",
-            piece.drift * 1e6
+            tenths(piece.drift * 1e6)
         )?;
     }
     for step in &clock.steps {
