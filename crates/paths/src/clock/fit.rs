@@ -210,9 +210,14 @@ impl Times {
             }
             clock.pieces.push(piece);
         }
-        // A run's end may be before the next one's start: what is between is within a step.
-        for (piece, &(_, to)) in clock.pieces.iter_mut().zip(&runs) {
-            piece.orders.1 = self.spans.get(to).map_or(self.order, |span| span.first);
+        // A run's end may be before the next one's start: what is between is within a step. Packets that were on their way
+        // during the step are in the spans next to it, so that these count for no delay either.
+        for (piece, &(from, to)) in clock.pieces.iter_mut().zip(&runs) {
+            let first = |at: usize| self.spans.get(at).map_or(self.order, |span| span.first);
+            let is_long = to - from > 2;
+            let start = from + usize::from(is_long && from > 0);
+            let end = to - usize::from(is_long && to < self.spans.len());
+            piece.orders = (first(start), first(end));
         }
         for way in Way::ALL {
             let (delay, curve) = self.delay(&clock.pieces, way, one_clock, base);
@@ -313,7 +318,7 @@ impl Times {
             offset,
             drift: rate,
             drift_bounds,
-            orders: (spans[0].first, u64::MAX),
+            orders: (0, u64::MAX),
             line,
         }
     }
