@@ -47,6 +47,9 @@ pub struct Segment {
     pub options: SegmentOptions,
 }
 
+// 65,536 segments are sorted at a time, so that their size counts.
+const _: () = assert!(size_of::<Segment>() == 144);
+
 /// The TCP options that the analyser uses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SegmentOptions {
@@ -58,9 +61,9 @@ pub struct SegmentOptions {
     pub sack_permitted: bool,
     /// There is a time stamp.
     pub timestamps: bool,
-    /// The time stamp's value and echo (RFC 7323 3.2); 0 without.
-    pub stamp: (u32, u32),
     pub(crate) blocks: u8,
+    /// SACK blocks. The last place is the time stamp's if there is one: 40 bytes of options have no room for four blocks and
+    /// a time stamp (RFC 2018 3).
     pub(crate) sack: [(u32, u32); 4],
 }
 
@@ -72,19 +75,39 @@ impl SegmentOptions {
         self.sack.get(..usize::from(self.blocks)).unwrap_or(&[])
     }
 
+    /// The time stamp's value and echo (RFC 7323 3.2); 0 without.
+    #[must_use]
+    #[inline]
+    pub fn stamp(&self) -> (u32, u32) {
+        if self.timestamps {
+            self.sack[3]
+        } else {
+            (0, 0)
+        }
+    }
+
+    /// Sets the time stamp.
+    #[inline(always)]
+    pub(crate) fn set_stamp(&mut self, stamp: Option<(u32, u32)>) {
+        self.timestamps = stamp.is_some();
+        if let Some(stamp) = stamp {
+            self.sack[3] = stamp;
+            self.blocks = self.blocks.min(3);
+        }
+    }
+
     /// Copies the options of a packet.
     #[inline(always)]
     pub fn set(&mut self, options: &Options) {
         self.mss = options.mss;
         self.window_scale = options.window_scale;
         self.sack_permitted = options.sack_permitted;
-        self.timestamps = options.timestamps.is_some();
-        self.stamp = options.timestamps.unwrap_or((0, 0));
         self.blocks = 0;
         for (to, from) in self.sack.iter_mut().zip(options.sack()) {
             *to = *from;
             self.blocks += 1;
         }
+        self.set_stamp(options.timestamps);
     }
 }
 

@@ -54,7 +54,7 @@ impl Stamps {
         if !segment.options.timestamps || segment.rst() {
             return;
         }
-        let value = segment.options.stamp.0;
+        let value = segment.options.stamp().0;
         if self.first.is_none() {
             self.first = Some((value, segment.time));
             self.last = (value, segment.time);
@@ -78,7 +78,7 @@ impl Stamps {
         if !segment.options.timestamps || !segment.ack() {
             return;
         }
-        let echo = segment.options.stamp.1;
+        let echo = segment.options.stamp().1;
         let Some(at) = self.awaited.iter().position(|&(value, _)| value == echo) else {
             return;
         };

@@ -108,8 +108,7 @@ impl Lab {
 
 fn stamped(from_a: bool, value: u32, echo: u32) -> Segment {
     let mut segment = template(from_a);
-    segment.options.timestamps = true;
-    segment.options.stamp = (value, echo);
+    segment.options.set_stamp(Some((value, echo)));
     segment
 }
 

@@ -110,7 +110,6 @@ fields!(SegmentOptions {
     window_scale,
     sack_permitted,
     timestamps,
-    stamp,
     blocks,
     sack
 });

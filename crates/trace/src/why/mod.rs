@@ -157,7 +157,7 @@ impl Why {
                 window_end: acked.saturating_add(window),
                 asks: segment.payload > 0,
                 stamped: segment.options.timestamps,
-                stamp: segment.options.stamp.0,
+                stamp: segment.options.stamp().0,
             };
             let sampled = other.rtt.count > before.samples;
             let round_trip = sampled.then_some(other.rtt_last);

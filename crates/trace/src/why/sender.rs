@@ -416,7 +416,7 @@ impl Sender {
         self.hear(
             now,
             segment.number,
-            options.timestamps.then_some(options.stamp.1),
+            options.timestamps.then_some(options.stamp().1),
         );
         self.follow_names(segment);
         let lost = self.missing.take();

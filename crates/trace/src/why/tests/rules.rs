@@ -272,7 +272,7 @@ fn echoes_that_grow_older_are_a_queue_before_the_point_of_capture() {
             capture.data(at, index);
             let stamp = |capture: &mut Capture, stamp| {
                 if let Some(last) = capture.segments.last_mut() {
-                    (last.options.timestamps, last.options.stamp) = (true, stamp);
+                    last.options.set_stamp(Some(stamp));
                 }
             };
             stamp(&mut capture, (index, echo));
@@ -297,8 +297,9 @@ fn a_coarse_clock_of_time_stamps_hides_no_full_window() {
     for segment in &mut capture.segments {
         // Ticks of 500 ms, and echoes that stay behind.
         let tick = ((segment.time - START) / (500 * MS)) as u32 + 9;
-        segment.options.timestamps = true;
-        segment.options.stamp = (tick, tick.saturating_sub(1));
+        segment
+            .options
+            .set_stamp(Some((tick, tick.saturating_sub(1))));
     }
     let share = capture.of(Cause::Receiver);
     assert!(share > 1_000, "{share}");
