@@ -158,6 +158,8 @@ pub struct Analyzer {
     /// See [`Analyzer::hold`].
     held_at: Option<i64>,
     scratch: Room,
+    /// Nobody reads or writes it: to make a new one for each packet would take time.
+    unwanted: Verdict,
 }
 
 /// Closed and fully acknowledged connections that stay hot for copies of their last packets. They are few, so that they
@@ -203,6 +205,7 @@ impl Analyzer {
             limits: Limits::default(),
             held_at: None,
             scratch: Room::default(),
+            unwanted: Verdict::default(),
         }
     }
 
@@ -346,15 +349,15 @@ impl Analyzer {
             true => &[],
             false => layers(),
         };
-        let mut verdict = Verdict::default();
         if O::WANTED || connection.details.is_some() {
+            let mut verdict = Verdict::default();
             connection.receive::<true>(segment, layers, &mut verdict);
             many += connection.details_size();
             connection.detail(segment, &verdict, observer.payload());
             details = connection.details_size();
             observer.observe(connection, segment, &verdict);
         } else {
-            connection.receive::<false>(segment, layers, &mut verdict);
+            connection.receive::<false>(segment, layers, &mut self.unwanted);
         }
         let now = connection.a.segments.many() + connection.b.segments.many() + details;
         if now != many {
@@ -418,7 +421,11 @@ impl Analyzer {
         connection.first_time = segment.time;
         connection.last_time = segment.time;
         connection.last_clock = segment.now();
-        connection.why = self.config.why.then(Box::default);
+        match self.config.why {
+            // A list that was there keeps its room.
+            true => _ = connection.why.get_or_insert_default(),
+            false => connection.why = None,
+        }
         if self.config.details || self.config.interval > 0 {
             let details = Details::new(self.config.details, self.config.interval);
             connection.details = Some(Box::new(details));

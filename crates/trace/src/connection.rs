@@ -167,7 +167,10 @@ impl Connection {
             why,
             details,
         } = self;
-        (*why, *details) = (None, None);
+        if let Some(why) = why {
+            why.reset();
+        }
+        *details = None;
         (*number, *first_packet, *file, *packets) = (0, 0, 0, 0);
         (*key, *a_is_low) = (FlowKey::default(), false);
         (*first_time, *last_time, *last_clock) = (0, 0, 0);

@@ -70,6 +70,8 @@ pub struct Direction {
     pub mss: u16,
     /// It repeated a SYN or FIN with another sequence number.
     pub bad_behaviour: bool,
+    /// What was unusual about its last packet, for [`crate::why`].
+    pub(crate) events: Events,
 
     // Changed by a packet with payload.
     /// Bytes of payload (actual data bytes).
@@ -128,6 +130,34 @@ pub struct Direction {
     pub ipv6_packets: u64,
     /// Statistics that are 0 in most connections: see [`Rare`].
     rare: Option<Box<Rare>>,
+}
+
+/// What was unusual about a packet. To compare counters before and after each packet would take longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Events(u8);
+
+impl Events {
+    /// A retransmission.
+    pub(crate) const AGAIN: Events = Events(1);
+    /// A retransmission of bytes that had all been acknowledged.
+    pub(crate) const SPURIOUS: Events = Events(2);
+    /// A retransmission that duplicate ACKs or SACK asked for.
+    pub(crate) const FAST: Events = Events(4);
+    /// A D-SACK.
+    pub(crate) const DSACK: Events = Events(8);
+    /// A copy of an earlier packet.
+    pub(crate) const COPY: Events = Events(16);
+    /// Out of order.
+    pub(crate) const LATE: Events = Events(32);
+
+    pub(crate) fn add(&mut self, event: Events) {
+        self.0 |= event.0;
+    }
+
+    #[inline(always)]
+    pub(crate) const fn has(self, event: Events) -> bool {
+        self.0 & event.0 != 0
+    }
 }
 
 /// Statistics that are 0 in most connections. A [`Direction`] allocates them on the first write; they are read and
@@ -379,6 +409,7 @@ impl Direction {
             resets,
             mss,
             bad_behaviour,
+            events,
             data_bytes,
             data_packets,
             unique_bytes,
@@ -408,6 +439,7 @@ impl Direction {
         } = self;
         segments.clear();
         rtt_percentiles.clear();
+        *events = Events::default();
         *rare = None;
         for number in [
             packets,

@@ -96,8 +96,11 @@ impl Connection {
         if has_why {
             let why = self.why.get_or_insert_with(Box::default);
             codec.begin_part();
-            why.exchange(codec);
+            let tops = (self.a.segments.top(), self.b.segments.top());
+            why.exchange(codec, tops, self.first_packet);
             codec.end_part();
+        } else if C::READS {
+            self.why = None;
         }
         if has_details {
             let details = self.details.get_or_insert_default();

@@ -3,11 +3,10 @@
 //! RFC 9293, RFC 7323, RFC 2018, RFC 2883, RFC 3168. Start reading at `Connection::receive`.
 
 use crate::connection::Connection;
-use crate::direction::Direction;
+use crate::direction::{Direction, Events};
 use crate::segment::{FIN, RST, SYN, Segment};
 use crate::segments::{Acknowledged, Insertion};
 use crate::verdict::{AckKind, Sample, Verdict};
-use crate::why::Before;
 use wire::packet::Layer;
 
 /// A connection without packets for longer than this while data is in flight has stalled.
@@ -77,13 +76,15 @@ impl Connection {
         verdict: &mut Verdict,
     ) {
         let from_a = segment.from_low == self.a_is_low;
-        let before = match from_a {
-            true => Before::new(&self.a, &self.b),
-            false => Before::new(&self.b, &self.a),
+        let (this, other) = match from_a {
+            true => (&mut self.a, &self.b),
+            false => (&mut self.b, &self.a),
         };
+        this.events = Events::default();
+        let samples = other.rtt.count;
         self.count::<WANTED>(segment, layers, verdict);
         if let Some(why) = &mut self.why {
-            why.packet(segment, from_a, &before, (&self.a, &self.b));
+            why.packet(segment, from_a, samples, (&self.a, &self.b));
         }
     }
 
@@ -136,6 +137,7 @@ impl Connection {
         }
         if copy {
             this.hardware_duplicates += 1;
+            this.events.add(Events::COPY);
             if segment.ack() {
                 this.ack_packets += 1;
                 if segment.payload == 0 && flags == 0 {
@@ -468,6 +470,7 @@ impl Direction {
             if self.is_reordered(segment, handshake, found) {
                 sending.out_of_order = true;
                 self.out_of_order_packets += 1;
+                self.events.add(Events::LATE);
                 return sending;
             }
             // Data lost before the point of capture is retransmitted, though the capture has it for the first time.
@@ -476,13 +479,16 @@ impl Direction {
         }
         sending.retransmitted = if fills { length } else { found.overlap };
         self.retransmitted_packets += 1;
+        self.events.add(Events::AGAIN);
         self.retransmitted_bytes += u64::from(sending.retransmitted);
         if found.overlap == length && found.acknowledged == length {
             self.spurious_retransmissions += 1;
+            self.events.add(Events::SPURIOUS);
         } else if self.duplicates_in_row >= 4
             || (self.sacked_above > first && first >= self.segments.acked())
         {
             self.fast_retransmissions += 1;
+            self.events.add(Events::FAST);
         }
         if let Some(again) = found.again {
             self.retransmissions_max = self.retransmissions_max.max(again.count);
@@ -688,6 +694,7 @@ impl Direction {
         }
         if duplicate {
             self.dsack_packets += 1;
+            self.events.add(Events::DSACK);
         }
         for &(_, right) in blocks {
             let right = near(right);

@@ -141,7 +141,7 @@ impl Pcap {
             let (captured, length) = self.lengths(order.u32(header, 8), order.u32(header, 12));
             let start = at + HEADER;
             let doubtful = is_doubtful(captured, length);
-            if doubtful | is_far(seconds, last) {
+            if doubtful | (seconds != last) && (doubtful || is_far(seconds, last)) {
                 match self.doubt(octets, at, HEADER, sink.drained) {
                     Doubt::Accept => {}
                     Doubt::Wait => break,

@@ -216,8 +216,8 @@ pub(crate) trait Codec: Default {
 /// Values near most times and offsets of a direction, so that differences are small.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Base {
-    pub(super) time: i64,
-    pub(super) offset: u64,
+    pub(crate) time: i64,
+    pub(crate) offset: u64,
 }
 
 /// Numbers for which there is room at the start, and after [`Codec::room`].

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::columns::Summary;
 
 /// Version of the file format and of the frozen connections. Parts of another version are refused.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// The largest number of parts of a run. A merge opens them all.
 pub const PARTS_MAX: u32 = 4096;

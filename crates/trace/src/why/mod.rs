@@ -1,8 +1,7 @@
 //! Why a connection is as slow as it is: the time of each sender, divided into causes without remainder.
 //!
-//! [`Why`] is a part of a [`Connection`](crate::Connection) if [`Options::why`](crate::Options::why) is set. For each
-//! packet it compares what the analyser knew before the packet with what it knows after it, so that `why` adds nothing
-//! to an analysis without it.
+//! [`Why`] is a part of a [`Connection`](crate::Connection) if [`Options::why`](crate::Options::why) is set. It sees each
+//! packet after the statistics include it.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -31,7 +30,7 @@ pub use findings::{FINDINGS, Finding, Findings};
 pub use sender::{Sender, Share};
 pub use verdict::{Confidence, Vantage, Verdict};
 
-use crate::direction::Direction;
+use crate::direction::{Direction, Events};
 use crate::segment::Segment;
 use sender::{Ack, Data};
 
@@ -68,6 +67,8 @@ pub struct Why {
     pub findings: Findings,
     begun: bool,
     opened: bool,
+    /// Both ends have sent FIN, and all data is acknowledged: all later time is idle.
+    over: bool,
     tls: Tls,
     /// The last data was of end `a`.
     asked_by_a: bool,
@@ -76,40 +77,14 @@ pub struct Why {
     last_packet: u64,
 }
 
-/// What the analyser knew of a direction before a packet.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Before {
-    retransmitted: u64,
-    spurious: u64,
-    fast: u64,
-    dsacks: u64,
-    samples: u64,
-    duplicates: u64,
-    out_of_order: u64,
-}
-
-impl Before {
-    /// Of the packet's sender, `this`, and of the other end.
-    pub(crate) fn new(this: &Direction, other: &Direction) -> Before {
-        Before {
-            retransmitted: this.retransmitted_packets,
-            spurious: this.spurious_retransmissions,
-            fast: this.fast_retransmissions,
-            dsacks: this.dsack_packets,
-            samples: other.rtt.count,
-            duplicates: this.hardware_duplicates,
-            out_of_order: this.out_of_order_packets,
-        }
-    }
-}
-
 impl Why {
-    /// A packet of end `a` or `b`, after the statistics of both include it.
+    /// A packet of end `a` or `b`, after the statistics of both include it. Before it, the other end's data had
+    /// `samples` round trips.
     pub(crate) fn packet(
         &mut self,
         segment: &Segment,
         from_a: bool,
-        before: &Before,
+        samples: u64,
         (a, b): (&Direction, &Direction),
     ) {
         let (this, other) = if from_a { (a, b) } else { (b, a) };
@@ -120,21 +95,21 @@ impl Why {
             self.a.begin(now);
             self.b.begin(now);
         }
-        if this.hardware_duplicates > before.duplicates {
+        if this.events.has(Events::COPY) {
             return;
         }
         let lags = (self.a.lag, self.b.lag);
-        self.findings.packet(segment, from_a, before, (a, b), lags);
+        self.findings.packet(segment, from_a, (a, b), lags);
         if segment.syn() {
             return;
         }
+        if self.over {
+            self.a.settle(now, Cause::Idle, segment.number);
+            self.b.settle(now, Cause::Idle, segment.number);
+            return;
+        }
         if !self.opened {
-            self.opened = true;
-            let unit = unit(a, b);
-            self.a
-                .open(now, segment.number, (lag(b, a), near(a).unwrap_or(0)), unit);
-            self.b
-                .open(now, segment.number, (lag(a, b), near(b).unwrap_or(0)), unit);
+            self.open(segment, (a, b));
         }
         let owed = self.any_data && self.asked_by_a != from_a;
         let (mine, theirs) = if from_a {
@@ -142,7 +117,7 @@ impl Why {
         } else {
             (&mut self.b, &mut self.a)
         };
-        send(mine, this, segment, before, owed);
+        send(mine, this, segment, owed);
         if segment.ack() && !segment.rst() {
             let acked = other.segments.acked();
             // Without both SYNs nobody knows the scale, but 0 is 0.
@@ -151,25 +126,57 @@ impl Why {
                 true => u64::from(this.window),
                 false => UNKNOWN_WINDOW,
             };
-            let ack = Ack {
-                at: now,
-                acked,
-                window_end: acked.saturating_add(window),
-                asks: segment.payload > 0,
-                stamped: segment.options.timestamps,
-                stamp: segment.options.stamp().0,
-            };
-            let sampled = other.rtt.count > before.samples;
-            let round_trip = sampled.then_some(other.rtt_last);
-            theirs.acknowledge(segment.number, ack, round_trip);
-            if this.dsack_packets > before.dsacks {
+            let window_end = acked.saturating_add(window);
+            if other.rtt.count > samples {
+                theirs.sample(now, other.rtt_last);
+            }
+            if theirs.is_news(acked, window_end) {
+                let ack = Ack {
+                    at: now,
+                    acked,
+                    window_end,
+                    asks: segment.payload > 0,
+                    stamped: segment.options.timestamps,
+                    stamp: segment.options.stamp().0,
+                };
+                theirs.acknowledge(segment.number, ack);
+            }
+            if this.events.has(Events::DSACK) {
                 theirs.needless(segment.number);
             }
         }
         if segment.payload > 0 {
-            self.follow_tls(segment, from_a);
+            if self.tls != Tls::Over {
+                self.follow_tls(segment, from_a);
+            }
             (self.any_data, self.asked_by_a) = (true, from_a);
         }
+        if self.a.closed && self.b.closed && is_acknowledged(a) && is_acknowledged(b) {
+            self.end(now);
+        }
+    }
+
+    /// The handshake is over.
+    #[cold]
+    fn open(&mut self, segment: &Segment, (a, b): (&Direction, &Direction)) {
+        self.opened = true;
+        let unit = unit(a, b);
+        let (lag_a, near_a) = (lag(b, a), near(a).unwrap_or(0));
+        let (lag_b, near_b) = (lag(a, b), near(b).unwrap_or(0));
+        self.a
+            .open(segment.time, segment.number, (lag_a, near_a), unit);
+        self.b
+            .open(segment.time, segment.number, (lag_b, near_b), unit);
+    }
+
+    /// Both ends have sent all they had: what was needed to divide their time is not needed any more.
+    #[cold]
+    fn end(&mut self, now: i64) {
+        self.over = true;
+        let owed = |by_a: bool| self.any_data && self.asked_by_a != by_a;
+        let (owed_by_a, owed_by_b) = (owed(true), owed(false));
+        self.a.end(now, self.last_packet, owed_by_a);
+        self.b.end(now, self.last_packet, owed_by_b);
     }
 
     /// Finds where the start of TLS begins and ends.
@@ -188,6 +195,27 @@ impl Why {
         }
     }
 
+    /// It is as new, with the room that its lists have.
+    pub(crate) fn reset(&mut self) {
+        let Why {
+            a,
+            b,
+            findings,
+            begun,
+            opened,
+            over,
+            tls,
+            asked_by_a,
+            any_data,
+            last_packet,
+        } = self;
+        a.reset();
+        b.reset();
+        findings.reset();
+        (*begun, *opened, *over) = (false, false, false);
+        (*tls, *asked_by_a, *any_data, *last_packet) = (Tls::Unknown, false, false, 0);
+    }
+
     /// The connection as it would be if it had ended at `now`: all time until then is divided.
     #[must_use]
     pub fn until(&self, now: i64) -> Why {
@@ -196,6 +224,11 @@ impl Why {
         if !self.opened && self.begun {
             ended.a.open(now, self.last_packet, (None, 0), 0);
             ended.b.open(now, self.last_packet, (None, 0), 0);
+        }
+        if self.over {
+            ended.a.settle(now, Cause::Idle, self.last_packet);
+            ended.b.settle(now, Cause::Idle, self.last_packet);
+            return ended;
         }
         ended.a.finish(now, self.last_packet, owed(true));
         ended.b.finish(now, self.last_packet, owed(false));
@@ -213,20 +246,31 @@ impl crate::Connection {
     }
 }
 
+/// All data of an end is acknowledged.
+fn is_acknowledged(this: &Direction) -> bool {
+    this.segments.acked() >= this.segments.top()
+}
+
 /// A packet's part in its sender's time.
-fn send(mine: &mut Sender, this: &Direction, segment: &Segment, before: &Before, owed: bool) {
+#[inline]
+fn send(mine: &mut Sender, this: &Direction, segment: &Segment, owed: bool) {
     if segment.payload > 0 || segment.fin() {
+        let top = this.segments.top();
+        let end = match top as u32 == segment.end() && top > 0 {
+            true => top,
+            false => this.offset(segment.end()),
+        };
         let data = Data {
-            top: this.segments.top(),
-            end: this.offset(segment.end()) + u64::from(segment.fin()),
-            again: this.retransmitted_packets > before.retransmitted,
-            spurious: this.spurious_retransmissions > before.spurious,
-            fast: this.fast_retransmissions > before.fast,
+            top,
+            end: end + u64::from(segment.fin()),
+            again: this.events.has(Events::AGAIN),
+            spurious: this.events.has(Events::SPURIOUS),
+            fast: this.events.has(Events::FAST),
             owed,
-            follows: this.offset(segment.sequence) == mine.top,
+            follows: end.wrapping_sub(u64::from(segment.payload)) == mine.top,
         };
         // A segment that was overtaken ends no span.
-        let is_late = this.out_of_order_packets > before.out_of_order;
+        let is_late = this.events.has(Events::LATE);
         if !this.keep_alive_pending && (!is_late || mine.is_newer(segment)) {
             let fast = data.fast || is_late;
             let data = Data {

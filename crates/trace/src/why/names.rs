@@ -26,6 +26,7 @@ impl Names {
 
     /// A packet with this identification, of so many segments. Returns the number of packets before it that did not reach
     /// the point of capture; `None` if the sender does not count.
+    #[inline(always)]
     pub(super) fn follow(&mut self, id: u16, segments: u16) -> Option<u16> {
         let gap = id.wrapping_sub(self.next);
         let counts = self.counts();

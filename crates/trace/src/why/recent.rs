@@ -19,9 +19,21 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// A value at `now`. A round lasts for `span`, at least.
-    pub(super) fn add(&mut self, now: i64, value: i64, span: i64) {
-        if self.count >= COUNT_MIN && now.saturating_sub(self.since) >= span {
+    /// A value at `now`. A round lasts for `span`, at least. True if an extreme may have changed.
+    #[inline(always)]
+    pub(super) fn add(&mut self, now: i64, value: i64, span: i64) -> bool {
+        let is_round = self.count >= COUNT_MIN && now.wrapping_sub(self.since) >= span;
+        if is_round | (self.count == 0) | (value < self.low) | (value > self.high) {
+            self.change(now, value, is_round);
+            return true;
+        }
+        self.count = self.count.saturating_add(1);
+        false
+    }
+
+    #[inline(never)]
+    fn change(&mut self, now: i64, value: i64, is_round: bool) {
+        if is_round {
             (self.low_before, self.high_before) = (self.low, self.high);
             (self.has_before, self.count) = (true, 0);
         }

@@ -128,6 +128,24 @@ pub(super) struct Restart {
     pub(super) packet: u64,
 }
 
+/// What follows from the extremes of recent values, which seldom change: [`Sender::measure`] computes it again when one
+/// may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Path {
+    /// Round trips are longer than the shortest: see [`Sender::is_queued`].
+    is_longer: bool,
+    /// See [`Sender::is_even`].
+    is_even: bool,
+    /// Round trip between the point of capture and the sender now, in nanoseconds.
+    near: i64,
+    /// Round trip of the path now, in nanoseconds; 0 if unknown.
+    round_trip: i64,
+    /// How long a round lasts, for [`Recent`], in nanoseconds.
+    round: i64,
+    /// Data in flight explains a shorter silence.
+    silence_max: i64,
+}
+
 /// One sender's time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sender {
@@ -193,6 +211,7 @@ pub struct Sender {
     pub(super) tls: bool,
     /// Packets with data.
     pub(super) sent: u64,
+    path: Path,
 }
 
 impl Sender {
@@ -210,6 +229,17 @@ impl Sender {
         self.lag = lag.unwrap_or(0);
         (self.near_min, self.far_min) = (self.lag, far);
         self.unit_max = if unit == 0 { UNIT_MAX } else { unit };
+        self.measure();
+    }
+
+    /// It is as new. Its list of ACKs keeps its room.
+    pub(super) fn reset(&mut self) {
+        let mut lagged = core::mem::take(&mut self.lagged);
+        lagged.clear();
+        *self = Sender {
+            lagged,
+            ..Sender::default()
+        };
     }
 
     /// Time before this is divided into causes, in nanoseconds since 1970.
@@ -223,18 +253,16 @@ impl Sender {
     }
 
     /// Time until `now` was this cause's.
-    fn settle(&mut self, now: i64, cause: Cause, packet: u64) {
+    #[inline]
+    pub(super) fn settle(&mut self, now: i64, cause: Cause, packet: u64) {
         let span = now.saturating_sub(self.upto);
         if span <= 0 {
             return;
         }
         self.upto = now;
-        let cause = match cause {
-            Cause::Application | Cause::Idle | Cause::SlowStart | Cause::Unknown if self.tls => {
-                Cause::Tls
-            }
-            Cause::Application | Cause::Unknown if self.closed => Cause::Idle,
-            cause => cause,
+        let cause = match self.tls | self.closed {
+            true => self.beside_ends(cause),
+            false => cause,
         };
         let share = &mut self.shares[cause as usize];
         share.time = share.time.saturating_add(span);
@@ -247,6 +275,17 @@ impl Sender {
         self.current = cause as u8;
         if cause.is_loss() && self.recovery.cause == cause as u8 {
             self.recovery.time = self.recovery.time.saturating_add(span);
+        }
+    }
+
+    /// What a cause is while TLS starts, and after FIN.
+    fn beside_ends(&self, cause: Cause) -> Cause {
+        match cause {
+            Cause::Application | Cause::Idle | Cause::SlowStart | Cause::Unknown if self.tls => {
+                Cause::Tls
+            }
+            Cause::Application | Cause::Unknown if self.closed => Cause::Idle,
+            cause => cause,
         }
     }
 
@@ -268,9 +307,33 @@ impl Sender {
         self.top.saturating_sub(self.acked)
     }
 
+    /// An extreme of recent values may have changed.
+    #[inline(never)]
+    pub(super) fn measure(&mut self) {
+        let near = self.near.low().unwrap_or(self.lag);
+        let far = self.far.low().unwrap_or(self.far_min);
+        let round_trip = near.saturating_add(far);
+        let least = self.round_trip_min();
+        let nearer = near.saturating_sub(self.near_min);
+        let nearer = nearer.saturating_sub(self.gaps.high()).max(0);
+        let longer = nearer.saturating_add(far.saturating_sub(self.far_min));
+        let (longest, shortest) = (self.gaps.high(), self.pauses.low().unwrap_or(0));
+        let is_alike = longest < shortest.saturating_mul(3) / 2;
+        self.path = Path {
+            is_longer: least > 0 && longer >= QUEUE.max(least / 8),
+            is_even: self.gaps.has_before
+                && (longest < round_trip / 2
+                    || is_alike && shortest > round_trip.saturating_mul(3) / 2),
+            near,
+            round_trip,
+            round: round_trip.max(ROUND),
+            silence_max: TIMEOUT.max(round_trip.saturating_mul(2)),
+        };
+    }
+
     /// Round trip between the point of capture and the sender now, in nanoseconds.
     fn near(&self) -> i64 {
-        self.near.low().unwrap_or(self.lag)
+        self.path.near
     }
 
     /// Near the sender, ACKs arrive when they are seen. A clock of coarse ticks shows nothing.
@@ -279,6 +342,7 @@ impl Sender {
     }
 
     /// Whether the clock of the other end's time stamps is too coarse.
+    #[inline]
     fn follow_clock(&mut self, ack: &Ack) {
         if !ack.stamped {
             return;
@@ -293,8 +357,7 @@ impl Sender {
 
     /// Round trip of the path now; 0 if unknown.
     fn round_trip(&self) -> i64 {
-        self.near()
-            .saturating_add(self.far.low().unwrap_or(self.far_min))
+        self.path.round_trip
     }
 
     /// Round trip of the path without a queue, in nanoseconds; 0 if unknown.
@@ -304,30 +367,39 @@ impl Sender {
 
     /// How long a round lasts, for [`Recent`].
     fn round(&self) -> i64 {
-        self.round_trip().max(ROUND)
+        self.path.round
     }
 
-    /// An ACK from the other end passes the point of capture. `round_trip` is that of the data it acknowledges.
-    pub(super) fn acknowledge(&mut self, packet: u64, ack: Ack, round_trip: Option<i64>) {
-        if let Some(time) = round_trip {
-            if self.far_min == 0 || time < self.far_min {
-                self.far_min = time;
-            }
-            let round = self.round();
-            self.far.add(ack.at, time, round);
+    /// An ACK measured a round trip between the point of capture and the receiver.
+    #[inline(always)]
+    pub(super) fn sample(&mut self, now: i64, time: i64) {
+        let is_least = self.far_min == 0 || time < self.far_min;
+        if is_least {
+            self.far_min = time;
         }
+        let round = self.round();
+        if self.far.add(now, time, round) | is_least {
+            self.measure();
+        }
+    }
+
+    /// Whether an ACK acknowledges data, or opens the window, beyond the one before it.
+    #[inline(always)]
+    pub(super) fn is_news(&self, acked: u64, window_end: u64) -> bool {
+        let (acked_before, end_before) = match self.lagged.back() {
+            Some(last) => (last.acked, last.window_end),
+            None => (self.acked, self.window_end),
+        };
+        acked > acked_before || window_end > end_before
+    }
+
+    /// An ACK from the other end passes the point of capture, and [is news](Sender::is_news).
+    pub(super) fn acknowledge(&mut self, packet: u64, ack: Ack) {
         match self.recovery.until {
             0 => self.clumps.acknowledged(ack.at, ack.acked, self.unit()),
             _ => self.clumps.pause(),
         }
         self.follow_clock(&ack);
-        let (acked, end) = match self.lagged.back() {
-            Some(last) => (last.acked, last.window_end),
-            None => (self.acked, self.window_end),
-        };
-        if ack.acked <= acked && ack.window_end <= end {
-            return;
-        }
         if self.lagged.len() >= LAGGED_MAX
             && let Some(first) = self.lagged.pop_front()
         {
@@ -358,11 +430,14 @@ impl Sender {
             let time = now.saturating_sub(at).max(0);
             self.prompt = time <= near.saturating_add(PROMPT.max(near / 8));
             if is_measured {
-                if self.near_min == 0 || time < self.near_min {
+                let is_least = self.near_min == 0 || time < self.near_min;
+                if is_least {
                     self.near_min = time;
                 }
                 let round = self.round();
-                self.near.add(now, time, round);
+                if self.near.add(now, time, round) | is_least {
+                    self.measure();
+                }
             }
         }
     }
@@ -411,20 +486,26 @@ impl Sender {
     /// The sender's data passes the point of capture at `now`.
     pub(super) fn data(&mut self, now: i64, segment: &Segment, data: &Data) {
         self.sent += 1;
-        self.learn_unit(now, segment.payload);
-        let options = &segment.options;
-        self.hear(
-            now,
-            segment.number,
-            options.timestamps.then_some(options.stamp().1),
-        );
+        if segment.payload != self.unit_seen || segment.payload != self.last_payload {
+            self.learn_unit(now, segment.payload);
+        }
+        if !self.lagged.is_empty() {
+            let options = &segment.options;
+            let echo = options.timestamps.then_some(options.stamp().1);
+            self.hear(now, segment.number, echo);
+        }
         self.follow_names(segment);
         let lost = self.missing.take();
         if data.again {
             self.repeat(now, segment.number, data);
         } else if data.end > self.top {
-            self.decide_restart(now);
-            let cause = self.cause_of_new(now, segment, data, lost);
+            let cause = match self.is_steady(now, lost) {
+                true => self.window_cause(now),
+                false => {
+                    self.decide_restart(now);
+                    self.cause_of_new(now, segment, data, lost)
+                }
+            };
             if cause == Cause::Queue {
                 self.queue_max = self.queue_max.max(self.round_trip());
             }
@@ -434,23 +515,44 @@ impl Sender {
             self.drained = 0;
             self.grow(now);
         }
-        let room = self.window_end.saturating_sub(self.top);
-        let has_room = self.window_end == 0 || room >= u64::from(self.unit());
         self.closed |= segment.fin();
-        self.ended = segment.fin() || !self.is_whole(segment.payload) && has_room;
+        self.ended = segment.fin() || !self.is_whole(segment.payload) && self.has_room();
         if self.last_sent > 0 {
             self.space(now);
         }
         self.last_sent = now;
     }
 
+    /// New data in the usual case: nothing is repaired, data is in flight, and there was more to send.
+    #[inline(always)]
+    fn is_steady(&self, now: i64, lost: Option<u16>) -> bool {
+        let silence = now.saturating_sub(self.last_sent);
+        (self.recovery.until == 0)
+            & (self.restart.end == 0)
+            & !self.blocked
+            & !self.ended
+            & (self.acked < self.top)
+            & (silence <= self.path.silence_max)
+            && matches!(lost, None | Some(0))
+    }
+
+    /// The window has room for a full segment, or is unknown.
+    fn has_room(&self) -> bool {
+        let room = self.window_end.saturating_sub(self.top);
+        self.window_end == 0 || room >= u64::from(self.unit())
+    }
+
     /// A silence before a segment. Segments of one burst are one.
+    #[inline(always)]
     fn space(&mut self, now: i64) {
         let gap = now.saturating_sub(self.last_sent);
         let round = self.round();
-        self.gaps.add(now, gap, round);
+        let mut has_changed = self.gaps.add(now, gap, round);
         if gap > self.gaps.high() / 4 {
-            self.pauses.add(now, gap, round);
+            has_changed |= self.pauses.add(now, gap, round);
+        }
+        if has_changed {
+            self.measure();
         }
     }
 
@@ -472,18 +574,27 @@ impl Sender {
     }
 
     /// Whether data is of full segments only; offloads join several.
+    #[inline]
     fn is_whole(&self, payload: u32) -> bool {
         let unit = self.unit();
+        // A division takes longer than all else here.
+        if payload <= unit {
+            return payload + OPTIONS >= unit;
+        }
         let rest = payload % unit;
-        payload >= unit && rest == 0 || rest + OPTIONS >= unit
+        rest == 0 || rest + OPTIONS >= unit
     }
 
     /// Counts packets that were lost between the sender and the point of capture.
+    #[inline(always)]
     pub(super) fn follow_names(&mut self, segment: &Segment) {
         if segment.version != 4 || segment.syn() {
             return;
         }
-        let segments = segment.payload.div_ceil(self.unit()).max(1);
+        let segments = match segment.payload <= self.unit() {
+            true => 1,
+            false => segment.payload.div_ceil(self.unit()),
+        };
         if let Some(lost) = self.names.follow(segment.id, segments as u16) {
             self.missing = Some(self.missing.unwrap_or(0).saturating_add(lost));
         }
@@ -501,6 +612,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn grow(&mut self, now: i64) {
         let flight = self.flight();
         if self.recovery.until > 0 {
@@ -536,7 +648,7 @@ impl Sender {
             Cause::Receiver
         } else if self.ended {
             Cause::Application
-        } else if silence > TIMEOUT.max(self.round_trip().saturating_mul(2)) {
+        } else if silence > self.path.silence_max {
             Cause::Unknown
         } else {
             self.window_cause(now)
@@ -645,6 +757,7 @@ impl Sender {
     }
 
     /// The congestion window, or what keeps the sender below it.
+    #[inline]
     fn window_cause(&self, now: i64) -> Cause {
         let round_trip = self.round_trip();
         let since_growth = now.saturating_sub(self.grown);
@@ -665,22 +778,13 @@ impl Sender {
 
     /// Whether round trips are longer than the shortest. A sender that paces uses an ACK up to a silence later.
     fn is_queued(&self) -> bool {
-        let least = self.round_trip_min();
-        let near = self.near().saturating_sub(self.near_min);
-        let near = near.saturating_sub(self.gaps.high()).max(0);
-        let far = self.far.low().unwrap_or(self.far_min);
-        let longer = near.saturating_add(far.saturating_sub(self.far_min));
-        self.sent >= QUEUE_PACKETS && least > 0 && longer >= QUEUE.max(least / 8)
+        self.sent >= QUEUE_PACKETS && self.path.is_longer
     }
 
     /// Whether the silences between segments are short beside the round trip, or longer and all alike. Bursts that ACKs
     /// release are a round trip apart.
     fn is_even(&self) -> bool {
-        let (longest, round_trip) = (self.gaps.high(), self.round_trip());
-        let shortest = self.pauses.low().unwrap_or(0);
-        let is_alike = longest < shortest.saturating_mul(3) / 2;
-        self.gaps.has_before
-            && (longest < round_trip / 2 || is_alike && shortest > round_trip.saturating_mul(3) / 2)
+        self.path.is_even
     }
 
     /// A loss: recovery starts.
@@ -704,7 +808,7 @@ impl Sender {
     /// A retransmission.
     fn repeat(&mut self, now: i64, packet: u64, data: &Data) {
         let silence = now.saturating_sub(self.last_sent);
-        let waited = silence >= TIMEOUT.max(self.round_trip().saturating_mul(2));
+        let waited = silence >= self.path.silence_max;
         let cause = if data.spurious {
             Cause::Spurious
         } else if data.fast && !waited {
@@ -741,6 +845,29 @@ impl Sender {
         };
         self.settle(now, rest, packet);
         self.judge_policer();
+    }
+
+    /// The same, and no packet will change how its time is divided. What the result is told with remains.
+    pub(super) fn end(&mut self, now: i64, packet: u64, owed: bool) {
+        self.finish(now, packet, owed);
+        let mut lagged = core::mem::take(&mut self.lagged);
+        lagged.clear();
+        *self = Sender {
+            shares: self.shares,
+            upto: self.upto,
+            lag: self.lag,
+            near_min: self.near_min,
+            far_min: self.far_min,
+            queue_max: self.queue_max,
+            rates: Rates {
+                mean: self.rates.mean,
+                ..Rates::default()
+            },
+            current: self.current,
+            closed: true,
+            lagged,
+            ..Sender::default()
+        };
     }
 
     /// If the losses are those of a policer, their time is the policer's.

@@ -318,6 +318,30 @@ fn a_retransmission_of_acknowledged_data_is_spurious() {
 }
 
 #[test]
+fn after_both_fins_all_time_is_idle() {
+    let closing = |rest: bool| {
+        let mut capture = Capture::new(10 * MS, 0);
+        capture.data(MS, 0);
+        capture.ack(11 * MS, 1);
+        capture.push(12 * MS, false, ACK | FIN, 1_000 + MSS, 200, 0);
+        capture.push(22 * MS, true, ACK | FIN, 200, 1_001 + MSS, 0);
+        capture.push(32 * MS, false, ACK, 1_001 + MSS, 201, 0);
+        if rest {
+            // A copy of the last ACK that comes late.
+            capture.push(9_032 * MS, false, ACK, 1_001 + MSS, 201, 0);
+        }
+        capture.analyse().1
+    };
+    let (short, long) = (closing(false), closing(true));
+    assert!(short.over && long.over);
+    let idle = |why: &Why| why.b.shares()[Cause::Idle as usize].time;
+    assert_eq!(idle(&long) - idle(&short), 9_000 * MS);
+    for cause in (0..cause::CAUSES).filter(|cause| *cause != Cause::Idle as usize) {
+        assert_eq!(short.b.shares()[cause], long.b.shares()[cause], "{cause}");
+    }
+}
+
+#[test]
 fn the_handshake_ends_with_the_first_packet_after_the_syns() {
     let mut capture = Capture::new(30 * MS, 50 * MS);
     capture.request(MS);

@@ -8,10 +8,9 @@ pub mod table;
 
 pub use table::{DESCRIPTIONS, Description, FINDINGS, Finding, Unit};
 
-use super::Before;
 use super::sender::PROMPT;
-use crate::direction::Direction;
-use crate::segment::Segment;
+use crate::direction::{Direction, Events};
+use crate::segment::{ECE, RST, SYN, Segment};
 
 /// An ACK that comes this much later than the shortest round trip was delayed: the shortest delay of common systems is
 /// 40 ms.
@@ -91,7 +90,8 @@ struct Stuck {
 /// Findings about one end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct End {
-    seen: [Seen; FINDINGS],
+    /// What was seen, by the findings' numbers. Most ends have none.
+    seen: Vec<(u8, Seen)>,
     /// Its answers to losses.
     pub response: Response,
     /// TTL of its first packet that is no reset; 0 before it.
@@ -157,17 +157,42 @@ impl End {
     /// What was seen of a finding.
     #[must_use]
     pub fn seen(&self, finding: Finding) -> Seen {
-        self.seen[finding as usize]
+        match self.place(finding) {
+            Ok(at) => self.seen[at].1,
+            Err(_) => Seen::default(),
+        }
     }
 
+    /// Where the finding is in the list, or belongs.
+    fn place(&self, finding: Finding) -> Result<usize, usize> {
+        self.seen
+            .binary_search_by_key(&(finding as u8), |(number, _)| *number)
+    }
+
+    #[cold]
     fn add(&mut self, finding: Finding, packet: u64, value: u64) {
-        self.seen[finding as usize].add(packet, value);
+        let at = self.place(finding).unwrap_or_else(|at| {
+            self.seen.insert(at, (finding as u8, Seen::default()));
+            at
+        });
+        self.seen[at].1.add(packet, value);
     }
 
+    #[cold]
     fn set(&mut self, finding: Finding, packet: u64, value: u64) {
-        if self.seen[finding as usize].count == 0 {
+        if self.place(finding).is_err() {
             self.add(finding, packet, value);
         }
+    }
+
+    /// It is as new. Its list keeps its room.
+    fn reset(&mut self) {
+        let mut seen = core::mem::take(&mut self.seen);
+        seen.clear();
+        *self = End {
+            seen,
+            ..End::default()
+        };
     }
 }
 
@@ -184,7 +209,6 @@ pub struct Findings {
 /// A packet, with what the analyser knows of both ends after it.
 struct Step<'a> {
     segment: &'a Segment,
-    before: &'a Before,
     this: &'a Direction,
     other: &'a Direction,
     /// Round trips between the point of capture and the packet's sender, and the other end.
@@ -193,14 +217,47 @@ struct Step<'a> {
     silence: i64,
 }
 
+impl<'a> Step<'a> {
+    /// `last` is the time of the packet before it; 0 if there is none.
+    #[cold]
+    fn new(
+        segment: &'a Segment,
+        (this, other): (&'a Direction, &'a Direction),
+        (lag_a, lag_b): (i64, i64),
+        from_a: bool,
+        last: i64,
+    ) -> Step<'a> {
+        let (lag, other_lag) = match from_a {
+            true => (lag_a, lag_b),
+            false => (lag_b, lag_a),
+        };
+        Step {
+            segment,
+            this,
+            other,
+            lag,
+            other_lag,
+            silence: match last {
+                0 => 0,
+                last => segment.time.saturating_sub(last),
+            },
+        }
+    }
+}
+
 impl Findings {
+    pub(super) fn reset(&mut self) {
+        self.a.reset();
+        self.b.reset();
+        self.last_time = 0;
+    }
+
     /// A packet of end `a` or `b`, after the statistics of both include it. `lags` are the round trips between the point
     /// of capture and both ends; 0 if the point is near.
     pub(super) fn packet(
         &mut self,
         segment: &Segment,
         from_a: bool,
-        before: &Before,
         (a, b): (&Direction, &Direction),
         lags: (i64, i64),
     ) {
@@ -208,42 +265,21 @@ impl Findings {
             true => (&mut self.a, &mut self.b, a, b),
             false => (&mut self.b, &mut self.a, b, a),
         };
-        let (lag, other_lag) = match from_a {
-            true => lags,
-            false => (lags.1, lags.0),
-        };
-        let silence = match self.last_time {
-            0 => 0,
-            last => segment.time.saturating_sub(last),
-        };
-        self.last_time = segment.time;
-        let step = Step {
-            segment,
-            before,
-            this,
-            other,
-            lag,
-            other_lag,
-            silence,
-        };
-        if segment.rst() {
-            mine.reset(&step);
+        let last = core::mem::replace(&mut self.last_time, segment.time);
+        let step = || Step::new(segment, (this, other), lags, from_a, last);
+        let is_special = segment.flags & (SYN | RST | ECE) != 0 || segment.ce();
+        if is_special && mine.special(&step(), theirs) {
             return;
         }
         mine.origin(segment);
-        if segment.syn() {
-            mine.syn(&step, theirs);
-            return;
-        }
-        if segment.payload > 0 {
-            mine.data(&step);
+        if segment.payload > 0 && !mine.is_usual(segment, this, other) {
+            mine.data(&step());
         }
         if segment.ack() {
-            mine.window(&step);
-            theirs.acknowledged(&step);
-        }
-        if segment.ce() || segment.ece() {
-            mine.marks(&step, theirs);
+            mine.window(segment, this, other);
+            if theirs.waits(other) {
+                theirs.acknowledged(&step());
+            }
         }
     }
 
@@ -258,7 +294,54 @@ impl Findings {
 }
 
 impl End {
+    /// A packet with SYN, RST or marks of ECN. True if it has no other part in the findings.
+    #[cold]
+    fn special(&mut self, step: &Step<'_>, theirs: &mut End) -> bool {
+        let segment = step.segment;
+        if segment.rst() {
+            self.ended(step);
+            return true;
+        }
+        if segment.syn() {
+            self.origin(segment);
+            self.syn(step, theirs);
+            return true;
+        }
+        self.marks(step, theirs);
+        false
+    }
+
+    /// Whether a segment of its data is like most: new, as long as the longest one, and nothing waits for it. It is counted
+    /// here.
+    #[inline(always)]
+    fn is_usual(&mut self, segment: &Segment, this: &Direction, other: &Direction) -> bool {
+        let mss = u32::from(other.mss);
+        let is_usual = (segment.payload == self.full_size)
+            & (segment.payload >= this.segment_max)
+            & (segment.payload + OPTIONS >= mss.max(MSS_DEFAULT))
+            & (mss == 0 || segment.payload <= mss)
+            & (!this.events.has(Events::AGAIN))
+            & (self.late.0 == 0)
+            & (self.small.0 == 0);
+        if is_usual {
+            self.more = !segment.psh();
+            self.new_segments = self.new_segments.saturating_add(1);
+            self.ecn_capable |= segment.traffic_class & 3 != 0;
+        }
+        is_usual
+    }
+
+    /// Whether an ACK of its data may be a finding, or part of one.
+    #[inline(always)]
+    fn waits(&self, this: &Direction) -> bool {
+        (this.data_acked & !self.answered)
+            | (self.small.0 > 0)
+            | (self.stuck.times > 0)
+            | (self.loss.0 > 0)
+    }
+
     /// The device that sends its packets.
+    #[inline(always)]
     fn origin(&mut self, segment: &Segment) {
         match self.ttl {
             0 => self.ttl = segment.hop_limit,
@@ -315,7 +398,7 @@ impl End {
     /// A segment of its data.
     fn data(&mut self, step: &Step<'_>) {
         let (segment, this) = (step.segment, step.this);
-        let again = this.retransmitted_packets > step.before.retransmitted;
+        let again = this.events.has(Events::AGAIN);
         let first = this.offset(segment.sequence);
         let end = first + u64::from(segment.payload);
         let full = segment.payload >= this.segment_max;
@@ -354,7 +437,7 @@ impl End {
         // After a time-out the window begins anew, so that its ratio says nothing.
         if self.loss.0 == 0 && step.lag == 0 {
             let top = this.segments.top();
-            let fast = this.fast_retransmissions > step.before.fast;
+            let fast = this.events.has(Events::FAST);
             let flight = top.saturating_sub(this.segments.acked());
             self.loss = (top, if fast { flight } else { 0 });
         }
@@ -375,8 +458,8 @@ impl End {
     }
 
     /// Its own window.
-    fn window(&mut self, step: &Step<'_>) {
-        let (segment, this) = (step.segment, step.this);
+    #[inline(always)]
+    fn window(&mut self, segment: &Segment, this: &Direction, other: &Direction) {
         let window = u64::from(this.window);
         if window == 0 {
             if self.closed_since == 0 {
@@ -385,19 +468,25 @@ impl End {
         } else if self.closed_since != 0 {
             self.opened(segment.time);
         }
-        let edge = step.other.segments.acked() + window;
-        let step_min = u64::from(step.other.segment_max).min(u64::from(this.windows.max) / 2);
-        // A window without its scale is no window.
-        let known = this.syns > 0 && step.other.syns > 0;
-        if known && window > 0 && window < step_min && edge > self.edge {
-            let moved = edge - self.edge;
-            if self.edge > 0 && moved < step_min {
-                self.steps.add(segment.number, moved);
-            }
+        let edge = other.segments.acked() + window;
+        if window > 0 && window < u64::from(other.segment_max) && edge > self.edge {
+            self.step(segment, (this, other), edge - self.edge);
         }
         self.edge = self.edge.max(edge);
     }
 
+    /// Its small window has moved by so many bytes.
+    #[cold]
+    fn step(&mut self, segment: &Segment, (this, other): (&Direction, &Direction), moved: u64) {
+        let step_min = u64::from(other.segment_max).min(u64::from(this.windows.max) / 2);
+        // A window without its scale is no window.
+        let known = this.syns > 0 && other.syns > 0;
+        if known && u64::from(this.window) < step_min && self.edge > 0 && moved < step_min {
+            self.steps.add(segment.number, moved);
+        }
+    }
+
+    #[cold]
     fn opened(&mut self, now: i64) {
         let time = now.saturating_sub(self.closed_since).max(0);
         let packet = self.closed_packet;
@@ -406,6 +495,7 @@ impl End {
     }
 
     /// The other end's packet acknowledges its data.
+    #[inline(never)]
     fn acknowledged(&mut self, step: &Step<'_>) {
         // The packet is the other end's, so that its "other" is this end.
         let (segment, this) = (step.segment, step.other);
@@ -474,7 +564,7 @@ impl End {
         }
     }
 
-    fn reset(&mut self, step: &Step<'_>) {
+    fn ended(&mut self, step: &Step<'_>) {
         let (segment, this, other) = (step.segment, step.this, step.other);
         if self.reset_packet > 0 {
             return;
@@ -505,8 +595,11 @@ impl End {
         if self.closed_since != 0 {
             self.opened(now);
         }
-        if self.steps.count >= STEPS {
-            self.seen[Finding::SillyWindow as usize] = self.steps;
+        if self.steps.count >= STEPS
+            && let Err(at) = self.place(Finding::SillyWindow)
+        {
+            self.seen
+                .insert(at, (Finding::SillyWindow as u8, self.steps));
         }
         let full_acked = self.full_end > 0 && this.segments.acked() >= self.full_end;
         if self.stuck.times >= 3 && !full_acked {
