@@ -3,15 +3,15 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use trace::capture::{Error, Event};
+use trace::columns::PLAIN;
 use trace::graph::{self, Collector};
-use trace::why::{Cause, Verdict};
+use trace::json::{self as lines, Writer, summary};
+use trace::why::{Report, Side};
 use trace::{Captures, Connection, Findings, Observer as _, Options, Seen, Segment, Watch};
 
-use crate::json::{Writer, summary};
 use crate::keep::Keep;
-use crate::table::PLAIN;
 
 /// Memory of connections that have not finished: a wasm32 module has 4 GiB at most, and a page should need less.
 const MEMORY: u64 = 512 << 20;
@@ -105,7 +105,8 @@ impl Session {
         Ok(Value::Array(rows?).to_string())
     }
 
-    /// A connection's line of `headend trace --json`, and its causes.
+    /// A connection's lines of `headend trace --json` and of `headend trace why --json`; no second one if neither end
+    /// sent data.
     ///
     /// # Errors
     /// There is no such connection, or it is damaged.
@@ -113,7 +114,8 @@ impl Session {
         let line = self.line(at)?;
         let connection = self.connection(at)?;
         let values: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
-        Ok(json!({ "values": values, "causes": causes(&connection) }).to_string())
+        let why = Report::new(&connection).map(|report| lines::why::connection(&report));
+        Ok(json!({ "values": values, "why": why }).to_string())
     }
 
     /// The lines of `headend trace --json`, with the summary.
@@ -206,29 +208,10 @@ fn text(error: Error) -> String {
     }
 }
 
-/// The verdicts of both directions, the one with more time lost first.
-fn verdicts(connection: &Connection) -> Vec<Verdict> {
-    let Some(why) = &connection.why else {
-        return Vec::new();
-    };
-    let why = why.until(connection.last_time);
-    let sides = [false, true].map(|from_a| Verdict::new(connection, &why, from_a));
-    let mut sides: Vec<Verdict> = sides.into_iter().flatten().collect();
-    sides.sort_by_key(|verdict| {
-        let lost = match verdict.cause.is_limit() {
-            true => verdict.share.time,
-            false => 0,
-        };
-        std::cmp::Reverse(lost)
-    });
-    sides
-}
-
 fn row(at: usize, connection: &Connection) -> Value {
     let ((a, a_port), (b, b_port)) = (connection.a_end(), connection.b_end());
-    let verdicts = verdicts(connection);
-    let main = verdicts.first();
-    let lost = main.filter(|verdict| verdict.cause.is_limit());
+    let why = Report::new(connection);
+    let main = why.as_ref().and_then(Report::main);
     let rtt = [&connection.a, &connection.b]
         .iter()
         .filter(|side| side.rtt.count > 0)
@@ -244,43 +227,7 @@ fn row(at: usize, connection: &Connection) -> Value {
         "elapsed_ns": connection.elapsed(),
         "retransmitted": connection.a.retransmitted_packets + connection.b.retransmitted_packets,
         "rtt_ns": rtt,
-        "lost_ns": lost.map_or(0, |verdict| verdict.share.time),
-        "sentence": main.map(ToString::to_string),
+        "lost_ns": main.map_or(0, Side::lost),
+        "sentence": main.map(|side| side.verdict.to_string()),
     })
-}
-
-fn causes(connection: &Connection) -> Value {
-    let Some(why) = &connection.why else {
-        return Value::Null;
-    };
-    let why = why.until(connection.last_time);
-    let sides = verdicts(connection).into_iter().map(|verdict| {
-        let sender = if verdict.from_a { &why.a } else { &why.b };
-        let shares: Map<String, Value> = Cause::all()
-            .map(|cause| (cause.rule().name, sender.shares()[cause as usize]))
-            .filter(|(_, share)| share.time > 0)
-            .map(|(name, share)| {
-                let share = json!({
-                    "time_ns": share.time,
-                    "spans": share.spans,
-                    "longest_ns": share.longest,
-                    "longest_until_packet": share.packet,
-                });
-                (name.to_owned(), share)
-            })
-            .collect();
-        json!({
-            "direction": if verdict.from_a { "a2b" } else { "b2a" },
-            "sentence": verdict.to_string(),
-            "cause": verdict.cause.rule().name,
-            "part": verdict.part(),
-            "confidence": verdict.confidence.name(),
-            "vantage": verdict.vantage.name(),
-            "contradicted_by": verdict.cause.rule().contradicted_by,
-            "cannot_see": verdict.vantage.cannot_see(),
-            "life_ns": verdict.life,
-            "causes": shares,
-        })
-    });
-    Value::Array(sides.collect())
 }

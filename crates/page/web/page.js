@@ -135,16 +135,16 @@ function list() {
   find("more").textContent = more > 0 ? `${more.toLocaleString("en")} more: filter or sort to see them.` : "";
 }
 
-function side(verdict) {
+function side(direction, verdict, life) {
   const part = make("section");
-  part.append(make("h3", `${verdict.direction === "a2b" ? "Client to server" : "Server to client"}: ${verdict.sentence}`));
+  part.append(make("h3", `${direction === "a2b" ? "Client to server" : "Server to client"}: ${verdict.sentence}`));
   const band = make("div", null, { class: "band" });
   const table = make("table");
   table.append(make("tr"));
   for (const title of ["CAUSE", "TIME", "PART", "SPANS", "LONGEST", "UNTIL PACKET"]) table.rows[0].append(make("th", title));
   const causes = Object.entries(verdict.causes).sort((one, other) => other[1].time_ns - one[1].time_ns);
   for (const [name, share] of causes) {
-    const percent = verdict.life_ns ? (100 * share.time_ns) / verdict.life_ns : 0;
+    const percent = life ? (100 * share.time_ns) / life : 0;
     const bar = make("span", null, { class: `cause ${name}`, title: `${name}: ${percent.toFixed(1)} %` });
     bar.style.width = `${percent}%`;
     band.append(bar);
@@ -161,9 +161,11 @@ function side(verdict) {
 }
 
 async function show(row) {
-  const { values, causes } = await ask("details", row.at);
+  const { values, why } = await ask("details", row.at);
   find("title").textContent = `Connection ${row.number}: ${row.a} to ${row.b}`;
-  find("causes").replaceChildren(...(causes ?? []).map(side));
+  const names = why?.main === "b2a" ? ["b2a", "a2b"] : ["a2b", "b2a"];
+  const sides = names.filter((name) => why?.[name]);
+  find("causes").replaceChildren(...sides.map((name) => side(name, why[name], why.elapsed_ns)));
   if (!find("causes").children.length) find("causes").append(make("p", "Neither end sent data."));
   find("values").replaceChildren(...Object.entries(values).slice(2).map(([name, value]) => {
     const line = make("tr");

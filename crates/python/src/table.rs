@@ -49,7 +49,10 @@ impl What {
                 .collect::<PyResult<_>>()?,
         };
         let about = match why {
-            true => ("headend.schema".to_owned(), "why/1".to_owned()),
+            true => (
+                "headend.schema".to_owned(),
+                trace::why::columns::SCHEMA.to_owned(),
+            ),
             false => ("headend.schema".to_owned(), SCHEMA.to_string()),
         };
         let fields: Vec<Field> = chosen.iter().map(|&at| fields[at].clone()).collect();

@@ -23,7 +23,7 @@
 //! |---|---|
 //! | [`Captures`], [`Options`] | analysing capture files; the results are [`Findings`] |
 //! | [`Connection`], [`Direction`] | the statistics of a connection |
-//! | [`columns`] | the same as a table with named, typed columns |
+//! | [`columns`], [`json`] | the same as a table with named, typed columns, and as JSON lines |
 //! | [`Watch`] | seeing each packet, and connections as they finish |
 //! | [`details`] | what else a connection's packets show, if asked for |
 //! | [`text`], [`graph`], [`xplot`] | reports and graphs, as tcptrace's |
@@ -58,6 +58,7 @@ pub mod details;
 mod direction;
 mod frozen;
 pub mod graph;
+pub mod json;
 mod key;
 pub mod part;
 mod prints;

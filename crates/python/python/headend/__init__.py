@@ -77,4 +77,5 @@ def why(
 def _analyse(with_why: bool, given: dict[str, Any]) -> Table:
     """Analyse with the arguments of `trace` or `why`, by their names."""
     paths, progress, columns = (given.pop(name) for name in ("paths", "progress", "columns"))
-    return analyse(paths, with_why, progress, given | {"columns": None if columns is None else list(columns)})
+    options: Any = given | {"columns": None if columns is None else list(columns)}
+    return analyse(paths, with_why, progress, options)

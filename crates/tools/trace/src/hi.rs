@@ -7,7 +7,7 @@ use trace::text::LongOptions;
 
 use super::filter::Filter;
 use super::low::{LowArgs, Usage};
-use super::table::{DETAILED, PLAIN, Table};
+use trace::columns::{DETAILED, PLAIN, Table};
 
 /// How connections are reported.
 #[derive(Debug, Clone, PartialEq, Eq)]

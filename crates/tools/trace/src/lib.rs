@@ -14,8 +14,7 @@
 //! | `filter` | tcptrace's filter language |
 //! | `names` | names of hosts and ports |
 //! | `results`, `report` | the connections found, and the report of them |
-//! | `table`, `intervals` | the columns that are chosen, and columns over time |
-//! | `json`, `parquet` | connections as JSON and as Parquet |
+//! | `parquet` | connections as Parquet; [`trace::json`] writes them as JSON |
 //! | `twin` | `headend trace twin`: a congested path, and its flows again under another queue |
 //! | `why` | `headend trace why`: what the senders waited for |
 //! | `diff` | `headend trace diff`: two captures of one path |
@@ -31,8 +30,6 @@ mod filter;
 mod flags;
 mod help;
 mod hi;
-mod intervals;
-mod json;
 mod low;
 mod names;
 mod painters;
@@ -44,7 +41,6 @@ mod results;
 #[path = "../../../trace/src/columns/samples.rs"]
 mod samples;
 mod stop;
-mod table;
 #[cfg(test)]
 #[path = "../../../trace/src/part/temporary.rs"]
 mod temporary;

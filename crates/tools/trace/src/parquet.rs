@@ -26,10 +26,9 @@ use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::Type;
 use trace::Connection;
-use trace::columns::{self, Get, Placed, SCHEMA, SUMMARY, Summary};
+use trace::columns::{self, Get, Placed, SCHEMA, SUMMARY, Summary, Table};
+use trace::json;
 
-use super::json;
-use super::table::Table;
 use buffer::Buffer;
 pub(super) use target::Target;
 

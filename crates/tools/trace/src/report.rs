@@ -8,14 +8,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use jiff::tz::TimeZone;
+use trace::json;
 use trace::text::{self, About, Head, Names, ReportCounts};
 use trace::udp::Flow;
 use trace::{Connection, Summary};
 
 use super::filter::Subject;
 use super::hi::{HiArgs, Report};
+use super::parquet;
 use super::results::{Entry, Results, What};
-use super::{json, parquet};
 
 /// The file for the numbers of the selected connections, as in tcptrace.
 const PASSED: &str = "PF";

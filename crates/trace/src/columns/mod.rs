@@ -21,6 +21,7 @@ mod connection;
 mod details;
 mod direction;
 mod summary;
+mod table;
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -28,6 +29,7 @@ use std::sync::LazyLock;
 use crate::{Connection, Direction, Times};
 
 pub use summary::{Count, SUMMARY, Summary};
+pub use table::{DETAILED, PLAIN, Table};
 
 /// Version of the columns. A larger version has more columns. No column is removed or changed without a new version.
 pub const SCHEMA: u32 = 1;

@@ -17,6 +17,7 @@
 //! | `ecn` | whether ECN, Accurate ECN (RFC 9768) or L4S (RFC 9331) is in use |
 //! | `community` | community-id |
 //! | `kept` | how all this is frozen |
+//! | `rows` | columns over time and losses as rows |
 
 mod board;
 mod community;
@@ -25,6 +26,7 @@ mod folding;
 mod intervals;
 mod kept;
 mod losses;
+pub mod rows;
 mod shares;
 mod stamps;
 mod stream;

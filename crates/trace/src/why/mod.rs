@@ -13,20 +13,25 @@
 //! | `findings` | what single packets show, such as zero windows and resets |
 //! | `kept` | how it is frozen |
 //! | `verdict` | the result in one sentence, with its confidence |
+//! | `report` | the result for a connection, for all that show it |
+//! | `columns` | the same as a table |
 //!
 //! Left out: UDP and QUIC.
 
 pub mod cause;
+pub mod columns;
 pub mod findings;
 mod kept;
 mod names;
 mod rates;
 mod recent;
+pub mod report;
 mod sender;
 pub mod verdict;
 
 pub use cause::{CAUSES, Cause, RULES, Rule};
 pub use findings::{FINDINGS, Finding, Findings};
+pub use report::{Report, Side};
 pub use sender::{Sender, Share};
 pub use verdict::{Confidence, Vantage, Verdict};
 

@@ -15,7 +15,7 @@ use trace::columns::SCHEMA;
 
 use super::target::Target;
 use super::{plain, properties};
-use crate::intervals::{self, INTERVAL, Value};
+use trace::details::rows::{self, INTERVAL, Value};
 
 /// Rows in a row group: about 16 MB.
 const GROUP: usize = 1 << 17;
@@ -61,7 +61,7 @@ impl Intervals {
     /// # Errors
     /// The file cannot be written.
     pub(in super::super) fn connection(&mut self, connection: &Connection) -> io::Result<()> {
-        intervals::each(connection, |row| {
+        rows::each(connection, |row| {
             for (column, value) in self.columns.iter_mut().zip(row) {
                 column.push(*value);
             }

@@ -1,11 +1,11 @@
 use super::*;
 use crate::samples::{connections, run, segments, steps};
-use crate::table::PLAIN;
 use crate::temporary::TemporaryDirectory;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
 use proptest::prelude::*;
 use std::fs::{self, File};
+use trace::columns::PLAIN;
 
 /// The names of the files in a directory.
 fn names(directory: &Path) -> Vec<String> {

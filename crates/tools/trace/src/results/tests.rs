@@ -1,12 +1,13 @@
 //! Parts of a capture, merged, are printed as the whole is.
 
 use super::*;
+use crate::parquet;
 use crate::samples::{Run, connections, run, segments, steps};
-use crate::table::PLAIN;
 use crate::temporary::TemporaryDirectory;
-use crate::{json, parquet};
 use proptest::prelude::*;
 use std::fs;
+use trace::columns::PLAIN;
+use trace::json;
 use trace::text::{self, About, LongOptions, Numeric};
 
 fn part_of(run: &Run, part: (u32, u32), files: usize) -> Vec<u8> {

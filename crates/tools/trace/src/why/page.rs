@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use trace::why::Cause;
 use trace::why::findings::{End, Finding, Seen, Unit};
+use trace::why::{Cause, Report, Side};
 
-use super::{Pair, Side, Slow, Summary};
+use super::{Pair, Summary};
 
 /// Pairs of hosts that the text lists.
 const PAIRS: usize = 10;
@@ -52,7 +52,7 @@ fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
     pairs(summary, out)
 }
 
-fn connection(slow: &Slow, out: &mut String) -> std::fmt::Result {
+fn connection(slow: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(
         out,
         "connection {}: a {}, b {}, {}{}",
@@ -62,7 +62,7 @@ fn connection(slow: &Slow, out: &mut String) -> std::fmt::Result {
         seconds(slow.life),
         distance(slow)
     )?;
-    for side in &slow.sides {
+    for side in slow.sides.iter().rev() {
         direction(side, out)?;
     }
     findings(slow, out)?;
@@ -70,10 +70,10 @@ fn connection(slow: &Slow, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn distance(slow: &Slow) -> String {
-    let to = |time: i64| match time {
-        0 => "an unknown time".to_owned(),
-        time => format!("{:.1} ms", time as f64 / 1e6),
+fn distance(slow: &Report) -> String {
+    let to = |time: Option<i64>| match time {
+        None => "an unknown time".to_owned(),
+        Some(time) => format!("{:.1} ms", time as f64 / 1e6),
     };
     format!(
         "; round trips from the capture: {} to a, {} to b",
@@ -84,10 +84,10 @@ fn distance(slow: &Slow) -> String {
 
 fn direction(side: &Side, out: &mut String) -> std::fmt::Result {
     let verdict = &side.verdict;
-    let name = if verdict.from_a { "a2b" } else { "b2a" };
     writeln!(
         out,
-        "  {name}  {} bytes; captured near: {}; confidence {}",
+        "  {}  {} bytes; captured near: {}; confidence {}",
+        side.name(),
         side.bytes,
         verdict.vantage.name(),
         verdict.confidence.name()
@@ -127,7 +127,7 @@ fn direction(side: &Side, out: &mut String) -> std::fmt::Result {
 }
 
 /// What the packets of both ends show, in the order of the packets.
-fn findings(slow: &Slow, out: &mut String) -> std::fmt::Result {
+fn findings(slow: &Report, out: &mut String) -> std::fmt::Result {
     let of = |name, end: &End| {
         let seen = Finding::all().map(|finding| (finding, end.seen(finding)));
         let seen: Vec<_> = seen.filter(|(_, seen)| seen.count > 0).collect();

@@ -1,22 +1,27 @@
 //! Columns over time, losses and windows of round trips as rows: one for each connection, time and direction.
 
-use trace::Connection;
-use trace::details::{Details, IntervalSide};
+use super::{Details, IntervalSide};
+use crate::Connection;
 
 /// A value of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value {
+pub enum Value {
+    /// A number.
     Number(u64),
     /// A time in nanoseconds since 1970.
     Time(i64),
+    /// `a2b` or `b2a`.
     Direction(&'static str),
+    /// Why a loss was found: [`LossCause::name`](super::LossCause::name).
     Cause(&'static str),
+    /// A mean.
     Real(f64),
+    /// No value.
     Absent,
 }
 
 /// Names of an interval's values, in order.
-pub(super) const INTERVAL: [&str; 16] = [
+pub const INTERVAL: [&str; 16] = [
     "connection",
     "direction",
     "time",
@@ -38,7 +43,10 @@ pub(super) const INTERVAL: [&str; 16] = [
 const SIDES: [&str; 2] = ["a2b", "b2a"];
 
 /// Calls `take` with the values of each interval and direction in which something happened.
-pub(super) fn each<E>(
+///
+/// # Errors
+/// Those of `take`.
+pub fn each<E>(
     connection: &Connection,
     mut take: impl FnMut(&[Value; INTERVAL.len()]) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -82,7 +90,10 @@ pub(super) fn each<E>(
 }
 
 /// Calls `take` with kind, names and values of each listed loss and each window of round trips.
-pub(super) fn each_of_lists<E>(
+///
+/// # Errors
+/// Those of `take`.
+pub fn each_of_lists<E>(
     connection: &Connection,
     mut take: impl FnMut(&str, &[(&str, Value)]) -> Result<(), E>,
 ) -> Result<(), E> {

@@ -1,27 +1,30 @@
-//! `--json`: one object on each line. Connections and UDP flows are in the order of their first packets, followed by a
-//! summary. `docs/trace-columns.md` names every member.
+//! The lines of `headend trace --json`, one object each: connections and UDP flows in the order of their first packets,
+//! then a summary. `docs/trace-columns.md` names every member. The command and the web page both write these lines.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `quic` | members about QUIC of a UDP flow |
+//! | `why` | the lines of `headend trace why --json` |
 //!
 //! RFC 8259. Numbers are exact: integers are written in full, also above 2^53, and fractions as the shortest text that
 //! reads back as the same number.
 
-#[path = "json/quic.rs"]
 mod quic;
+pub mod why;
 
 use std::io::{self, Write};
 
-use trace::Connection;
-use trace::columns::{self, Get, SCHEMA, SUMMARY, Summary};
-use trace::details::community_id;
-use trace::udp::Flow;
-
-use super::intervals::{self, INTERVAL, Value};
-use super::table::Table;
+use crate::Connection;
+use crate::columns::{self, Get, SCHEMA, SUMMARY, Summary, Table};
+use crate::details::community_id;
+use crate::details::rows::{self, INTERVAL, Value};
+use crate::udp::Flow;
 
 /// Bytes collected before they are written.
 const GATHERED: usize = 1 << 16;
 
 /// Writes lines.
-pub(super) struct Writer<'t, W: Write> {
+pub struct Writer<'t, W: Write> {
     out: W,
     line: Vec<u8>,
     end: i64,
@@ -32,7 +35,8 @@ pub(super) struct Writer<'t, W: Write> {
 
 impl<'t, W: Write> Writer<'t, W> {
     /// Lines about a capture that ended at `end`, in nanoseconds since 1970.
-    pub(super) fn new(out: W, end: i64, table: &'t Table) -> Writer<'t, W> {
+    #[must_use]
+    pub fn new(out: W, end: i64, table: &'t Table) -> Writer<'t, W> {
         Writer {
             out,
             line: Vec::with_capacity(GATHERED + (GATHERED >> 2)),
@@ -43,7 +47,8 @@ impl<'t, W: Write> Writer<'t, W> {
     }
 
     /// With `on`, lists follow each connection, and UDP flows have members about QUIC.
-    pub(super) fn with_details(self, on: bool) -> Self {
+    #[must_use]
+    pub fn with_details(self, on: bool) -> Self {
         Writer {
             details: on,
             ..self
@@ -54,7 +59,7 @@ impl<'t, W: Write> Writer<'t, W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub(super) fn connection(&mut self, connection: &Connection) -> io::Result<()> {
+    pub fn connection(&mut self, connection: &Connection) -> io::Result<()> {
         let line = &mut self.line;
         begin(line, "connection");
         let rows = columns::rows(connection, self.end);
@@ -74,9 +79,9 @@ impl<'t, W: Write> Writer<'t, W> {
         }
         self.end_line()?;
         if self.details {
-            intervals::each_of_lists(connection, |kind, row| self.row(kind, row))?;
+            rows::each_of_lists(connection, |kind, row| self.row(kind, row))?;
         }
-        intervals::each(connection, |row| {
+        rows::each(connection, |row| {
             let line = &mut self.line;
             begin(line, "interval");
             for (name, value) in INTERVAL.iter().zip(row) {
@@ -102,7 +107,7 @@ impl<'t, W: Write> Writer<'t, W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub(super) fn flow(&mut self, flow: &Flow) -> io::Result<()> {
+    pub fn flow(&mut self, flow: &Flow) -> io::Result<()> {
         let line = &mut self.line;
         begin(line, "udp_flow");
         for (name, value) in [("flow", flow.number), ("first_packet", flow.first_packet)] {
@@ -142,7 +147,7 @@ impl<'t, W: Write> Writer<'t, W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub(super) fn finish(mut self, summary: &Summary) -> io::Result<W> {
+    pub fn finish(mut self, summary: &Summary) -> io::Result<W> {
         self.line
             .extend_from_slice(self::summary(summary).as_bytes());
         self.line.push(b'\n');
@@ -163,7 +168,7 @@ impl<'t, W: Write> Writer<'t, W> {
     ///
     /// # Errors
     /// Those of the output.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> io::Result<()> {
         self.out.write_all(&self.line)?;
         self.line.clear();
         Ok(())
@@ -171,7 +176,8 @@ impl<'t, W: Write> Writer<'t, W> {
 }
 
 /// The summary as an object.
-pub(super) fn summary(summary: &Summary) -> String {
+#[must_use]
+pub fn summary(summary: &Summary) -> String {
     let mut out = Vec::new();
     begin(&mut out, "summary");
     for count in SUMMARY {
@@ -260,73 +266,4 @@ fn text(line: &mut Vec<u8>, value: &str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::samples::{connections, run, segments, steps};
-    use crate::table::PLAIN;
-    use proptest::prelude::*;
-    use serde_json::{Map, Value as Json};
-
-    fn lines(connections: &[Connection], summary: &Summary) -> Vec<Map<String, Json>> {
-        let mut writer = Writer::new(Vec::new(), summary.end(), &PLAIN);
-        for connection in connections {
-            writer.connection(connection).unwrap();
-        }
-        let out = String::from_utf8(writer.finish(summary).unwrap()).unwrap();
-        let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines.collect()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-        #[test]
-        fn each_line_is_an_object_with_every_column(steps in steps(60)) {
-            let found = run(&segments(&steps), &[], (0, 1));
-            let connections = connections(&found);
-            let lines = lines(&connections, &found.summary);
-            prop_assert_eq!(lines.len(), connections.len() + 1);
-            for (line, number) in lines[..connections.len()].iter().zip(1u64..) {
-                prop_assert_eq!(&line["kind"], "connection");
-                prop_assert_eq!(&line["connection"], number);
-                prop_assert_eq!(line.len(), columns::ALL.len() + 2);
-                for placed in columns::ALL.iter() {
-                    let null = line[&placed.name].is_null();
-                    prop_assert!(!null || placed.column.get.may_be_absent(), "{}", placed.name);
-                }
-            }
-            let last = &lines[connections.len()];
-            prop_assert_eq!(&last["kind"], "summary");
-            prop_assert_eq!(&last["connections"], connections.len() as u64);
-            prop_assert_eq!(&last["seen"]["frames"], steps.len() as u64);
-        }
-    }
-
-    #[test]
-    fn numbers_are_exact_and_what_is_absent_is_null() {
-        let mut connection = Connection::default();
-        connection.first_time = 1_700_000_000_123_456_789;
-        connection.last_time = i64::MAX;
-        connection.packets = u64::MAX;
-        connection.a.rtt.add(10);
-        connection.a.rtt.add(10);
-        connection.a.rtt.add(21);
-        let lines = lines(&[connection], &Summary::default());
-        let line = &lines[0];
-        assert_eq!(line["first_time"], 1_700_000_000_123_456_789i64);
-        assert_eq!(line["packets"], u64::MAX);
-        assert_eq!(line["a2b_rtt_avg_ns"], 41.0 / 3.0);
-        assert_eq!(line["b2a_rtt_avg_ns"], Json::Null);
-        assert_eq!(line["complete"], false);
-        assert_eq!(line["a_address"], "::");
-        assert_eq!(lines[1]["first_time"], Json::Null);
-        assert_eq!(lines[1]["udp_packets"], Json::Null);
-    }
-
-    #[test]
-    fn text_is_escaped() {
-        let mut out = Vec::new();
-        text(&mut out, "a\"b\\c\n\u{1}é\u{10ffff}");
-        let read: String = serde_json::from_slice(&out).unwrap();
-        assert_eq!(read, "a\"b\\c\n\u{1}é\u{10ffff}");
-    }
-}
+mod tests;

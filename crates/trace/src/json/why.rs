@@ -1,37 +1,33 @@
-//! The report as JSON: an object for each connection with data, and a summary.
+//! The lines of `headend trace why --json`: an object for each connection with data, and a summary.
 
 use serde_json::{Map, Value, json};
-use trace::why::findings::{End, Finding, Unit};
-use trace::why::{Cause, Share};
 
-use super::{Side, Slow, Summary};
+use crate::why::findings::{End, Finding, Unit};
+use crate::why::{Cause, Report, Share, Side};
 
-/// Appends a connection's line.
-pub(super) fn write(slow: &Slow, out: &mut String) {
-    let sides: Map<String, Value> = slow.sides.iter().map(side).collect();
+/// A connection's line.
+#[must_use]
+pub fn connection(report: &Report) -> Value {
     let mut line = json!({
         "schema": "trace.why/1",
         "kind": "why",
-        "connection": slow.number,
-        "a_address": slow.a.0.to_string(), "a_port": slow.a.1,
-        "b_address": slow.b.0.to_string(), "b_port": slow.b.1,
-        "elapsed_ns": slow.life,
-        "rtt_to_a_ns": known(slow.to_a),
-        "rtt_to_b_ns": known(slow.to_b),
-        "findings": {"a": findings(&slow.findings.a), "b": findings(&slow.findings.b)},
-        "loss_response": {"a": response(&slow.findings.a), "b": response(&slow.findings.b)},
+        "connection": report.number,
+        "a_address": report.a.0.to_string(), "a_port": report.a.1,
+        "b_address": report.b.0.to_string(), "b_port": report.b.1,
+        "elapsed_ns": report.life,
+        "rtt_to_a_ns": report.to_a,
+        "rtt_to_b_ns": report.to_b,
+        "main": report.main().map(Side::name),
+        "findings": {"a": findings(&report.findings.a), "b": findings(&report.findings.b)},
+        "loss_response": {"a": response(&report.findings.a), "b": response(&report.findings.b)},
     });
-    if let Some(object) = line.as_object_mut() {
-        object.extend(sides);
+    for each in &report.sides {
+        line[each.name()] = side(each);
     }
-    push(&line, out);
+    line
 }
 
-fn known(time: i64) -> Option<i64> {
-    (time > 0).then_some(time)
-}
-
-fn side(side: &Side) -> (String, Value) {
+fn side(side: &Side) -> Value {
     let verdict = &side.verdict;
     let causes: Map<String, Value> = Cause::all()
         .filter(|cause| side.shares[*cause as usize].time > 0)
@@ -40,7 +36,7 @@ fn side(side: &Side) -> (String, Value) {
             (cause.rule().name.to_owned(), share)
         })
         .collect();
-    let value = json!({
+    json!({
         "bytes": side.bytes,
         "sentence": verdict.to_string(),
         "cause": verdict.cause.rule().name,
@@ -50,9 +46,7 @@ fn side(side: &Side) -> (String, Value) {
         "contradicted_by": verdict.cause.rule().contradicted_by,
         "cannot_see": verdict.vantage.cannot_see(),
         "causes": causes,
-    });
-    let name = if verdict.from_a { "a2b" } else { "b2a" };
-    (name.to_owned(), value)
+    })
 }
 
 fn findings(end: &End) -> Value {
@@ -92,20 +86,14 @@ fn share(share: &Share) -> Value {
     })
 }
 
-/// Appends the summary's line.
-pub(super) fn write_summary(summary: &Summary, out: &mut String) {
-    let worst: Vec<u64> = summary.worst.iter().map(|slow| slow.number).collect();
-    let line = json!({
+/// The summary's line: connections with and without data, and the numbers of those that lost most time.
+#[must_use]
+pub fn summary(with_data: u64, without_data: u64, worst: &[u64]) -> Value {
+    json!({
         "schema": "trace.why_summary/1",
         "kind": "why_summary",
-        "connections": summary.with_data,
-        "without_data": summary.without_data,
+        "connections": with_data,
+        "without_data": without_data,
         "worst": worst,
-    });
-    push(&line, out);
-}
-
-fn push(line: &Value, out: &mut String) {
-    out.push_str(&line.to_string());
-    out.push('\n');
+    })
 }

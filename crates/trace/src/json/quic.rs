@@ -1,6 +1,6 @@
 //! Members about QUIC of a UDP flow.
 
-use trace::quic::Quic;
+use crate::quic::Quic;
 
 use super::{integer, key, maybe, text};
 

@@ -1,25 +1,26 @@
-//! `--columns` and `--details`: which columns of a connection JSON, Parquet and separated values have.
+//! The choice of columns that JSON, Parquet and separated values have.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use strsim::osa_distance;
-use trace::Connection;
-use trace::columns::{self, Get, Placed};
+
+use super::{Get, Placed, rows};
+use crate::Connection;
 
 /// The chosen columns, and `,"name":` for each, so that each name is quoted only once.
-pub(super) struct Table {
-    pub(super) columns: Vec<&'static Placed>,
-    pub(super) keys: Vec<String>,
+pub struct Table {
+    /// The columns, in order.
+    pub columns: Vec<&'static Placed>,
+    pub(crate) keys: Vec<String>,
 }
 
 /// Every column but those of details.
-pub(super) static PLAIN: LazyLock<Table> =
-    LazyLock::new(|| Table::of(columns::ALL.iter().collect()));
+pub static PLAIN: LazyLock<Table> = LazyLock::new(|| Table::of(super::ALL.iter().collect()));
 
 /// Every column.
-pub(super) static DETAILED: LazyLock<Table> =
-    LazyLock::new(|| Table::of(columns::ALL.iter().chain(columns::DETAILS.iter()).collect()));
+pub static DETAILED: LazyLock<Table> =
+    LazyLock::new(|| Table::of(super::ALL.iter().chain(super::DETAILS.iter()).collect()));
 
 /// Columns that a wrong name is compared with in a message.
 const NEAR_MAX: usize = 5;
@@ -39,7 +40,7 @@ impl Table {
     ///
     /// # Errors
     /// No column has a name, or a name is there twice.
-    pub(super) fn parse(list: &str) -> Result<Table, String> {
+    pub fn parse(list: &str) -> Result<Table, String> {
         let mut chosen: Vec<&'static Placed> = Vec::new();
         let names = list.split(|c: char| c == ',' || c.is_whitespace());
         for name in names.filter(|name| !name.is_empty()) {
@@ -59,9 +60,10 @@ impl Table {
     }
 
     /// Whether a column needs the analysis to note details.
-    pub(super) fn needs_details(&self) -> bool {
+    #[must_use]
+    pub fn needs_details(&self) -> bool {
         let detail = |placed: &&Placed| {
-            let details = columns::DETAILS.iter();
+            let details = super::DETAILS.iter();
             // The identifier follows from addresses and ports.
             placed.name != "community_id"
                 && details.into_iter().any(|other| other.name == placed.name)
@@ -70,7 +72,7 @@ impl Table {
     }
 
     /// Appends the names as a line of separated values.
-    pub(super) fn header(&self, out: &mut String, separator: &str) {
+    pub fn header(&self, out: &mut String, separator: &str) {
         for (at, placed) in self.columns.iter().enumerate() {
             out.push_str(if at > 0 { separator } else { "" });
             out.push_str(&placed.name);
@@ -80,14 +82,8 @@ impl Table {
 
     /// Appends a connection as a line of separated values. An absent value is empty. Text that has the separator, a quote
     /// or a line break is quoted (RFC 4180).
-    pub(super) fn line(
-        &self,
-        out: &mut String,
-        connection: &Connection,
-        end: i64,
-        separator: &str,
-    ) {
-        let rows = columns::rows(connection, end);
+    pub fn line(&self, out: &mut String, connection: &Connection, end: i64, separator: &str) {
+        let rows = rows(connection, end);
         for (at, placed) in self.columns.iter().enumerate() {
             out.push_str(if at > 0 { separator } else { "" });
             let row = &rows[placed.side];
