@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The longest a whole run may take before it is aborted.
-const RUN_MAX: Duration = Duration::from_secs(1_800);
+/// The longest a whole run may take before it is aborted: tests, and measurements, which boot up to 60 guests.
+const TESTS_MAX: Duration = Duration::from_secs(1_800);
+const MEASURES_MAX: Duration = Duration::from_secs(8 * 3_600);
 
 /// Exit code of an aborted run, as a shell returns after an interrupt.
 const CUT_OFF: i32 = 130;
@@ -106,9 +107,13 @@ pub(crate) fn inside(directory: &Path, options: &Options) -> Result<bool> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(CUT_OFF);
     });
-    std::thread::spawn(|| {
-        std::thread::sleep(RUN_MAX);
-        println!("interop: cut off after {} s", RUN_MAX.as_secs());
+    let run_max = match options.is_measured {
+        true => MEASURES_MAX,
+        false => TESTS_MAX,
+    };
+    std::thread::spawn(move || {
+        std::thread::sleep(run_max);
+        println!("interop: cut off after {} s", run_max.as_secs());
         std::process::exit(CUT_OFF);
     });
     let work = Work {

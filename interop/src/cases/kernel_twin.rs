@@ -234,7 +234,7 @@ fn twin(bench: &Bench<'_>, capture: &Path) -> Result<Value> {
 }
 
 fn compare(bench: &Bench<'_>, lab: &Lab, options: &[&str]) -> Result<Outcome> {
-    kernel::boot_with(bench, &script(lab), options)?;
+    kernel::boot_fast(bench, &script(lab), options)?;
     let fifo = twin(bench, &bench.directory.join("fifo.pcap"))?;
     let fq_codel = twin(bench, &bench.directory.join("fq_codel.pcap"))?;
     Outcome::of(lab, &fifo, &fq_codel)

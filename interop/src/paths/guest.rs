@@ -9,9 +9,6 @@ use std::fmt::Write as _;
 /// Memory in megabytes, for captures, and seconds of this machine for a guest.
 const ROOMY: [&str; 4] = ["-m", "1536", "-t", "1500"];
 
-/// Names a User Mode Linux to use instead of QEMU's guest; `interop/kernel-lab/build-uml` builds one.
-const UML: &str = "HEADEND_UML";
-
 /// Both ends of a wire have one MAC address, so that no address is resolved. Programs are read into memory before
 /// anything is timed, because the clock skips idle time also while the guest waits for this machine's files.
 const GUEST: &str = r#"set -e
@@ -64,10 +61,7 @@ pub(crate) fn record(bench: &Bench<'_>, paths: &[Path]) -> Result<()> {
     for path in paths {
         write_path(path, &mut script)?;
     }
-    match std::env::var_os(UML) {
-        Some(binary) => kernel::boot_uml(bench, binary.as_ref(), &script, &ROOMY)?,
-        None => kernel::boot_with(bench, &script, &ROOMY)?,
-    };
+    kernel::boot_fast(bench, &script, &ROOMY)?;
     Ok(())
 }
 
