@@ -23,6 +23,9 @@ const BEYOND: u64 = 4096;
 /// Differences of times within this are those of one path and one clock.
 const CLUSTER: i64 = 2_000_000_000;
 
+/// Packets with one strong print within this time, in nanoseconds, are copies of one packet.
+const COPY_SPAN: i64 = 5_000_000;
+
 /// Packets of each capture without a match after which a caller should tell.
 pub const TELL_AFTER: u64 = 1000;
 
@@ -126,7 +129,10 @@ impl Align {
                     sight: *sight,
                     is_ambiguous: false,
                 });
-                known.is_ambiguous |= known.sight.number != sight.number;
+                // A capture on several interfaces has each packet twice: any of the copies will do.
+                let later = sight.time.saturating_sub(known.sight.time).saturating_abs();
+                let is_copy = print.strength == Strength::Strong && later <= COPY_SPAN;
+                known.is_ambiguous |= known.sight.number != sight.number && !is_copy;
             }
         }
         if let Some(hit) = hit

@@ -249,8 +249,46 @@ pub struct Findings {
     pub stamps_rewritten: u64,
     /// The directions rest on the assumption that both clocks are nearly right, since nothing else tells them apart.
     pub is_way_assumed: bool,
-    /// Every matched packet has the same time at both points.
-    pub is_same_time: bool,
+    /// The difference of the times (B less A) of all matched packets, if they have only one.
+    pub only_difference: Option<i64>,
     /// Most packets that waited at a time.
     pub waiting_max: u64,
+}
+
+impl Findings {
+    /// The difference of the times (B less A) if both captures are of one point, or parts of one capture: all matched
+    /// packets have the same one and no field is rewritten.
+    ///
+    /// No path gives the packets of both directions one difference, because both have a delay. In one direction alone, a
+    /// constant delay does that too, so that only a difference of 0 counts there.
+    #[must_use]
+    pub fn one_point(&self) -> Option<i64> {
+        let is_unchanged = self.rewrites.changes.is_empty()
+            && self.rewrites.beyond == 0
+            && self.mapped == 0
+            && self.stamps_rewritten == 0;
+        let is_both = self.ways.iter().all(|way| way.pairs > 0);
+        self.only_difference
+            .filter(|&difference| is_unchanged && (is_both || difference == 0))
+    }
+
+    /// Packets of that point that have no counterpart.
+    #[must_use]
+    pub fn alone(&self, point: Point) -> u64 {
+        let found = &self.points[point as usize];
+        let ways = Way::ALL.map(|way| {
+            let own = &self.ways[way as usize];
+            let is_near = (way == Way::AToB) == (point == Point::A);
+            let (copies, duplicated) = (own.copies, own.duplicated.packets);
+            match is_near {
+                true => own.lost.packets + copies.saturating_sub(duplicated),
+                false => own.extra.packets + duplicated.saturating_sub(copies),
+            }
+        });
+        ways.iter().sum::<u64>()
+            + found.only.packets
+            + found.at_edges
+            + found.given_up
+            + found.beyond
+    }
 }

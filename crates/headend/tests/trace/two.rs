@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 
 use capfile::{Block, PcapWriter, PcapngWriter, Reader, Resolution, Way};
-use serde_json::Value;
+use serde_json::{Value, json};
 use wire::link::LinkType;
 
 use crate::home::{Home, Said, source};
@@ -164,28 +164,152 @@ fn clocks_a_year_apart_and_a_short_snap_length_match_too() {
 
 #[test]
 fn one_capture_twice_is_called_that() {
+    // Also of few packets, of packets captured twice, and with times that jump by years.
+    let captures = [
+        "client.pcap",
+        "urgent.dmp.gz",
+        "sack_nasa_sim.dump.gz",
+        "ctu-62604-80.pcap.gz",
+        "kday3.pcap.gz",
+    ];
     let home = home("twice");
-    let said = home.run("diff client.pcap client.pcap");
-    assert_eq!(said.status, 0, "{}", said.err);
-    assert!(
-        said.out
-            .starts_with("Both captures have the same packets at the same times"),
-        "{}",
-        said.out
-    );
-    // Its clock is one: no step, no drift, and no minus in front of a 0.
-    for capture in ["urgent.dmp.gz", "sack_nasa_sim.dump.gz"] {
-        let home = Home::new("twice-clock").with(capture);
+    for capture in &captures[1..] {
+        let own = source(capture);
+        let path = match own.exists() {
+            true => own,
+            false => source(&format!("../../interop-trace/{capture}")),
+        };
+        home.put(capture, &fs::read(path).unwrap());
+    }
+    for capture in captures {
         let said = home.run(&format!("diff {capture} {capture}"));
+        assert_eq!(said.status, 0, "{}", said.err);
         assert!(
-            said.out.contains("this is one capture, twice"),
+            said.out
+                .starts_with("A and B are the same capture: the same packets at the same times."),
             "{}",
             said.out
         );
-        for wrong in ["stepped", "-0.0"] {
+        for wrong in ["stepped", "-0.0", "ppm", "lost A to B"] {
             assert!(!said.out.contains(wrong), "{}", said.out);
         }
+        assert!(said.out.contains("every delay is 0"), "{}", said.out);
     }
+    let found = summary(&home.run("diff --json client.pcap client.pcap"));
+    assert_eq!(found["same_capture"], true);
+    assert_eq!(found["clock"]["same"], true, "{found}");
+    assert_eq!(found["clock"]["steps"], Value::Array(Vec::new()));
+    for way in ["a2b", "b2a"] {
+        assert_eq!(
+            found[way]["delay"]["least_ns"],
+            json!([0.0, 0.0]),
+            "{found}"
+        );
+        assert_eq!(found[way]["delay"]["above_least_max_ns"], 0.0);
+    }
+}
+
+#[test]
+fn a_copy_with_other_times_or_shorter_packets_is_called_that() {
+    let home = home("copy");
+    let year = 365 * 86_400 * 1_000_000_000;
+    for (shift, snap, part) in [
+        (3_500_000_000, 1 << 20, "3.500000 s later"),
+        (-3_500_000_000, 1 << 20, "3.500000 s earlier"),
+        (0, 64, "the same packets at the same times"),
+        (year, 64, "365.000000 days later"),
+    ] {
+        let copy: Vec<Frame> = frames(CAPTURE)
+            .into_iter()
+            .map(|(time, length, octets)| {
+                (
+                    time + shift,
+                    length,
+                    octets[..octets.len().min(snap)].to_vec(),
+                )
+            })
+            .collect();
+        write(&home, "copy.pcap", &copy);
+        let said = home.run("diff client.pcap copy.pcap");
+        let sentence = said.out.lines().next().unwrap_or_default();
+        assert!(
+            sentence.starts_with("A and B are the same capture") && sentence.contains(part),
+            "{}",
+            said.out
+        );
+        let found = summary(&home.run("diff --json client.pcap copy.pcap"));
+        let piece = &found["clock"]["pieces"][0];
+        assert_eq!(
+            piece["offset_ns"],
+            json!([shift as f64, shift as f64]),
+            "{piece}"
+        );
+        assert_eq!(piece["drift_ppm"], 0.0);
+    }
+}
+
+#[test]
+fn a_part_of_a_capture_is_called_that() {
+    let home = home("subset");
+    let frames = frames(CAPTURE);
+    let length = frames.len();
+    let later = |frame: &Frame| (frame.0 + 7_000_000_000, frame.1, frame.2.clone());
+    let (from, to) = (length / 3, length * 2 / 3);
+    write(&home, "middle.pcap", &frames[from..to]);
+    let holes: Vec<Frame> = (0..)
+        .zip(&frames)
+        .filter(|(at, _)| at % 7 != 3)
+        .map(|(_, frame)| later(frame))
+        .collect();
+    let missing = length - holes.len();
+    write(&home, "holes.pcap", &holes);
+    for (line, sentence) in [
+        (
+            "client.pcap middle.pcap",
+            format!(
+                "B is a part of A: A has every packet of B, and B has them at the same times, without {} packets of A.",
+                length - (to - from)
+            ),
+        ),
+        (
+            "client.pcap holes.pcap",
+            format!(
+                "B is a part of A: A has every packet of B, and B has them with times that are 7.000000 s later, without \
+                 {missing} packets of A."
+            ),
+        ),
+        (
+            "holes.pcap client.pcap",
+            format!(
+                "A is a part of B: B has every packet of A, and A has them with times that are 7.000000 s later, without \
+                 {missing} packets of B."
+            ),
+        ),
+    ] {
+        let said = home.run(&format!("diff {line}"));
+        assert_eq!(said.out.lines().next(), Some(&*sentence), "{}", said.out);
+        assert!(!said.out.contains("stepped"), "{}", said.out);
+    }
+}
+
+#[test]
+fn headers_beyond_the_snap_length_are_reported_as_that() {
+    let home = home("headers");
+    // An IPv6 packet of TCP: its headers are longer than 64 bytes of Ethernet.
+    let mut octets = vec![0; 14];
+    octets[12..].copy_from_slice(&[0x86, 0xdd]);
+    octets.extend([0x60, 0, 0, 0, 0, 20, 6, 64]);
+    octets.extend([1; 32]);
+    octets.extend([2; 10]);
+    write(&home, "short.pcap", &[(0, 74, octets)]);
+    let said = home.run("diff client.pcap short.pcap");
+    assert_eq!(said.status, 1);
+    assert!(
+        said.err
+            .contains("short.pcap: the snap length cut off 1 packet"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

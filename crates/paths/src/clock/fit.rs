@@ -12,6 +12,9 @@ const STEP_MIN: f64 = 1e6;
 /// step.
 const ROUNDING: f64 = 2e3;
 
+/// Gaps that differ by less than this, in nanoseconds, count as equally wide.
+const FLAT: f64 = 1.0;
+
 /// Spans on each side of a possible step that are compared.
 const AROUND: usize = 10;
 
@@ -147,7 +150,12 @@ impl Run {
             }
         }
         let rate = (low + high) / 2.0;
-        Some((rate, self.gap(rate)?))
+        let (widest, level) = (self.gap(rate)?, self.gap(0.0)?);
+        // Few packets allow many slopes: clocks that run alike are then the simplest.
+        Some(match level + FLAT >= widest {
+            true => (0.0, level),
+            false => (rate, widest),
+        })
     }
 
     /// Slopes for which a line passes between the points, around `rate`.
@@ -189,22 +197,22 @@ impl Run {
 }
 
 impl Times {
-    /// Fits the clocks. `one_clock` says that both captures have the same clock, so that the offset is 0.
+    /// Fits the clocks. `offset` is B's clock less A's if that is known: 0 for captures with one clock.
     #[must_use]
-    pub fn fit(&self, one_clock: bool) -> Clock {
+    pub fn fit(&self, offset: Option<i64>) -> Clock {
         let mut clock = Clock {
-            is_one: one_clock,
+            is_one: offset == Some(0),
             ..Clock::default()
         };
         let Some(base) = self.base else {
             return clock;
         };
-        let runs = match one_clock {
-            true => vec![(0, self.spans.len())],
-            false => self.runs(),
+        let runs = match offset {
+            Some(_) => vec![(0, self.spans.len())],
+            None => self.runs(),
         };
         for &(from, to) in &runs {
-            let piece = self.piece(&self.spans[from..to], base, one_clock);
+            let piece = self.piece(&self.spans[from..to], base, offset);
             if let Some(before) = clock.pieces.last() {
                 clock.steps.push(step(before, &piece));
             }
@@ -220,14 +228,14 @@ impl Times {
             piece.orders = (first(start), first(end));
         }
         for way in Way::ALL {
-            let (delay, curve) = self.delay(&clock.pieces, way, one_clock, base);
+            let (delay, curve) = self.delay(&clock.pieces, way, offset.is_some());
             clock.delays[way as usize] = delay;
             clock.curves[way as usize] = curve;
         }
         let counted: u64 = clock.delays.iter().map(|delay| delay.count).sum();
         clock.left_out = self.order.saturating_sub(counted);
         let gaps = clock.pieces.iter().filter_map(Piece::error);
-        clock.round_trip = match one_clock {
+        clock.round_trip = match clock.is_one {
             true => None,
             false => gaps.map(|error| 2.0 * error).reduce(f64::min),
         };
@@ -284,7 +292,7 @@ impl Times {
         by.abs() > STEP_MIN + span * 100e-6 && (there + back).abs() < 0.2 * by.abs()
     }
 
-    fn piece(&self, spans: &[Span], base: i64, one_clock: bool) -> Piece {
+    fn piece(&self, spans: &[Span], base: i64, known: Option<i64>) -> Piece {
         let mut run = Run::new(&spans[0]);
         for span in &spans[1..] {
             run.join(span);
@@ -292,20 +300,23 @@ impl Times {
         let start = spans.iter().map(|span| span.start).min().unwrap_or(0);
         let end = spans.iter().map(|span| span.end).max().unwrap_or(0);
         run.origin = start;
-        let (rate, drift_bounds) = match (one_clock, run.widest()) {
-            (true, _) => (0.0, (0.0, 0.0)),
-            (false, Some((rate, _))) => (rate, run.bounds(rate)),
-            (false, None) => (run.slope(), (-DRIFT_MAX, DRIFT_MAX)),
+        let (rate, drift_bounds) = match (known, run.widest()) {
+            (Some(_), _) => (0.0, (0.0, 0.0)),
+            (None, Some((rate, _))) => (rate, run.bounds(rate)),
+            (None, None) => (run.slope(), (-DRIFT_MAX, DRIFT_MAX)),
         };
         let high = run.low[0].least(rate, start);
         let low = run.low[1].least(-rate, start).map(|least| -least);
-        let (line, offset) = match (one_clock, low, high) {
-            (true, ..) => (-(base as f64), (Some(0.0), Some(0.0))),
-            (false, Some(low), Some(high)) => (
+        let (line, offset) = match (known, low, high) {
+            (Some(offset), ..) => {
+                let line = offset.saturating_sub(base) as f64;
+                (line, (Some(offset as f64), Some(offset as f64)))
+            }
+            (None, Some(low), Some(high)) => (
                 (low + high) / 2.0,
                 (Some(low + base as f64), Some(high + base as f64)),
             ),
-            (false, low, high) => (
+            (None, low, high) => (
                 low.or(high).unwrap_or(0.0),
                 (
                     low.map(|low| low + base as f64),
@@ -323,14 +334,8 @@ impl Times {
         }
     }
 
-    /// The delays of one direction, and their curve.
-    fn delay(
-        &self,
-        pieces: &[Piece],
-        way: Way,
-        one_clock: bool,
-        base: i64,
-    ) -> (Delay, Vec<(i64, f64)>) {
+    /// The delays of one direction, and their curve. `is_known` says that the clocks' offset is.
+    fn delay(&self, pieces: &[Piece], way: Way, is_known: bool) -> (Delay, Vec<(i64, f64)>) {
         let samples = &self.samples[way as usize];
         let sign = match way {
             Way::AToB => 1.0,
@@ -362,13 +367,13 @@ impl Times {
                 continue;
             }
             delay.longest = delay.longest.max(high - low);
-            // Of one clock the delay itself is known; otherwise, only what is above the least of the piece.
-            let own = match one_clock {
-                true => low + sign * base as f64,
+            // With a known offset the delay itself is known; otherwise, only what is above the least of the piece.
+            let own = match is_known {
+                true => low - sign * piece.line,
                 false => 0.0,
             };
             least = Some(least.map_or(own, |least: f64| least.min(own)));
-            bound = match (one_clock, piece.error()) {
+            bound = match (is_known, piece.error()) {
                 (true, _) => Some(bound.map_or(own, |bound: f64| bound.min(own))),
                 (false, Some(error)) => {
                     Some(bound.map_or(2.0 * error, |bound| bound.min(2.0 * error)))

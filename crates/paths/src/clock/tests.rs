@@ -43,7 +43,7 @@ fn fit(packets: &[(Way, i64, i64)]) -> Clock {
     for &(way, a, b) in packets {
         times.add(way, a, b);
     }
-    times.fit(false)
+    times.fit(None)
 }
 
 proptest! {
@@ -109,8 +109,32 @@ fn one_clock_gives_the_delay_itself() {
         times.add(Way::AToB, at * MS, at * MS + 10 * MS + at % 3 * MS);
         times.add(Way::BToA, at * MS + 4 * MS, at * MS);
     }
-    let clock = times.fit(true);
+    let clock = times.fit(Some(0));
     assert_eq!(clock.delays[0].least, (10e6, Some(10e6)));
     assert_eq!(clock.delays[1].least, (4e6, Some(4e6)));
     assert_eq!(clock.delays[0].longest, 2e6);
+}
+
+#[test]
+fn few_packets_show_no_drift_and_a_known_offset_leaves_no_delay() {
+    let packets = [
+        (Way::BToA, 0, 5 * MS),
+        (Way::AToB, 3 * MS, 8 * MS),
+        (Way::BToA, 7 * MS, 12 * MS),
+    ];
+    let clock = fit(&packets);
+    assert_eq!(clock.pieces[0].drift, 0.0);
+    let (least, most) = clock.pieces[0].drift_bounds;
+    assert!(least <= 0.0 && 0.0 <= most);
+    let mut times = Times::default();
+    for (way, a, b) in packets {
+        times.add(way, a, b);
+    }
+    let clock = times.fit(Some(5 * MS));
+    assert_eq!(clock.pieces[0].offset, (Some(5e6), Some(5e6)));
+    assert_eq!(clock.round_trip, Some(0.0));
+    assert!(clock.steps.is_empty() && !clock.is_one);
+    for delay in clock.delays {
+        assert_eq!((delay.least, delay.longest), ((0.0, Some(0.0)), 0.0));
+    }
 }

@@ -145,7 +145,8 @@ pub struct Matcher {
     mapped: u64,
     stamps_rewritten: u64,
     is_way_assumed: bool,
-    unequal: u64,
+    /// The difference of the times of all pairs, while they have only one.
+    only_difference: Option<i64>,
     waiting_max: u64,
 }
 
@@ -180,7 +181,7 @@ impl Matcher {
             mapped: 0,
             stamps_rewritten: 0,
             is_way_assumed: false,
-            unequal: 0,
+            only_difference: None,
             waiting_max: 0,
         }
     }

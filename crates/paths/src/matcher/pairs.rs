@@ -5,7 +5,7 @@ use wire::tcp::Flags;
 use super::Matcher;
 use super::flows::{Early, Flow};
 use super::pending::Entry;
-use crate::clock::Way;
+use crate::clock::{Clock, Way};
 use crate::findings::{Change, Field, Findings, Lost, Pair, Sink};
 use crate::packet::{Point, Sight};
 use crate::track::Counted;
@@ -74,7 +74,11 @@ impl Matcher {
             self.recent[way as usize].add(difference);
             self.set_differences();
         }
-        self.unequal += u64::from(difference != 0);
+        let is_first = self.ways.iter().all(|way| way.pairs == 0);
+        self.only_difference = match is_first {
+            true => Some(difference),
+            false => self.only_difference.filter(|&only| only == difference),
+        };
         self.advance(&two);
         let (near, far) = two.ordered(way);
         let shared = self.points[0].flows.get_mut(lane);
@@ -452,18 +456,23 @@ impl Matcher {
                 point.time = None;
             }
         }
-        let pairs: u64 = self.ways.iter().map(|way| way.pairs).sum();
-        Findings {
+        let mut found = Findings {
             points: [a, b],
             ways: self.ways,
-            clock: self.times.fit(self.config.one_clock),
+            clock: Clock::default(),
             rewrites: self.rewrites,
             mappings: self.mappings,
             mapped: self.mapped,
             stamps_rewritten: self.stamps_rewritten,
             is_way_assumed: self.is_way_assumed,
-            is_same_time: pairs > 0 && self.unequal == 0,
+            only_difference: self.only_difference,
             waiting_max: self.waiting_max,
-        }
+        };
+        let offset = match self.config.one_clock {
+            true => Some(0),
+            false => found.one_point(),
+        };
+        found.clock = self.times.fit(offset);
+        found
     }
 }

@@ -39,6 +39,10 @@ struct Compared<'a> {
     captures: &'a [Capture; 2],
     found: &'a Findings,
     kept: &'a Kept,
+    /// B is the same capture as A, with times that are later by this many nanoseconds.
+    same: Option<i64>,
+    /// Both captures have one clock, and are of two points.
+    one_clock: bool,
     /// Longest wait of a packet, in nanoseconds.
     wait: i64,
 }
@@ -80,6 +84,10 @@ fn diff(args: &Args) -> Result<ExitCode> {
             capture.report_faults();
         });
     })?;
+    let same = match args.files.len() {
+        1 => None,
+        _ => read::shift_of_copy(&captures)?,
+    };
     let wait = args.wait.unwrap_or(Config::WAIT);
     let matcher = Matcher::new(Config {
         seed,
@@ -106,6 +114,8 @@ fn diff(args: &Args) -> Result<ExitCode> {
         captures: &captures,
         found: &found,
         kept: &kept,
+        same,
+        one_clock,
         wait,
     };
     let mut text = String::new();

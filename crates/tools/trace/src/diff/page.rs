@@ -19,6 +19,12 @@ pub(super) fn write(compared: &Compared<'_>, out: &mut String) {
 fn try_write(compared: &Compared<'_>, out: &mut String) -> fmt::Result {
     writeln!(out, "{}\n", sentence(compared))?;
     points(compared, out)?;
+    if compared.same.is_some() {
+        return writeln!(
+            out,
+            "Between a capture and its copy no packet is lost, and every delay is 0."
+        );
+    }
     for way in Way::ALL {
         direction(compared, way, out)?;
     }
@@ -40,7 +46,7 @@ fn count(count: u64) -> String {
 }
 
 /// `1 packet`, `2 packets`
-fn packets(number: u64) -> String {
+pub(super) fn packets(number: u64) -> String {
     match number {
         1 => "1 packet".to_owned(),
         number => format!("{} packets", count(number)),
@@ -50,17 +56,8 @@ fn packets(number: u64) -> String {
 /// The result in one sentence.
 pub(super) fn sentence(compared: &Compared<'_>) -> String {
     let found = compared.found;
-    let whole = found
-        .points
-        .iter()
-        .all(|point| point.only_flows == 0 && point.at_edges == 0);
-    let lost: u64 = found
-        .ways
-        .iter()
-        .map(|way| way.lost.packets + way.extra.packets)
-        .sum();
-    if found.is_same_time && whole && lost == 0 && !found.clock.is_one {
-        return "Both captures have the same packets at the same times: this is one capture, twice.".to_owned();
+    if let Some(text) = one_point(compared) {
+        return text;
     }
     let parts = Way::ALL.map(|way| {
         let (near, far) = ends(way);
@@ -89,6 +86,51 @@ pub(super) fn sentence(compared: &Compared<'_>) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + letters.as_str()
+}
+
+/// The sentence about captures that are copies or parts of one capture.
+fn one_point(compared: &Compared<'_>) -> Option<String> {
+    let times = |shift: i64| match shift {
+        0 => "at the same times".to_owned(),
+        shift => format!(
+            "with times that are {} {}",
+            time((shift as f64).abs()),
+            if shift > 0 { "later" } else { "earlier" }
+        ),
+    };
+    if let Some(shift) = compared.same {
+        return Some(match shift {
+            0 => "A and B are the same capture: the same packets at the same times.".to_owned(),
+            shift => format!(
+                "A and B are the same capture: B has the same packets {}.",
+                times(shift)
+            ),
+        });
+    }
+    let found = compared.found;
+    let shift = found.one_point().filter(|_| !compared.one_clock)?;
+    let (whole, part, missing) = match (found.alone(Point::A), found.alone(Point::B)) {
+        (0, 0) => {
+            return Some(format!(
+                "A and B have the same packets, B {}: they are copies of one capture.",
+                times(shift)
+            ));
+        }
+        (missing, 0) => (Point::A, Point::B, missing),
+        (0, missing) => (Point::B, Point::A, missing),
+        _ => return None,
+    };
+    // Seen from the part, the times of the whole are later by as much as the part's are earlier.
+    let shift = match part {
+        Point::B => shift,
+        Point::A => shift.saturating_neg(),
+    };
+    let (whole, part) = (whole.name(), part.name());
+    Some(format!(
+        "{part} is a part of {whole}: {whole} has every packet of {part}, and {part} has them {}, without {} of {whole}.",
+        times(shift),
+        packets(missing)
+    ))
 }
 
 fn percent(part: u64, of: u64) -> String {
@@ -120,6 +162,13 @@ fn points(compared: &Compared<'_>, out: &mut String) -> fmt::Result {
             count(found.flows),
             inside.join(" | ")
         )?;
+        if capture.cut > 0 {
+            writeln!(
+                out,
+                "   not read: {} that the snap length cut off within the headers",
+                packets(capture.cut)
+            )?;
+        }
     }
     if compared.found.is_way_assumed {
         writeln!(
@@ -289,6 +338,9 @@ pub(super) fn time(ns: f64) -> String {
 pub(super) fn least(found: &Findings, delay: &Delay) -> String {
     match (found.clock.is_one, delay.least.1) {
         (true, _) => format!("least {} (one clock)", time(delay.least.0)),
+        (false, Some(_)) if found.clock.round_trip == Some(0.0) => {
+            "none: the times of all packets differ by the same".to_owned()
+        }
         (false, Some(bound)) => format!(
             "least between 0 and {}: of the sum of both directions, {}, the division is not known",
             time(bound),

@@ -34,6 +34,8 @@ pub(super) struct Capture {
     layers: Option<Layers>,
     /// Packets without an IP header that can be read.
     pub(super) unread: u64,
+    /// Those among them that the snap length cut off.
+    pub(super) cut: u64,
     pub(super) size: u64,
 }
 
@@ -58,6 +60,7 @@ impl Capture {
             kinds: Vec::new(),
             layers: None,
             unread: 0,
+            cut: 0,
             size,
         })
     }
@@ -118,10 +121,24 @@ impl Capture {
             .and_then(|()| Sight::new(self.number, record.time_ns, &packet, self.depth));
         if sight.is_none() {
             self.unread += 1;
+            self.cut += u64::from(record.captured < record.length);
         } else if self.layers != Some(packet.layers) {
             self.note_layers(packet.layers);
         }
         sight
+    }
+
+    /// Whether the packets that were peeked at have the same length, and the same bytes as far as both were captured.
+    fn has_same_packet(&self, other: &Capture) -> bool {
+        let here = self.block.records().get(self.at);
+        let there = other.block.records().get(other.at);
+        let (Some(here), Some(there)) = (here, there) else {
+            return false;
+        };
+        let pairs = self.block.bytes(here).iter().zip(other.block.bytes(there));
+        here.link == there.link
+            && here.length == there.length
+            && pairs.into_iter().all(|(a, b)| a == b)
     }
 
     #[cold]
@@ -217,6 +234,29 @@ pub(super) fn interfaces(path: &Path) -> Result<[u16; 2]> {
     }
 }
 
+/// By how much the times of B are later if B is a copy of A, packet by packet, perhaps with a shorter snap length.
+///
+/// # Errors
+/// A file cannot be read.
+pub(super) fn shift_of_copy(captures: &[Capture; 2]) -> Result<Option<i64>> {
+    let [a, b] = captures;
+    let (mut a, mut b) = (a.again(a.depth)?, b.again(b.depth)?);
+    let mut shift = None;
+    loop {
+        let (at_a, at_b) = match (a.peek()?, b.peek()?) {
+            (Some(at_a), Some(at_b)) => (at_a, at_b),
+            (None, None) => return Ok(shift),
+            _ => return Ok(None),
+        };
+        let difference = at_b.saturating_sub(at_a);
+        let is_same = *shift.get_or_insert(difference) == difference && a.has_same_packet(&b);
+        if !is_same {
+            return Ok(None);
+        }
+        (a.at, b.at) = (a.at + 1, b.at + 1);
+    }
+}
+
 /// The captures fit together.
 pub(super) struct Fit {
     pub(super) aligned: Aligned,
@@ -263,6 +303,14 @@ pub(super) fn align(captures: &mut [Capture; 2], seed: u64) -> Result<Fit> {
         }
     }
     for (point, capture) in [Point::A, Point::B].into_iter().zip(&*captures) {
+        if align.count(point) == 0 && capture.cut > 0 {
+            bail!(
+                "{}: the snap length cut off {} within their headers, and no other packet has an IP header: there is \
+                 nothing to compare",
+                capture.name,
+                super::page::packets(capture.cut)
+            );
+        }
         if align.count(point) == 0 {
             bail!(
                 "{}: no packet with an IP header: there is nothing to compare",
