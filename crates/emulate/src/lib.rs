@@ -46,5 +46,5 @@ pub use real::Fleet;
 pub use results::{
     Activity, AddressResult, EventResult, OutcomeResult, Results, RouterResult, Share, ShareMean,
 };
-pub use scenario::{Authorisation, ClockKind, Scenario};
+pub use scenario::{Authorisation, ClockKind, OverrideError, Scenario, with_value};
 pub use topology::Topology;

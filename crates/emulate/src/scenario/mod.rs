@@ -7,6 +7,7 @@
 mod events;
 mod layout;
 mod malformed;
+mod overrides;
 #[cfg(test)]
 mod tests;
 
@@ -69,6 +70,8 @@ pub struct Scenario {
 
 /// Longest run, in seconds.
 const RUN_S_MAX: f64 = 31_536_000.0;
+
+pub use overrides::{OverrideError, with_value};
 
 impl Scenario {
     /// Reads the scenario `text` of the file called `file`. Names of other files are relative to that file's folder.

@@ -18,9 +18,9 @@ mod running;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Subcommand;
-use emulate::{Emulation, Recording, Scenario};
+use emulate::{Emulation, Recording, Scenario, with_value};
 use reactor::PollerKind;
 use serde_json::Value;
 
@@ -70,6 +70,12 @@ enum Verb {
 struct Run {
     /// The scenario file
     scenario: Option<PathBuf>,
+    /// Use this seed, in place of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Use this value, in place of the scenario's: for example links.delay_ms=50 or event.0.at_s=3; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     #[command(flatten)]
     keep: Keep,
     /// Write a recording for `emulate replay`: the scenario and each injected event
@@ -222,7 +228,8 @@ fn check(args: &Check) -> Result<ExitCode> {
 }
 
 fn run_scenario(path: &Path, args: &Run) -> Result<ExitCode> {
-    let scenario = load(path)?;
+    let text = changed(settings::text_of(path)?, args)?;
+    let scenario = Scenario::load(&text, &path.to_string_lossy())?;
     for line in scenario.advice.lines() {
         eprintln!("headend emulate: {line}");
     }
@@ -233,6 +240,21 @@ fn run_scenario(path: &Path, args: &Run) -> Result<ExitCode> {
         std::fs::write(path, text).with_context(|| format!("{}", path.display()))?;
     }
     files::write(running, &directory, &args.keep.mrt, args.keep.json)
+}
+
+/// The scenario with the seed and the values of the command line.
+fn changed(mut text: String, args: &Run) -> Result<String> {
+    for given in &args.set {
+        let Some((key, value)) = given.split_once('=') else {
+            bail!("--set {given}: give KEY=VALUE, for example links.delay_ms=50");
+        };
+        text = with_value(&text, key.trim(), value.trim())
+            .map_err(|error| anyhow!("--set {error}"))?;
+    }
+    match args.seed {
+        Some(seed) => Ok(with_value(&text, "seed", &seed.to_string())?),
+        None => Ok(text),
+    }
 }
 
 fn replay_recording(args: &Replay) -> Result<ExitCode> {
