@@ -202,6 +202,14 @@ impl Walker {
         }
     }
 
+    /// The walker of a pcapng file.
+    pub(crate) fn pcapng(&mut self) -> Option<&mut pcapng::PcapNg> {
+        match self {
+            Walker::PcapNg(walker) => Some(walker),
+            _ => None,
+        }
+    }
+
     /// Start of a record that is being skipped and has not ended yet.
     pub(crate) fn unfinished(&self) -> Option<u64> {
         match self {

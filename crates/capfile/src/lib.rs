@@ -38,6 +38,6 @@ pub use block::{Block, Record};
 pub use fault::{Effect, Fault, Faults, Gap, OpenError};
 pub use format::{Format, UNKNOWN_LINK};
 pub use pcapng_writer::{PcapngWriter, Way};
-pub use reader::{Reader, first_time};
+pub use reader::{Division, Reader, find_block, first_time};
 pub use source::Compression;
 pub use writer::{PcapWriter, Resolution};

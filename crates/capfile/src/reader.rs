@@ -97,6 +97,24 @@ impl<R: Read> Reader<R> {
         &self.faults
     }
 
+    /// Reads no block of a pcapng file that begins at this offset or later. Has no effect on other formats.
+    pub fn set_until(&mut self, offset: u64) {
+        if let Some(walker) = self.walker.pcapng() {
+            walker.until = offset;
+        }
+    }
+
+    /// The state of a pcapng file after the last block that was read.
+    pub fn division(&mut self) -> Option<Division> {
+        let offset = self.base;
+        let walker = self.walker.pcapng()?;
+        Some(Division {
+            preamble: walker.preamble(),
+            end: walker.is_past(offset).then_some(offset),
+            is_untimed: walker.untimed,
+        })
+    }
+
     /// Replaces the contents of the block by the next records, at least one. False at the end of the file.
     ///
     /// A block is one read of the source, about 512 KiB, if that has a whole record. Records of a pipe are therefore
@@ -169,7 +187,9 @@ impl<R: Read> Reader<R> {
         if !step.ended {
             return false;
         }
-        if !self.resync || !self.walker.can_find() {
+        let offset = self.base + *used as u64;
+        let is_past = (self.walker.pcapng()).is_some_and(|walker| walker.is_past(offset));
+        if is_past || !self.resync || !self.walker.can_find() {
             self.ended = true;
             return false;
         }
@@ -238,6 +258,31 @@ impl<R: Read> Reader<R> {
         } else if block.filled > 0 {
             self.faults.note(self.base, Fault::Truncated);
         }
+    }
+}
+
+/// What is needed to read a pcapng file from a place on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Division {
+    /// Blocks that make the bytes after that place a file of their own: the section's header and its interfaces.
+    pub preamble: Vec<u8>,
+    /// Where the reading ended because of [`Reader::set_until`].
+    pub end: Option<u64>,
+    /// There were packets without time stamps, which have the time of the packet before.
+    pub is_untimed: bool,
+}
+
+/// Offset of the first block of a pcapng file in a window from anywhere in it. `preamble` is that of a [`Division`].
+/// `None` if there is none, or if the preamble is not that of a pcapng file.
+#[must_use]
+pub fn find_block(preamble: &[u8], window: &[u8]) -> Option<usize> {
+    let mut reader = Reader::new(preamble).ok()?;
+    reader.walker.pcapng()?;
+    reader.read_block(&mut Block::new()).ok()?;
+    // As if the file ended there: a length that points beyond the window is as wrong as any.
+    match reader.walker.find(window, 0, true) {
+        Found::At(at) => Some(at),
+        Found::NotBefore(_) | Found::Nothing => None,
     }
 }
 

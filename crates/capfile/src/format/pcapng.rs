@@ -5,13 +5,15 @@
 //! obsolete Packet Blocks; blocks of other types are skipped. A Simple Packet Block has no time stamp, and gets that of
 //! the packet before it.
 //!
-//! A block is read or skipped only if its two lengths agree. After a fault, `search` finds the next blocks.
+//! A block is read or skipped only if its two lengths agree. After a fault, `search` finds the next blocks. `division` is
+//! for reading a part of a file.
 
 use super::{Format, Step};
 use crate::block::{Record, Sink};
 use crate::fault::{Fault, OpenError};
 use crate::octets::Order;
 
+mod division;
 mod interface;
 mod search;
 
@@ -51,6 +53,10 @@ pub(crate) struct PcapNg {
     /// The block that is being passed over.
     passing: Option<Passing>,
     last_ns: i64,
+    /// Offset in the file from which on no block is read.
+    pub(crate) until: u64,
+    /// There were packets without time stamps, so that the packets before them matter.
+    pub(crate) untimed: bool,
 }
 
 /// A block of which the rest is not looked at, but for the length at its end.
@@ -104,7 +110,14 @@ impl PcapNg {
             interfaces: Vec::new(),
             passing: None,
             last_ns: 0,
+            until: u64::MAX,
+            untimed: false,
         })
+    }
+
+    /// Whether no block that begins at this offset is to be read.
+    pub(crate) fn is_past(&self, offset: u64) -> bool {
+        offset >= self.until
     }
 
     pub(crate) fn unfinished(&self) -> Option<u64> {
@@ -116,6 +129,7 @@ impl PcapNg {
         loop {
             let done = match self.passing {
                 Some(passing) => self.pass(passing, octets, &mut at, sink),
+                None if self.is_past(sink.base + at as u64) => Done::End,
                 None => self.block(octets, at, sink),
             };
             match done {
@@ -311,6 +325,7 @@ impl PcapNg {
     fn simple(&mut self, body: &[u8], at: usize, sink: &mut Sink<'_>) -> Result<(), Fault> {
         let header = body.first_chunk::<12>().ok_or(Fault::BadBlock)?;
         let interface = self.interfaces.first().ok_or(Fault::UnknownInterface)?;
+        self.untimed = true;
         let length = self.order.u32(header, 8);
         let captured = match interface.snaplen {
             0 => length,

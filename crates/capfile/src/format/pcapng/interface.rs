@@ -16,13 +16,13 @@ pub(super) struct Interface {
     pub(super) link: LinkType,
     /// Limit of bytes captured of a packet; 0 means no limit.
     pub(super) snaplen: u32,
-    resolution: Resolution,
-    offset_s: i64,
+    pub(super) resolution: Resolution,
+    pub(super) offset_s: i64,
 }
 
 /// How long a unit of the time stamps is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Resolution {
+pub(super) enum Resolution {
     /// This many ns.
     Nanos(u32),
     /// A power of ten finer than ns: this many units per ns.
