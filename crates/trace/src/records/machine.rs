@@ -218,6 +218,14 @@ impl<W: Watch> Machine<W> {
     }
 }
 
+/// How many segments to pass to [`take`] at once.
+pub(crate) fn at_once(analyzer: &Analyzer) -> usize {
+    match analyzer.hot() {
+        hot if hot >= SORTED_FROM => (hot * SORTED_PER_CONNECTION).min(SORTED_MAX),
+        _ => AHEAD,
+    }
+}
+
 /// Analyses segments without an observer. `before` packets precede the first of them.
 #[inline]
 pub(crate) fn take(analyzer: &mut Analyzer, decoded: &mut Decoded, before: u64) {

@@ -1,14 +1,10 @@
-//! Segments and counts as bytes, little-endian. Both ends are the same version of the program, so nothing here is a file
-//! format.
+//! Encapsulations and counts as bytes, little-endian. Both ends are the same version of the program, so nothing here is a
+//! file format.
 
 use wire::link::LinkType;
 use wire::packet::Layer;
 
-use crate::key::FlowKey;
-use crate::part::is_mine;
-use crate::records::decoded::Decoded;
 use crate::records::tally::Tally;
-use crate::segment::{Segment, SegmentOptions};
 
 /// Bytes that [`super::map`] did not write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -16,8 +12,10 @@ use crate::segment::{Segment, SegmentOptions};
 pub struct Damaged;
 
 /// A value of fixed layout.
-trait Value: Sized {
+pub(super) trait Value: Sized {
+    /// Appends it.
     fn put(&self, out: &mut Vec<u8>);
+    /// Takes it from the front.
     fn take(from: &mut &[u8]) -> Result<Self, Damaged>;
 }
 
@@ -86,62 +84,6 @@ impl<A: Value, B: Value> Value for (A, B) {
     }
     fn take(from: &mut &[u8]) -> Result<Self, Damaged> {
         Ok((A::take(from)?, B::take(from)?))
-    }
-}
-
-/// Puts and takes the fields of a struct. A field that is missing here does not compile.
-macro_rules! fields {
-    ($type:ident { $($field:ident),* $(,)? }) => {
-        impl Value for $type {
-            fn put(&self, out: &mut Vec<u8>) {
-                let $type { $($field),* } = self;
-                $($field.put(out);)*
-            }
-            fn take(from: &mut &[u8]) -> Result<Self, Damaged> {
-                $(let $field = Value::take(from)?;)*
-                Ok($type { $($field),* })
-            }
-        }
-    };
-}
-
-fields!(SegmentOptions {
-    mss,
-    window_scale,
-    sack_permitted,
-    timestamps,
-    blocks,
-    sack
-});
-
-fields!(Segment {
-    number,
-    time,
-    clock,
-    key,
-    from_low,
-    version,
-    lead,
-    traffic_class,
-    hop_limit,
-    id,
-    flags,
-    sequence,
-    acknowledgment,
-    window,
-    checksum,
-    urgent,
-    payload,
-    captured,
-    options
-});
-
-impl Value for FlowKey {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.parts().put(out);
-    }
-    fn take(from: &mut &[u8]) -> Result<Self, Damaged> {
-        Value::take(from).map(FlowKey::from_parts)
     }
 }
 
@@ -227,42 +169,6 @@ impl Value for Layer {
             _ => return Err(Damaged),
         })
     }
-}
-
-/// Adds each segment to the lot of its part: hash, segment, number of encapsulations, these.
-pub(super) fn segments(decoded: &mut Decoded, lots: &mut [Vec<u8>]) {
-    let parts = lots.len() as u32;
-    let (segments, stacks) = decoded.parts();
-    for (at, (hash, segment)) in segments.iter().enumerate() {
-        let part = (0..parts).find(|&part| is_mine(*hash, part, parts));
-        let lot = &mut lots[part.unwrap_or(0) as usize];
-        hash.put(lot);
-        segment.put(lot);
-        let layers = stacks.of(at);
-        (layers.len() as u8).put(lot);
-        layers.iter().for_each(|layer| layer.put(lot));
-    }
-}
-
-/// Adds the segments of a lot. None has a clock less than `now`.
-pub(super) fn read_segments(
-    mut lot: &[u8],
-    now: i64,
-    decoded: &mut Decoded,
-) -> Result<(), Damaged> {
-    let mut layers = Vec::new();
-    while !lot.is_empty() {
-        let hash = u64::take(&mut lot)?;
-        let mut segment = Segment::take(&mut lot)?;
-        segment.clock = segment.clock.max(now);
-        layers.clear();
-        for _ in 0..u8::take(&mut lot)? {
-            layers.push(Layer::take(&mut lot)?);
-        }
-        *decoded.place() = (hash, segment);
-        decoded.add_in(&layers);
-    }
-    Ok(())
 }
 
 /// The counts of a range.

@@ -12,12 +12,14 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `codec` | segments and counts as bytes |
+//! | `lot` | segments as bytes |
+//! | `codec` | encapsulations and counts as bytes |
 //! | `ranges` | finds the first record of a range |
 //!
 //! Left out: UDP flows. The caller starts the machines and moves the bytes; the Python package has a driver for Ray.
 
 mod codec;
+mod lot;
 mod ranges;
 #[cfg(test)]
 mod tests;
@@ -35,12 +37,14 @@ use crate::columns::Summary;
 use crate::part::{Header, Writer};
 use crate::records::decoded::Decoded;
 use crate::records::decoder::Decoder;
-use crate::records::machine;
+use crate::records::machine::{self, AHEAD};
 use crate::records::plan::Plan;
 use crate::records::tally::Tally;
 
+use lot::{Lot, Segments};
+
 pub use codec::Damaged;
-pub use ranges::{HEADER_LEN, WINDOW, is_divisible, next_record};
+pub use ranges::{WINDOW, header, next_record};
 
 /// What a range tells the ranges after it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -73,6 +77,10 @@ pub struct Mapped {
     pub lots: Vec<Vec<u8>>,
     /// The side data.
     pub side: Side,
+    /// For pcapng: the header that the range after it needs.
+    pub header: Option<Vec<u8>>,
+    /// For pcapng: the file has packets without time stamps, so that it cannot be divided.
+    pub is_untimed: bool,
 }
 
 /// What a range needs from those before it.
@@ -89,7 +97,8 @@ pub struct Start {
 
 /// Reads a range and sorts its segments by flow.
 ///
-/// `source` begins with the file's header; the record at offset `until` of it is the first that is not taken. `start`
+/// `source` begins with the header that [`header`] or the range before gave, or with the file; the record at offset `until`
+/// of it is the first that is not taken. `start`
 /// is needed only if [`starts`] asked for it. `name` is for the sentences about faults.
 ///
 /// # Errors
@@ -103,13 +112,14 @@ pub fn map<R: Read>(
     start: Option<Start>,
 ) -> Result<Mapped, OpenError> {
     let mut reader = Reader::new(source)?;
+    reader.set_until(until);
     let mut decoder = Decoder::new(plan);
     decoder.fragments = None;
     if let Some(start) = start {
         decoder.clock = Clock::from_parts(start.clock);
         decoder.last = start.last;
     }
-    let mut lots = vec![Vec::new(); parts.max(1) as usize];
+    let mut lots: Vec<Lot> = (0..parts.max(1)).map(|_| Lot::default()).collect();
     let mut decoded = [Decoded::default()];
     let mut block = Block::new();
     let mut side = Side {
@@ -126,20 +136,26 @@ pub fn map<R: Read>(
     };
     while side.end == u64::MAX && reader.read_block(&mut block)? {
         let mut packet = Packet::new();
-        for record in block.records() {
-            if record.offset >= until {
-                side.end = record.offset;
-                break;
+        let all = block.records();
+        let own = match all.last() {
+            Some(last) if last.offset >= until => {
+                &all[..all.partition_point(|record| record.offset < until)]
             }
-            decoder.decode(&block, record, &mut packet, &mut decoded);
-            side.leaps |= decoder.clock.is_leaping();
-            let first = side.times.map_or(record.time_ns, |(first, _)| first);
-            side.begins_with_ip |= side.times.is_none() && decoder.number == 1;
-            side.times = Some((first, record.time_ns));
+            _ => all,
+        };
+        side.end = all.get(own.len()).map_or(u64::MAX, |record| record.offset);
+        // A few at a time, so that they are still in the processor's cache when they are added to their lots.
+        for records in own.chunks(AHEAD) {
+            for record in records {
+                decoder.decode(&block, record, &mut packet, &mut decoded);
+                side.leaps |= decoder.clock.is_leaping();
+                side.begins_with_ip |= side.times.is_none() && decoder.number == 1;
+                side.times.get_or_insert((record.time_ns, record.time_ns)).1 = record.time_ns;
+            }
+            let [decoded] = &mut decoded;
+            lot::add(decoded, &mut lots);
+            decoded.clear();
         }
-        let [decoded] = &mut decoded;
-        codec::segments(decoded, &mut lots);
-        decoded.clear();
     }
     let mut report = FileReport::default();
     name.clone_into(&mut report.name);
@@ -149,7 +165,16 @@ pub fn map<R: Read>(
     side.is_fragmented = !decoder.parts.is_empty();
     side.clock = decoder.clock.to_parts();
     side.tally = codec::tally(&decoder.tally);
-    Ok(Mapped { lots, side })
+    let division = reader.division();
+    if let Some(end) = division.as_ref().and_then(|division| division.end) {
+        side.end = end;
+    }
+    Ok(Mapped {
+        lots: lots.into_iter().map(|lot| lot.octets).collect(),
+        side,
+        is_untimed: division.as_ref().is_some_and(|own| own.is_untimed),
+        header: division.map(|own| own.preamble),
+    })
 }
 
 /// Adds up the side data of all ranges, in the order of the capture.
@@ -219,6 +244,7 @@ pub struct Reducer {
     file: Option<u32>,
     finished: Vec<Finished>,
     segments: u64,
+    seed: u64,
     /// Connections of this part, whose finished ones stay in memory.
     limits: Limits,
 }
@@ -233,6 +259,7 @@ impl Reducer {
             file: None,
             finished: Vec::new(),
             segments: 0,
+            seed: plan.seed(),
             limits: Limits::default(),
         }
     }
@@ -245,10 +272,12 @@ impl Reducer {
         if self.file.replace(file) != Some(file) {
             self.analyzer.set_file(file);
         }
-        self.decoded.clear();
-        codec::read_segments(lot, start.now, &mut self.decoded)?;
-        self.segments += self.decoded.len() as u64;
-        machine::take(&mut self.analyzer, &mut self.decoded, start.before);
+        let mut segments = Segments::new(lot, start.now, self.seed);
+        let decoded = &mut self.decoded;
+        while segments.next(decoded, machine::at_once(&self.analyzer))? {
+            self.segments += decoded.len() as u64;
+            machine::take(&mut self.analyzer, decoded, start.before);
+        }
         self.finished.extend(self.analyzer.take_finished());
         Ok(())
     }

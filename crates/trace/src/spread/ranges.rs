@@ -1,10 +1,13 @@
 //! Finds the first record of a range. A file is divided at arbitrary bytes, so that nothing has to read it first.
 //!
-//! Only pcap files without compression can be divided. The first record is found by plausibility. Whether it was found
-//! exactly shows afterwards: the range before must end where this one starts.
+//! Only pcap and pcapng files without compression can be divided. The first record is found by plausibility. Whether it
+//! was found exactly shows afterwards: the range before must end where this one starts. A range of a pcapng file needs the
+//! interfaces that were described before it. The first ones of the file are a guess, too.
+
+use capfile::{Block, Format, Reader, find_block};
 
 /// Length of the header of a pcap file.
-pub const HEADER_LEN: usize = 24;
+const HEADER_LEN: usize = 24;
 
 /// Bytes to search for the first record: the longest record, and a few after it.
 pub const WINDOW: usize = 1 << 20;
@@ -77,8 +80,9 @@ impl Layout {
         is_plausible.then_some(Some((seconds, at + RECORD_LEN + captured as usize)))
     }
 
-    /// Whether records follow one another from `at` on, as far as the window goes.
-    fn is_chain(&self, window: &[u8], mut at: usize) -> bool {
+    /// Whether records follow one another from `at` on, as far as the window goes. `is_whole`: the file ends with it.
+    /// No record may be earlier than `earliest_s`.
+    fn is_chain(&self, window: &[u8], mut at: usize, is_whole: bool, earliest_s: u32) -> bool {
         let mut before: Option<u32> = None;
         for _ in 0..CHAIN {
             match self.record(window, at) {
@@ -86,10 +90,13 @@ impl Layout {
                 // A window that is not full ends with the file. There, fewer records have to do, if the last one ends
                 // with it.
                 Some(None) => {
-                    let is_file_end = window.len() < WINDOW && at == window.len();
+                    let is_file_end = is_whole && at == window.len();
                     return before.is_some() && is_file_end;
                 }
                 Some(Some((seconds, next))) => {
+                    if seconds < earliest_s {
+                        return false;
+                    }
                     if before.is_some_and(|before| before.abs_diff(seconds) > GAP_S) {
                         return false;
                     }
@@ -101,16 +108,37 @@ impl Layout {
     }
 }
 
-/// Whether a file that begins with these bytes can be divided into ranges.
+/// What the ranges of a file need before their first record, by the window that the file begins with. `None` if the file
+/// cannot be divided.
 #[must_use]
-pub fn is_divisible(header: &[u8]) -> bool {
-    Layout::of(header).is_some()
+pub fn header(window: &[u8]) -> Option<Vec<u8>> {
+    if let Some(layout) = Layout::of(window) {
+        let (header, records) = window.split_at(HEADER_LEN);
+        let is_whole = window.len() < WINDOW;
+        return layout
+            .is_chain(records, 0, is_whole, 0)
+            .then(|| header.to_vec());
+    }
+    let mut reader = Reader::new(window).ok()?;
+    if reader.format() != Format::PcapNg || reader.compression().is_some() {
+        return None;
+    }
+    reader.read_block(&mut Block::new()).ok()?;
+    reader.division().map(|division| division.preamble)
 }
 
-/// Offset in the window of the first record; `None` if there is none. `header` is the file's, and the window begins
-/// anywhere in the file. It has [`WINDOW`] bytes, or ends with the file.
+/// Offset in the window of the first record; `None` if there is none. The window begins anywhere in the file. It has
+/// [`WINDOW`] bytes, or ends with the file.
 #[must_use]
 pub fn next_record(header: &[u8], window: &[u8]) -> Option<usize> {
-    let layout = Layout::of(header)?;
-    (0..window.len()).find(|&at| layout.is_chain(window, at))
+    let Some(layout) = Layout::of(header) else {
+        return find_block(header, window);
+    };
+    let is_whole = window.len() < WINDOW;
+    let first = |earliest_s: u32| {
+        (0..window.len()).find(|&at| layout.is_chain(window, at, is_whole, earliest_s))
+    };
+    // Four bytes after the start of each record, lengths and addresses look like records, too, with fractions as seconds.
+    // Only captures that count from their own start have such small seconds.
+    first(layout.second).or_else(|| first(0))
 }
