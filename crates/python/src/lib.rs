@@ -28,7 +28,7 @@ mod _headend {
     use super::run::{CaptureError, CaptureWarning, analyse};
     #[pymodule_export]
     use super::spread::{
-        first_time, map_stream, merge, next_record, reduce_lots, starts, write_part,
+        first_time, map_stream, merge, next_record, range_header, reduce_lots, starts, write_part,
     };
     #[pymodule_export]
     use super::table::Table;

@@ -3,6 +3,8 @@
 //!
 //! Side data and starts are JSON, because Python only passes them on.
 
+use std::fs::File;
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use trace::part::{Header, Merge, Writer};
-use trace::spread::{self, HEADER_LEN, Reducer, Side, Start};
+use trace::spread::{self, Reducer, Side, Start};
 use trace::{Captures, Options, Plan};
 
 use crate::run::{CaptureError, Given, text};
@@ -34,10 +36,17 @@ fn sides(given: &[Vec<u8>]) -> PyResult<Vec<Side>> {
     sides.collect::<Result<_, _>>().map_err(wrong)
 }
 
-/// Offset in `window` of the first record; `None` if there is none, or if a file with this header cannot be divided.
+/// What the ranges of a file need before their first record, by the window that the file begins with. `None` if the file
+/// cannot be divided.
+#[pyfunction]
+pub(crate) fn range_header<'py>(py: Python<'py>, window: &[u8]) -> Option<Bound<'py, PyBytes>> {
+    spread::header(window).map(|header| PyBytes::new(py, &header))
+}
+
+/// Offset in `window` of the first record; `None` if there is none.
 #[pyfunction]
 pub(crate) fn next_record(header: &[u8], window: &[u8]) -> Option<usize> {
-    spread::next_record(header.get(..HEADER_LEN)?, window)
+    spread::next_record(header, window)
 }
 
 /// Time of a capture's first packet, in nanoseconds since 1970; `None` if it has none or cannot be read.
@@ -47,23 +56,45 @@ pub(crate) fn first_time(py: Python<'_>, source: Py<PyAny>) -> Option<i64> {
     py.detach(|| capfile::first_time(source)).ok().flatten()
 }
 
-/// A range's lots, its side data, the offset of the first record after it (`None` at the end of the file), whether TCP
-/// segments are fragmented, and what is wrong with the file.
-type Mapped<'py> = (
-    Vec<Bound<'py, PyBytes>>,
-    Bound<'py, PyBytes>,
-    Option<u64>,
-    bool,
-    Vec<String>,
-);
+/// A range's lots and side data.
+#[derive(IntoPyObject)]
+pub(crate) struct Mapped<'py> {
+    lots: Vec<Bound<'py, PyBytes>>,
+    side: Bound<'py, PyBytes>,
+    /// Offset of the first record after it; `None` at the end of the file.
+    end: Option<u64>,
+    /// The header that the range after it needs, if that may differ from its own.
+    header: Option<Bound<'py, PyBytes>>,
+    is_fragmented: bool,
+    /// The file cannot be divided.
+    is_untimed: bool,
+    faults: Vec<String>,
+}
+
+/// The bytes of a range after the file's header: of a path from an offset on, or of a file object.
+fn stream(source: &Bound<'_, PyAny>, header: &[u8], from: u64) -> PyResult<Box<dyn Read + Send>> {
+    let header = Cursor::new(header.to_vec());
+    // Without Python in between, a range costs less.
+    let Ok(path) = source.extract::<PathBuf>() else {
+        let object = Object::new(source.clone().unbind());
+        return Ok(Box::new(header.chain(object)));
+    };
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(from))?;
+    Ok(Box::new(header.chain(file)))
+}
 
 /// Reads a range and sorts its segments into a lot for each part.
+///
+/// `source` is a path, of which the bytes from `from` on are read, or a file object at that offset.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python passes each of them")]
 pub(crate) fn map_stream<'py>(
     py: Python<'py>,
     name: &str,
-    source: Py<PyAny>,
+    source: &Bound<'py, PyAny>,
+    header: &[u8],
+    from: u64,
     until: Option<u64>,
     parts: u32,
     why: bool,
@@ -72,20 +103,23 @@ pub(crate) fn map_stream<'py>(
 ) -> PyResult<Mapped<'py>> {
     let plan = plan(given.options(why)?);
     let start: Option<Start> = (start.map(serde_json::from_slice).transpose()).map_err(wrong)?;
-    let (source, until) = (Object::new(source), until.unwrap_or(u64::MAX));
+    let source = stream(source, header, from)?;
+    let until = until.unwrap_or(u64::MAX);
     let mapped = py
         .detach(|| spread::map(name, source, until, plan, parts, start))
         .map_err(|error| CaptureError::new_err(format!("{name}: {error}")))?;
     let side = serde_json::to_vec(&mapped.side).map_err(wrong)?;
     let lots = mapped.lots.iter().map(|lot| PyBytes::new(py, lot));
     let end = Some(mapped.side.end).filter(|&end| end != u64::MAX);
-    Ok((
-        lots.collect(),
-        PyBytes::new(py, &side),
+    Ok(Mapped {
+        lots: lots.collect(),
+        side: PyBytes::new(py, &side),
         end,
-        mapped.side.is_fragmented,
-        mapped.side.faults,
-    ))
+        header: (mapped.header.as_ref()).map(|header| PyBytes::new(py, header)),
+        is_fragmented: mapped.side.is_fragmented,
+        is_untimed: mapped.is_untimed,
+        faults: mapped.side.faults,
+    })
 }
 
 /// The starts of all ranges; or the index of a range that must be mapped again, and its start.

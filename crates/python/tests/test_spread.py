@@ -92,6 +92,45 @@ def write(path: Path, packets: int, leaps: bool = False) -> Path:
     return path
 
 
+def block(kind: int, *body: bytes) -> bytes:
+    """A block of pcapng."""
+    octets = b"".join(body)
+    octets += bytes(-len(octets) % 4)
+    length = struct.pack("<I", 12 + len(octets))
+    return struct.pack("<I", kind) + length + octets + length
+
+
+def pcapng(path: Path, *, sections: int = 1, simple: bool = False) -> Path:
+    """The packets of a pcap file as pcapng, of two interfaces: the second one is described later and counts in ns.
+
+    sections: how many the file has. simple: some packets have no time stamp.
+    """
+    octets = path.read_bytes()
+    records, at = [], 24
+    while at < len(octets):
+        seconds, micros, length, _ = struct.unpack_from("<IIII", octets, at)
+        records.append((seconds * 1_000_000 + micros, octets[at + 16 : at + 16 + length]))
+        at += 16 + length
+    target = path.with_suffix(".pcapng")
+    each = len(records) // sections + 1
+    with target.open("wb") as out:
+        for at, (micros, frame) in enumerate(records):
+            nth = at % each
+            if nth == 0:
+                out.write(block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
+                out.write(block(1, struct.pack("<HHI", 1, 0, 0)))
+            if nth == each // 2:
+                out.write(block(1, struct.pack("<HHI", 1, 0, 0), struct.pack("<HHBxxx", 9, 1, 9)))
+            if simple and nth % 5 == 4:
+                out.write(block(3, struct.pack("<I", len(frame)), frame))
+                continue
+            second = nth > each // 2 and at % 3 == 0
+            ticks = micros * 1000 if second else micros
+            head = struct.pack("<III", second, ticks >> 32, ticks & 0xFFFFFFFF)
+            out.write(block(6, head, struct.pack("<II", len(frame), len(frame)), frame))
+    return target
+
+
 def report(*words: object) -> str:
     """What `headend trace` prints."""
     run = subprocess.run(
@@ -117,12 +156,12 @@ class Base(unittest.TestCase):
             options=OPTIONS,
         )
 
-    def check(self, executor: spread.Executor, *paths: Path) -> None:
+    def check(self, executor: spread.Executor, *paths: Path, parts: int = 3) -> None:
         """The parts of a run give what a single run gives."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", headend.CaptureWarning)
             whole = headend.trace(paths)
-        merged = headend.merge(self.parts(executor, *paths))
+        merged = headend.merge(self.parts(executor, *paths, parts=parts))
         self.assertEqual(merged.summary, whole.summary)
         self.assertTrue(pyarrow.table(merged).equals(pyarrow.table(whole)))
 
@@ -134,10 +173,40 @@ class Ranges(Base):
                 self.check(Here(), plain(path, self.home))
                 self.check(Here(), path)
 
+    def test_the_number_of_parts_changes_nothing(self) -> None:
+        path = write(Path(self.home) / "long.pcap", 6_000)
+        for parts in (1, 2, 7):
+            with self.subTest(parts=parts):
+                self.check(Here(), path, parts=parts)
+
     def test_a_file_of_many_ranges_gives_what_one_run_gives(self) -> None:
         path = write(Path(self.home) / "long.pcap", 12_000)
         self.assertGreater(len(spread.divide([spread.Place(str(path))], spread.WINDOW)), 6)
         self.check(Here(), path)
+
+    def test_interfaces_and_sections_of_pcapng_change_nothing(self) -> None:
+        path = write(Path(self.home) / "long.pcap", 9_000)
+        for sections in (1, 3):
+            with self.subTest(sections=sections):
+                made = pcapng(path, sections=sections)
+                self.assertGreater(len(spread.divide([spread.Place(str(made))], spread.WINDOW)), 4)
+                self.check(Here(), made)
+
+    def test_packets_without_time_stamps_change_nothing(self) -> None:
+        path = write(Path(self.home) / "long.pcap", 6_000)
+        self.check(Here(), pcapng(path, simple=True), plain(CAPTURES / "conn-size.pcap.gz", self.home))
+
+    def test_a_range_with_damaged_bytes_changes_nothing(self) -> None:
+        for path in (
+            write(Path(self.home) / "damaged.pcap", 6_000),
+            pcapng(write(Path(self.home) / "damaged.pcap", 6_000)),
+        ):
+            octets = bytearray(path.read_bytes())
+            for at in (spread.WINDOW // 2, 2 * spread.WINDOW - 3000, 3 * spread.WINDOW + 5000):
+                octets[at : at + 6000] = bytes(range(250)) * 24
+            path.write_bytes(octets)
+            with self.subTest(path.suffix):
+                self.check(Here(), path)
 
     def test_leaps_of_the_clock_change_nothing(self) -> None:
         self.check(Here(), write(Path(self.home) / "leaps.pcap", 9_000, leaps=True))

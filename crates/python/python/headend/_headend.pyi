@@ -45,17 +45,29 @@ def analyse(
     given: Options,
 ) -> Table: ...
 
+class Mapped(TypedDict):
+    lots: list[bytes]
+    side: bytes
+    end: int | None
+    header: bytes | None
+    is_fragmented: bool
+    is_untimed: bool
+    faults: list[str]
+
+def range_header(window: bytes) -> bytes | None: ...
 def next_record(header: bytes, window: bytes) -> int | None: ...
 def first_time(source: Readable) -> int | None: ...
 def map_stream(
     name: str,
-    source: Readable,
+    source: Source,
+    header: bytes,
+    begin: int,
     until: int | None,
     parts: int,
     why: bool,
     given: Options,
     start: bytes | None,
-) -> tuple[list[bytes], bytes, int | None, bool, list[str]]: ...
+) -> Mapped: ...
 def starts(given: list[bytes]) -> tuple[list[bytes], tuple[int, bytes] | None]: ...
 def reduce_lots(
     part: tuple[int, int],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import concurrent.futures
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
@@ -19,11 +19,8 @@ import headend._headend as native
 if TYPE_CHECKING:
     from headend._headend import Options, Table
 
-HEADER = 24
-"""Length of the header of a pcap file."""
-
 WINDOW = 1 << 20
-"""Bytes that are searched for the first record of a range."""
+"""Bytes that are searched for the first record of a range, and of the start of a file for what its ranges need."""
 
 RANGE_BYTES = 64 << 20
 """Bytes of a range by default."""
@@ -39,9 +36,14 @@ class Place:
     url: str
     storage: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether fsspec reads it."""
+        return "://" in self.url
+
     def open(self) -> BinaryIO:
         """Open it for reading."""
-        if "://" not in self.url:
+        if not self.is_remote:
             return open(self.url, "rb")
         import fsspec
 
@@ -60,13 +62,18 @@ class Job:
 
 @dataclass(frozen=True)
 class Range:
-    """Bytes of a file: the records that begin in them. `end` is None for the end of the file."""
+    """Bytes of a file: the records that begin in them. `end` is None for the end of the file.
+
+    header: what the reader of the range needs before its first record. The first range of a file has the file's own.
+    exact: a record begins at `begin`; otherwise the first one is searched for.
+    start: the clock before the range, if the ranges before it have been asked.
+    """
 
     file: int
-    begin: int
-    end: int | None
-    divisible: bool
-    exact: bool = False
+    begin: int = 0
+    end: int | None = None
+    header: bytes = b""
+    exact: bool = True
     start: bytes | None = None
 
 
@@ -77,22 +84,10 @@ class Report:
     side: bytes
     first: int
     last: int | None
+    header: bytes | None
     fragmented: bool
+    untimed: bool
     faults: tuple[str, ...]
-
-
-class _Stream:
-    """A file's header, and its bytes from an offset on."""
-
-    def __init__(self, header: bytes, file: BinaryIO) -> None:
-        self.header = header
-        self.file = file
-
-    def read(self, size: int, /) -> bytes:
-        if self.header:
-            taken, self.header = self.header[:size], self.header[size:]
-            return taken
-        return self.file.read(size)
 
 
 def next_record(header: bytes, window: bytes) -> int | None:
@@ -104,19 +99,24 @@ def map_range(job: Job, span: Range) -> tuple[Report, list[bytes]]:
     """Sort a range's segments into a lot for each part."""
     place = job.places[span.file]
     with place.open() as file:
-        header = file.read(HEADER)
         first = span.begin
-        if span.divisible and not span.exact and first > HEADER:
+        if not span.exact:
             file.seek(first)
-            found = next_record(header, file.read(WINDOW))
-            first = first + found if found is not None else file.seek(0, os.SEEK_END)
-        until = None if span.end is None else HEADER + max(span.end - first, 0)
-        file.seek(first if span.divisible else len(header))
-        lots, side, end, fragmented, faults = native.map_stream(
-            place.url, _Stream(header, file), until, job.parts, job.why, job.options, span.start
+            at = next_record(span.header, file.read(WINDOW))
+            first = first + at if at is not None else file.seek(0, os.SEEK_END)
+        # Offset in the file of what the reader counts as 0.
+        base = first - len(span.header)
+        until = None if span.end is None else max(span.end, first) - base
+        file.seek(first)
+        source = file if place.is_remote else place.url
+        found = native.map_stream(
+            place.url, source, span.header, first, until, job.parts, job.why, job.options, span.start
         )
-    last = None if end is None else first + end - HEADER
-    return Report(side, first, last, fragmented, tuple(faults)), lots
+    end, faults = found["end"], tuple(found["faults"])
+    last = None if end is None else base + end
+    fragmented, untimed = found["is_fragmented"], found["is_untimed"]
+    report = Report(found["side"], first, last, found["header"], fragmented, untimed, faults)
+    return report, found["lots"]
 
 
 def reduce_part(
@@ -206,21 +206,19 @@ class Processes:
 
 
 def divide(places: Sequence[Place], range_bytes: int) -> list[Range]:
-    """The ranges of files, in order. A file that is no plain pcap file is one range."""
+    """The ranges of files, in order. A file that is neither plain pcap nor plain pcapng is one range."""
     spans: list[Range] = []
     for at, place in enumerate(places):
         with place.open() as file:
-            header = file.read(HEADER)
+            header = native.range_header(file.read(WINDOW))
             size = file.seek(0, os.SEEK_END)
-            # A header alone and a record that fits it: the same test that finds records later.
-            file.seek(HEADER)
-            divisible = next_record(header, file.read(WINDOW)) == 0
-        if not divisible:
-            spans.append(Range(at, HEADER, None, False))
+        if header is None or size <= range_bytes:
+            spans.append(Range(at))
             continue
-        cuts = list(range(HEADER, max(size, HEADER + 1), range_bytes))
+        cuts = list(range(range_bytes, size, range_bytes))
+        spans.append(Range(at, 0, cuts[0]))
         ends: list[int | None] = [*cuts[1:], None]
-        spans += [Range(at, begin, end, True) for begin, end in zip(cuts, ends, strict=True)]
+        spans += [Range(at, cut, end, header, False) for cut, end in zip(cuts, ends, strict=True)]
     return spans
 
 
@@ -279,6 +277,7 @@ def _parts(
     mapped = executor.map(job, spans)
     if any(report.fragmented for report, _ in mapped):
         return executor.whole(job)
+    spans, mapped = _whole_files(executor, job, spans, mapped)
     spans, mapped = _joined(executor, job, spans, mapped)
     while True:
         sides = [report.side for report, _ in mapped]
@@ -286,9 +285,7 @@ def _parts(
         if again is None:
             break
         at, start = again
-        spans[at] = Range(spans[at].file, mapped[at][0].first, spans[at].end, True, True, start)
-        if not spans[at].divisible:
-            spans[at] = Range(spans[at].file, HEADER, None, False, True, start)
+        spans[at] = replace(spans[at], begin=mapped[at][0].first, exact=True, start=start)
         mapped[at] = executor.map(job, [spans[at]])[0]
     for report, _ in mapped:
         for line in report.faults:
@@ -296,30 +293,46 @@ def _parts(
     return executor.reduce(job, spans, sides, starts, [lots for _, lots in mapped])
 
 
+Mapped = list[tuple[Report, list[Any]]]
+"""The report of each range, and handles of its lots."""
+
+
+def _whole_files(
+    executor: Executor, job: Job, spans: list[Range], mapped: Mapped
+) -> tuple[list[Range], Mapped]:
+    """Map each file again as one range if its packets need those before them."""
+    pairs = list(zip(spans, mapped, strict=True))
+    untimed = {span.file for span, (report, _) in pairs if report.untimed}
+    divided = {span.file for span, _ in pairs if span.begin > 0}
+    again = [Range(file) for file in sorted(untimed & divided)]
+    if not again:
+        return spans, mapped
+    pairs = [pair for pair in pairs if pair[0].file not in untimed & divided]
+    pairs += zip(again, executor.map(job, again), strict=True)
+    pairs.sort(key=lambda pair: (pair[0].file, pair[0].begin))
+    return [span for span, _ in pairs], [result for _, result in pairs]
+
+
 def _joined(
-    executor: Executor,
-    job: Job,
-    spans: list[Range],
-    mapped: list[tuple[Report, list[Any]]],
-) -> tuple[list[Range], list[tuple[Report, list[Any]]]]:
-    """Make each range begin where the one before it ends. A range that was found elsewhere is mapped again."""
+    executor: Executor, job: Job, spans: list[Range], mapped: Mapped
+) -> tuple[list[Range], Mapped]:
+    """Make each range begin where the one before it ends. A range that was read otherwise is mapped again."""
     joined: list[tuple[Range, tuple[Report, list[Any]]]] = []
-    expected: int | None = HEADER
-    file = -1
+    expected: int | None = 0
+    # Of the range before, if the format has one that changes.
+    header: bytes | None = None
     for span, result in zip(spans, mapped, strict=True):
-        if span.file != file:
-            expected, file = HEADER, span.file
-        if not span.divisible:
-            joined.append((span, result))
-            continue
+        needed = span.header if header is None else header
+        if span.begin == 0:
+            pass
         # The range before reached the end of the file, or covers this range.
-        if expected is None or (span.end is not None and expected >= span.end):
+        elif expected is None or (span.end is not None and expected >= span.end):
             continue
-        if result[0].first != expected:
-            span = Range(span.file, expected, span.end, True, True)
+        elif (result[0].first, span.header) != (expected, needed):
+            span = Range(span.file, expected, span.end, needed)
             result = executor.map(job, [span])[0]
         joined.append((span, result))
-        expected = result[0].last
+        expected, header = result[0].last, result[0].header
     return [span for span, _ in joined], [result for _, result in joined]
 
 
