@@ -113,7 +113,7 @@ pub(crate) fn check(report: &mut Report, metadata: &Metadata, headend: &Path, ra
             "types of the Python wheel",
             places
                 .program("mypy")
-                .args(["--strict", "python", "tests"])
+                .args(["--strict", "python", "tests", "measure"])
                 .arg("--cache-dir")
                 .arg(places.target.join("mypy")),
         )

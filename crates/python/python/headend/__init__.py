@@ -1,7 +1,8 @@
 """TCP connections in captures, and why they are slow, as Arrow tables.
 
 `trace` returns a row for each TCP connection, `why` a row for each direction that sent data. Both return a `Table`,
-which pyarrow, polars, DuckDB and every other reader of the Arrow PyCapsule interface take without a copy.
+which pyarrow, polars, DuckDB and every other reader of the Arrow PyCapsule interface take without a copy. `emulate` runs a
+scenario of `headend emulate` with many seeds and values.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from headend._headend import CaptureError, CaptureWarning, Table, analyse
 from headend.spread import merge
+from headend.sweep import emulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from headend._headend import Source
+    from headend._headend import Options, Source
 
-__all__ = ["CaptureError", "CaptureWarning", "Table", "merge", "trace", "why"]
+__all__ = ["CaptureError", "CaptureWarning", "Table", "emulate", "merge", "trace", "why"]
 
 
 def trace(

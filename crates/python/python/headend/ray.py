@@ -1,4 +1,4 @@
-"""Run `headend.spread` on a Ray cluster.
+"""Run `headend.spread` and `headend.emulate` on a Ray cluster.
 
 Each range of a capture is a task, and so is each part. Ray runs a task again if its worker dies; the lots of segments
 stay in the object store of the node that read them.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headend import sweep
 from headend._headend import CaptureWarning
 from headend.spread import RANGE_BYTES, Job, Range, Report, map_range, reduce_part, run, whole_part
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from headend._headend import Options
 
 try:
@@ -60,6 +63,14 @@ class Cluster:
         common = ray.put((job, list(spans), sides, starts))
         tasks = [task.remote(common, part, *[own[part] for own in lots]) for part in range(job.parts)]
         for handle in tasks:
+            yield ray.get(handle)
+
+    def call(
+        self, function: Callable[[sweep.Run], dict[str, Any]], runs: Sequence[sweep.Run]
+    ) -> Iterable[dict[str, Any]]:
+        """Call the function for each run, and return the results in order."""
+        task = ray.remote(function).options(max_retries=RETRIES, retry_exceptions=[sweep.Interrupted])
+        for handle in [task.remote(run) for run in runs]:
             yield ray.get(handle)
 
     def whole(self, job: Job) -> Iterable[bytes]:
@@ -130,3 +141,20 @@ def parts(
         options=options,
         faults=warn,
     )
+
+
+def emulate(
+    scenario: str | os.PathLike[str],
+    seeds: Iterable[int] = (1,),
+    set: Mapping[str, Sequence[sweep.Value]] | None = None,
+    *,
+    program: str | os.PathLike[str] = "headend",
+    keep: str | os.PathLike[str] | None = None,
+    cluster: Cluster | None = None,
+) -> pyarrow.Table:
+    """Like `headend.emulate`, with a Ray task for each run.
+
+    The scenario, the files that it names and `keep` are on storage that all workers share. `program` is installed on each.
+    """
+    caller = cluster or Cluster()
+    return sweep.emulate(scenario, seeds, set, program=program, keep=keep, caller=caller)
