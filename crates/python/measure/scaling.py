@@ -174,7 +174,7 @@ def main() -> None:
     given.add_argument("--on", choices=["ray", "dask", "processes"], default="ray")
     given.add_argument("--workers", type=int, action="append")
     given.add_argument("--parts", type=int, help="default: as many as workers")
-    given.add_argument("--range-bytes", type=int, default=spread.RANGE_BYTES)
+    given.add_argument("--range-bytes", type=int)
     given.add_argument("--runs", type=int, default=5)
     given.add_argument("--why", action="store_true")
     args = given.parse_args()

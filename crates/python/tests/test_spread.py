@@ -208,6 +208,13 @@ class Ranges(Base):
             with self.subTest(path.suffix):
                 self.check(Here(), path)
 
+    def test_by_default_there_are_a_few_ranges_for_each_part(self) -> None:
+        path = Path(self.home) / "sparse.pcap"
+        for size, expected in ((80 << 20, 10 << 20), (8 << 30, 256 << 20), (3 << 20, 1 << 20)):
+            with path.open("wb") as file:
+                file.truncate(size)
+            self.assertEqual(spread.range_of([spread.Place(str(path))], 2), expected)
+
     def test_leaps_of_the_clock_change_nothing(self) -> None:
         self.check(Here(), write(Path(self.home) / "leaps.pcap", 9_000, leaps=True))
 

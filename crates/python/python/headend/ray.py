@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headend import sweep
 from headend._headend import CaptureWarning
-from headend.spread import RANGE_BYTES, Job, Range, Report, map_range, reduce_part, run, whole_part
+from headend.spread import Job, Range, Report, map_range, reduce_part, run, whole_part
 
 if TYPE_CHECKING:
     import pyarrow
@@ -96,7 +96,7 @@ def parts(
     directory: str | os.PathLike[str],
     *,
     parts: int | None = None,
-    range_bytes: int = RANGE_BYTES,
+    range_bytes: int | None = None,
     why: bool = False,
     storage: dict[str, Any] | None = None,
     memory: int = 2 << 30,
@@ -109,6 +109,7 @@ def parts(
 
     urls: paths on storage that all workers share, or URLs that fsspec understands, such as s3://bucket/key.
     parts: how many; by default one for each processor of the cluster.
+    range_bytes: bytes of a task; by default 256 MiB, or less so that there are a few tasks for each part.
     storage: options of fsspec, for example the endpoint and the keys.
     cluster: where to run; by default the cluster that Ray is connected to, or a new one of this machine.
     """

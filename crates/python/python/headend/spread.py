@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 WINDOW = 1 << 20
 """Bytes that are searched for the first record of a range, and of the start of a file for what its ranges need."""
 
-RANGE_BYTES = 64 << 20
-"""Bytes of a range by default."""
+RANGE_BYTES = 256 << 20
+"""Bytes of a range by default. Smaller ranges cost more for starting tasks and moving their results."""
+
+RANGES_PER_PART = 4
+"""Ranges at least for each part by default, so that all workers are busy to the end."""
 
 PARTS_MAX = 4096
 """Parts of a run at most."""
@@ -222,6 +225,17 @@ def divide(places: Sequence[Place], range_bytes: int) -> list[Range]:
     return spans
 
 
+def range_of(places: Iterable[Place], parts: int) -> int:
+    """Bytes of a range by default."""
+
+    def size(place: Place) -> int:
+        with place.open() as file:
+            return file.seek(0, os.SEEK_END)
+
+    total = sum(map(size, places))
+    return max(WINDOW, min(RANGE_BYTES, total // (RANGES_PER_PART * parts)))
+
+
 def order(places: Iterable[Place]) -> tuple[Place, ...]:
     """Files in the order of their first packets; files without packets last."""
 
@@ -239,7 +253,7 @@ def run(
     directory: str | os.PathLike[str],
     *,
     parts: int,
-    range_bytes: int = RANGE_BYTES,
+    range_bytes: int | None = None,
     why: bool = False,
     storage: dict[str, Any] | None = None,
     options: Options,
@@ -247,17 +261,19 @@ def run(
 ) -> list[Path]:
     """Analyse captures; write the parts into a directory and return their paths.
 
+    range_bytes: by default `RANGE_BYTES`, or less so that there are a few ranges for each part.
     faults: called with each sentence about a faulty file.
     """
     if not 1 <= parts <= PARTS_MAX:
         raise ValueError(f"parts: {parts} is out of range; give 1 to {PARTS_MAX}")
-    if range_bytes < WINDOW:
+    if range_bytes is not None and range_bytes < WINDOW:
         raise ValueError(f"range_bytes: {range_bytes} is out of range; give {WINDOW} or more")
     places = order(Place(os.fspath(url), storage or {}) for url in urls)
     if not places:
         raise ValueError("paths: no capture is named; give at least one")
     job = Job(places, parts, why, options)
-    made = _parts(executor, job, divide(places, range_bytes), faults)
+    spans = divide(places, range_bytes or range_of(places, parts))
+    made = _parts(executor, job, spans, faults)
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     paths = []
