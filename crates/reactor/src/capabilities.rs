@@ -22,6 +22,16 @@ pub fn drop_capabilities_but_net_admin() -> io::Result<()> {
     keep(rustix::thread::capabilities(None)?.permitted & CapabilitySet::NET_ADMIN)
 }
 
+/// As [`drop_capabilities`], but keeps CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH if the thread has them: with these it can
+/// read which files the processes of other users have open (proc(5)).
+///
+/// # Errors
+/// The kernel's error; nothing was dropped then.
+pub fn drop_capabilities_but_to_read_processes() -> io::Result<()> {
+    let reading = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
+    keep(rustix::thread::capabilities(None)?.permitted & reading)
+}
+
 fn keep(kept: CapabilitySet) -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     set_capabilities(

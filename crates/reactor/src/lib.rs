@@ -10,7 +10,8 @@
 //! with [`Reactor`].
 //!
 //! Beside the loop: [`timed`] sockets, whose packets the kernel timestamps; a [`port::Port`], which receives all
-//! frames of an interface, and an [`ether::EtherSocket`], which receives those of a few protocols; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
+//! frames of an interface, and an [`ether::EtherSocket`], which receives those of a few protocols; a
+//! [`capture::Capture`], which only watches an interface; [`namespace`]s with [`netlink`] and [`tun`] devices, for experiments; [`urgency`], for
 //! threads that must wake up on time; eBPF programs ([`bpf`]); [`disk`] files, whose calls tests let fail; notifications to the service
 //! [`manager`].
 //!
@@ -22,6 +23,7 @@ pub mod bare;
 pub mod bpf;
 mod buffers;
 mod capabilities;
+pub mod capture;
 pub mod clock;
 mod datagram;
 mod descriptors;
@@ -56,7 +58,9 @@ mod waker;
 
 pub use apart::spawn_apart;
 pub use buffers::{BufferReport, BufferSide};
-pub use capabilities::{drop_capabilities, drop_capabilities_but_net_admin};
+pub use capabilities::{
+    drop_capabilities, drop_capabilities_but_net_admin, drop_capabilities_but_to_read_processes,
+};
 pub use datagram::{
     Instruction, Received, RecvBatch, SendBatch, SendOutcome, SocketStats, UdpOptions, UdpSocket,
 };

@@ -9,6 +9,7 @@ mod monitor;
 mod notified;
 mod queue_monitor;
 mod queues;
+mod sockets;
 
 use std::io;
 use std::net::IpAddr;
@@ -26,6 +27,7 @@ pub use learned::{LearnedRoute, LearnedTable, ORIGIN as LEARNED_ORIGIN};
 pub use monitor::{Monitor, Notice};
 pub use queue_monitor::{QueueMonitor, QueueNotice};
 pub use queues::{Asked, Refused};
+pub use sockets::{FoundSocket, Sockets};
 
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;

@@ -3,6 +3,7 @@
 mod address;
 pub(crate) mod bare;
 mod batch;
+pub(crate) mod block_ring;
 pub(crate) mod bpf;
 pub(crate) mod clock;
 mod control;

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::sys::batch::{empty_header, recvmmsg, sendmmsg};
 use crate::sys::check;
-use crate::sys::socket::set_number;
+use crate::sys::socket::{get_plain, set_number};
 use crate::syscalls::{Call, enter};
 
 /// `struct virtio_net_hdr` (virtio 5.1.6), in the machine's byte order.
@@ -61,11 +61,20 @@ type Control = [u64; 6];
 
 /// Opens a packet socket that receives nothing yet.
 pub(crate) fn open() -> io::Result<OwnedFd> {
+    open_as(SocketType::RAW)
+}
+
+/// Opens a packet socket that receives nothing yet, and will receive packets without their link layer's header.
+pub(crate) fn open_cooked() -> io::Result<OwnedFd> {
+    open_as(SocketType::DGRAM)
+}
+
+fn open_as(kind: SocketType) -> io::Result<OwnedFd> {
     enter(Call::Socket)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(rustix::net::socket_with(
         AddressFamily::PACKET,
-        SocketType::RAW,
+        kind,
         flags,
         None,
     )?)
@@ -85,6 +94,12 @@ pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Resu
     if bypass_queue {
         set_number(fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
     }
+    listen_to_all(socket, index)?;
+    bind_to(socket, index)
+}
+
+/// Puts interface `index` into promiscuous mode as long as the socket is open.
+pub(crate) fn listen_to_all(socket: &OwnedFd, index: u32) -> io::Result<()> {
     // SAFETY: all zeros is a valid `packet_mreq`.
     let mut request: libc::packet_mreq = unsafe { mem::zeroed() };
     request.mr_ifindex = index.cast_signed();
@@ -99,11 +114,11 @@ pub(crate) fn bind(socket: &OwnedFd, index: u32, bypass_queue: bool) -> io::Resu
             (&raw const request).cast(),
             size_of::<libc::packet_mreq>() as libc::socklen_t,
         )
-    })?;
-    bind_to(socket, index)
+    })
+    .map(drop)
 }
 
-/// Binds the socket to all protocols of interface `index`, without its promiscuous mode.
+/// Binds the socket to all protocols of interface `index`, or of all interfaces if that is 0, without promiscuous mode.
 pub(crate) fn bind_to(socket: &OwnedFd, index: u32) -> io::Result<()> {
     // SAFETY: all zeros is a valid `sockaddr_ll`.
     let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
@@ -124,21 +139,15 @@ pub(crate) fn bind_to(socket: &OwnedFd, index: u32) -> io::Result<()> {
 
 /// Frames that the kernel dropped since the last call because nobody read them: `PACKET_STATISTICS`.
 pub(crate) fn drops(socket: &OwnedFd) -> io::Result<u32> {
-    // SAFETY: all zeros is a valid `tpacket_stats`.
-    let mut stats: libc::tpacket_stats = unsafe { mem::zeroed() };
-    let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-    enter(Call::Getsockopt)?;
-    // SAFETY: the pointers are to a `tpacket_stats` and its size, which the kernel writes.
-    check(unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            (&raw mut stats).cast(),
-            &raw mut length,
-        )
-    })?;
-    Ok(stats.tp_drops)
+    counts(socket).map(|(_, drops)| drops)
+}
+
+/// Frames that passed the socket's filter since the last call, and how many of these the kernel dropped because nobody
+/// read them in time: `PACKET_STATISTICS`.
+pub(crate) fn counts(socket: &OwnedFd) -> io::Result<(u32, u32)> {
+    let [frames, drops]: [u32; 2] =
+        get_plain(socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+    Ok((frames, drops))
 }
 
 /// A received frame.
