@@ -72,6 +72,50 @@ impl Block {
         self.records.is_empty()
     }
 
+    /// Removes all packets, to add those of a source that is no file.
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.filled = 0;
+    }
+
+    /// Bytes of all packets that were added.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.filled
+    }
+
+    /// Adds a packet whose captured bytes are in `pieces`: `length` bytes long as sent, captured at `time_ns`. False if
+    /// the block is full, at 4 GiB.
+    pub fn push(&mut self, time_ns: i64, length: u32, link: LinkType, pieces: &[&[u8]]) -> bool {
+        let captured: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let start = self.filled;
+        let Some(end) = start.checked_add(captured) else {
+            return false;
+        };
+        let (Ok(place), Ok(_)) = (u32::try_from(start), u32::try_from(end)) else {
+            return false;
+        };
+        if end > self.buffer.len() {
+            self.buffer.resize(READ_LEN.max(2 * end), 0);
+        }
+        let mut at = start;
+        for piece in pieces {
+            self.buffer[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        }
+        self.filled = end;
+        self.records.push(Record {
+            start: place,
+            captured: captured as u32,
+            length,
+            time_ns,
+            link,
+            interface: 0,
+            offset: start as u64,
+        });
+        true
+    }
+
     /// Starts a block with the rest of the last one.
     pub(crate) fn restart(&mut self, carry: &[u8]) {
         self.records.clear();
@@ -118,5 +162,31 @@ impl Sink<'_> {
     #[inline(never)]
     pub(crate) fn fault(&mut self, at: usize, fault: Fault) {
         self.faults.note(self.base + at as u64, fault);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_put_together_from_pieces() {
+        let mut block = Block::new();
+        let long = vec![7; 2 * READ_LEN];
+        for round in 0..2 {
+            block.clear();
+            assert!(block.is_empty());
+            assert!(block.push(round, 60, LinkType::ETHERNET, &[b"ab", b"", b"c"]));
+            assert!(block.push(2, 9, LinkType::RAW, &[]));
+            assert!(block.push(3, u32::MAX, LinkType::RAW, &[&long]));
+            let [first, second, third] = block.records() else {
+                panic!("three packets");
+            };
+            assert_eq!((block.bytes(first), first.length), (&b"abc"[..], 60));
+            assert_eq!((first.time_ns, first.link), (round, LinkType::ETHERNET));
+            assert_eq!((block.bytes(second), second.captured), (&[][..], 0));
+            assert_eq!(block.bytes(third), long);
+            assert_eq!(block.length(), 3 + long.len());
+        }
     }
 }

@@ -8,6 +8,9 @@
 //! takes its addresses and ports, or memory runs out. All rules depend only on the packets, so that the parts of a
 //! capture that is analysed in pieces agree.
 
+mod another;
+mod recent;
+
 use crate::connection::Connection;
 use crate::details::Details;
 use crate::frozen::shelf::{Shelf, Ticket};
@@ -15,6 +18,7 @@ use crate::frozen::{Head, Room};
 use crate::key::FlowKey;
 use crate::segment::Segment;
 use crate::verdict::{Nobody, Observer, Verdict};
+use another::begins_another;
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 use wire::packet::Layer;
@@ -39,6 +43,8 @@ pub struct Config {
     pub details: bool,
     /// Width of the columns over time in [`Connection::details`], in nanoseconds; 0 for none.
     pub interval: i64,
+    /// Note which connections have packets: [`Analyzer::recent`].
+    pub recent: bool,
 }
 
 /// Two hours: the default interval of keep-alives (RFC 9293 3.8.4), so that a live connection would have sent one.
@@ -58,6 +64,7 @@ impl Default for Config {
             why: false,
             details: false,
             interval: 0,
+            recent: false,
         }
     }
 }
@@ -115,6 +122,8 @@ struct Hot {
     closed: bool,
     /// It is in the list of connections that are closed and fully acknowledged.
     quiet: bool,
+    /// It is in the list of connections with packets of late.
+    recent: bool,
 }
 
 /// No slot.
@@ -143,6 +152,9 @@ pub struct Analyzer {
     spare: Vec<u32>,
     /// Hot connections that are closed and fully acknowledged, the oldest first: their places and slots.
     quiet: VecDeque<(u32, u32)>,
+    /// Slots of the connections with packets since [`Analyzer::recent`] was called, and of those that it kept. A slot may
+    /// be there several times.
+    recent: Vec<u32>,
     /// The hand of the clock algorithm that chooses a hot connection to freeze.
     hand: usize,
     /// Connections to check when the idle time-out may have passed, and when that of closed connections may have.
@@ -194,6 +206,7 @@ impl Analyzer {
             hot: Vec::new(),
             spare: Vec::new(),
             quiet: VecDeque::new(),
+            recent: Vec::new(),
             hand: 0,
             open: VecDeque::new(),
             closed: VecDeque::new(),
@@ -341,6 +354,9 @@ impl Analyzer {
         };
         let hot = &mut self.hot[at as usize];
         hot.touched = true;
+        if self.config.recent && !core::mem::replace(&mut hot.recent, true) {
+            self.recent.push(hot.slot);
+        }
         let closed = hot.closed;
         let connection = &mut hot.connection;
         let mut many = connection.a.segments.many() + connection.b.segments.many();
@@ -390,7 +406,9 @@ impl Analyzer {
             self.end(self.hot[at as usize].slot);
         }
         self.reclaim(self.held_at.unwrap_or(segment.clock));
-        if self.open.len() + self.closed.len() > 3 * self.held() + STALE {
+        if self.open.len() + self.closed.len() > 3 * self.held() + STALE
+            || self.recent.len() > 3 * self.held() + STALE
+        {
             self.forget_stale();
         }
         let at = self.room();
@@ -533,7 +551,7 @@ impl Analyzer {
         let many = connection.many();
         self.many -= many as u64;
         connection.freeze_in(&mut self.scratch);
-        hot.touched = false;
+        (hot.touched, hot.recent) = (false, false);
         core::mem::replace(&mut hot.slot, NONE)
     }
 
@@ -640,6 +658,10 @@ impl Analyzer {
         let current = |due: &Due| slots[due.slot as usize].generation == due.generation;
         self.open.retain(current);
         self.closed.retain(current);
+        self.recent
+            .retain(|&slot| !matches!(slots[slot as usize].place, Place::Free));
+        self.recent.sort_unstable();
+        self.recent.dedup();
     }
 
     /// Memory is short: finishes the connections that closed first, then the oldest of those that are open.
@@ -747,44 +769,4 @@ impl Analyzer {
             ..Analyzer::new(self.config)
         };
     }
-}
-
-/// Whether a SYN starts another connection. A closed connection is replaced by a SYN that is not a copy of its own
-/// (RFC 9293 3.6.1 allows any sequence number, also inside the old window). A connection that has had several SYNs is
-/// replaced by a SYN with yet another sequence number, and an established one by any other SYN.
-#[cold]
-fn begins_another(connection: &Connection, segment: &Segment) -> bool {
-    let from_a = segment.from_low == connection.a_is_low;
-    let (this, other) = if from_a {
-        (&connection.a, &connection.b)
-    } else {
-        (&connection.b, &connection.a)
-    };
-    let own = match (this.syn, this.first_sequence) {
-        (Some(syn), _) => syn as u32 == segment.sequence,
-        // The capture may have the SYN after its answer.
-        (None, Some(first)) => first.wrapping_sub(1) == segment.sequence,
-        (None, None) => false,
-    };
-    if own {
-        return false;
-    }
-    let ended = this.fins > 0 || other.fins > 0 || connection.is_reset();
-    if ended && !segment.ack() {
-        return true;
-    }
-    if ended {
-        let past = |bound: u32| segment.sequence.wrapping_sub(bound) as i32 > 0;
-        let beyond = other.ack.is_some() && past(other.window_end);
-        return beyond || this.syn.is_some_and(|syn| !past(syn as u32));
-    }
-    // An end whose SYN was answered sends no other one (RFC 9293 3.10.7.4), unless it has restarted. A SYN-ACK with
-    // another number may answer the old SYN once more.
-    let begun = this.ack.is_some() || this.segments.acked() > 0;
-    let answers = segment.ack()
-        && match other.syn {
-            Some(syn) => (syn as u32).wrapping_add(1) == segment.acknowledgment,
-            None => this.ack == Some(segment.acknowledgment),
-        };
-    (this.syns > 1 || begun) && !answers
 }

@@ -1,12 +1,13 @@
 //! Reads all files, one after the other, as blocks of records. Faults are noted in a report for each file.
 
+use std::io;
 use std::sync::Arc;
 
 use capfile::{Block, Reader};
 
 use super::Event;
 use super::findings::FileReport;
-use super::input::{self, Input, Opened, Stop, Tap};
+use super::input::{self, Input, Opened, Source, Stop, Tap};
 
 /// Reads blocks.
 pub(super) struct Feed {
@@ -23,10 +24,25 @@ pub(super) struct Feed {
 }
 
 struct Current {
-    reader: Reader<Tap>,
+    from: From,
     /// A block that was read to find the file's first time stamp.
     first: Option<Block>,
     index: usize,
+}
+
+/// Where blocks come from.
+enum From {
+    File(Reader<Tap>),
+    Packets(Box<dyn Source>),
+}
+
+impl From {
+    fn read_block(&mut self, block: &mut Block) -> io::Result<bool> {
+        match self {
+            From::File(reader) => reader.read_block(block),
+            From::Packets(source) => source.read(block),
+        }
+    }
 }
 
 impl Feed {
@@ -59,6 +75,11 @@ impl Feed {
         self.inputs.iter().any(Input::is_pipe)
     }
 
+    /// Whether one of them is a source of packets.
+    pub(super) fn has_packets(&self) -> bool {
+        self.inputs.iter().any(Input::has_packets)
+    }
+
     /// Bytes in all regular files together.
     pub(super) fn size(&self) -> u64 {
         self.inputs.iter().filter_map(Input::size).sum()
@@ -87,9 +108,11 @@ impl Feed {
                 }
                 continue;
             }
-            match current.reader.read_block(block) {
+            match current.from.read_block(block) {
                 Ok(true) => {
-                    (self.report)(Event::Read(current.reader.consumed()));
+                    if let From::File(reader) = &current.from {
+                        (self.report)(Event::Read(reader.consumed()));
+                    }
                     return Some(index as u32);
                 }
                 Ok(false) => {}
@@ -110,6 +133,15 @@ impl Feed {
         let index = self.next;
         self.next += 1;
         let input = &mut self.inputs[index];
+        if let Some(source) = input.take_packets() {
+            self.opened += 1;
+            self.current = Some(Current {
+                from: From::Packets(source),
+                first: None,
+                index,
+            });
+            return;
+        }
         match input.open(&self.stop) {
             Ok(Opened { reader, first }) => {
                 self.opened += 1;
@@ -119,7 +151,7 @@ impl Feed {
                     compression: reader.compression(),
                 });
                 self.current = Some(Current {
-                    reader,
+                    from: From::File(reader),
                     first,
                     index,
                 });
@@ -134,7 +166,9 @@ impl Feed {
     fn end_file(&mut self) {
         if let Some(current) = self.current.take() {
             let report = &mut self.reports[current.index];
-            report.set_faults(current.reader.faults(), self.stop.is_set());
+            if let From::File(reader) = &current.from {
+                report.set_faults(reader.faults(), self.stop.is_set());
+            }
             (self.report)(Event::Closed(report));
         }
     }

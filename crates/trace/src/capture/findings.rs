@@ -161,6 +161,13 @@ impl Findings {
         self.store.spilled()
     }
 
+    /// Connections that finished first and are not listed, because a capture of an interface exceeded
+    /// [`Options::memory`](crate::Options::memory).
+    #[must_use]
+    pub fn forgotten(&self) -> u64 {
+        self.store.forgotten()
+    }
+
     /// The connections in the order of their first packets, numbered from 1.
     #[must_use]
     pub fn connections(&self) -> Connections<'_> {

@@ -31,6 +31,16 @@ impl Stop for () {
     }
 }
 
+/// A source of packets that is no file, such as a network interface.
+pub trait Source: Send {
+    /// Replaces the contents of the block by the next packets, after waiting for them. It may return with an empty block,
+    /// so that observers can do timed work. False at the end, with an empty block.
+    ///
+    /// # Errors
+    /// The source ended against expectation. All packets before have been returned, and none follow.
+    fn read(&mut self, block: &mut Block) -> io::Result<bool>;
+}
+
 /// The source of a reader's bytes.
 pub(super) enum Tap {
     File(File),
@@ -60,6 +70,8 @@ pub(super) struct Input {
     path: Option<PathBuf>,
     /// A source that has no path.
     source: Option<Box<dyn Read + Send>>,
+    /// A source of packets.
+    packets: Option<Box<dyn Source>>,
     /// An input that cannot be read again, and the block that was read to find its first time stamp.
     begun: Option<(Reader<Tap>, Block)>,
     first_time: Option<i64>,
@@ -93,6 +105,7 @@ impl Input {
             name: path.display().to_string(),
             path: (!standard).then(|| path.to_owned()),
             source: None,
+            packets: None,
             begun: None,
             first_time: None,
             kind: Kind::Other,
@@ -107,11 +120,35 @@ impl Input {
             name: name.into(),
             path: None,
             source: Some(source),
+            packets: None,
             begun: None,
             first_time: None,
             kind: Kind::Other,
             resync: true,
         }
+    }
+
+    pub(super) fn from_source(name: impl Into<String>, packets: Box<dyn Source>) -> Input {
+        Input {
+            name: name.into(),
+            path: None,
+            source: None,
+            packets: Some(packets),
+            begun: None,
+            first_time: None,
+            kind: Kind::Pipe,
+            resync: true,
+        }
+    }
+
+    /// The source of packets, if it has one.
+    pub(super) fn take_packets(&mut self) -> Option<Box<dyn Source>> {
+        self.packets.take()
+    }
+
+    /// Whether it is a source of packets.
+    pub(super) fn has_packets(&self) -> bool {
+        self.packets.is_some()
     }
 
     fn kind(&self) -> Kind {

@@ -36,7 +36,7 @@ use crate::records::tally::Tally;
 use crate::records::watch::Watch;
 
 pub use findings::{Connections, FileError, FileReport, Findings};
-pub use input::Stop;
+pub use input::{Source, Stop};
 pub use options::Options;
 
 use feed::Feed;
@@ -139,6 +139,14 @@ impl Captures {
         Captures::of(inputs.collect(), options, stop)
     }
 
+    /// A capture from a source of packets. If finished connections exceed the memory for them, [`Findings`] has the
+    /// newest of them only: a capture of an interface may run for long.
+    #[must_use]
+    pub fn from_source(name: &str, source: Box<dyn Source>, options: Options) -> Captures {
+        let input = Input::from_source(name, source);
+        Captures::of(vec![input], options, Arc::new(()))
+    }
+
     fn of(mut inputs: Vec<Input>, options: Options, stop: Arc<dyn Stop>) -> Captures {
         for input in &mut inputs {
             input.resync = options.resync;
@@ -218,8 +226,12 @@ impl Captures {
     }
 
     fn run<W: Watch>(mut self, mut machine: Machine<W>) -> Result<(Findings, W), W::Error> {
+        let memory = self.options.finished_memory();
         let mut kept = Kept {
-            store: Store::new(self.options.finished_memory()),
+            store: match self.feed.has_packets() {
+                true => Store::of_newest(memory),
+                false => Store::new(memory),
+            },
             connections: 0,
         };
         let mut block = Block::new();
@@ -230,6 +242,7 @@ impl Captures {
             }
             let more = machine.block(&block);
             machine.watch.block()?;
+            machine.watch.look(&mut machine.analyzer)?;
             kept.take(&mut machine)?;
             (self.feed.report)(Event::Counted {
                 packets: machine.decoder.tally.packets,

@@ -54,6 +54,8 @@ pub struct Options {
     pub interval_ns: i64,
     /// Divide each sender's time into causes: [`Connection::why`](crate::Connection::why).
     pub why: bool,
+    /// Note which connections have packets, for [`Analyzer::recent`](crate::Analyzer::recent).
+    pub recent: bool,
 }
 
 impl Default for Options {
@@ -73,6 +75,7 @@ impl Default for Options {
             details: false,
             interval_ns: 0,
             why: false,
+            recent: false,
         }
     }
 }
@@ -123,6 +126,7 @@ impl Options {
                 why: self.why,
                 details: self.details,
                 interval: self.interval_ns,
+                recent: self.recent,
                 ..Config::default()
             },
             first: self.first_packet,

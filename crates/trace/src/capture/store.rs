@@ -26,6 +26,10 @@ pub(super) struct Store {
     /// Bytes in the buffer, and in the file.
     buffered: u64,
     spilled: u64,
+    /// Beyond the limit, forget the oldest connections.
+    newest_only: bool,
+    /// Connections that were forgotten.
+    forgotten: u64,
 }
 
 /// Bytes that most connections fit in, their length included.
@@ -48,7 +52,22 @@ impl Store {
             written: 0,
             buffered: 0,
             spilled: 0,
+            newest_only: false,
+            forgotten: 0,
         }
+    }
+
+    /// A store that never writes a file: beyond the limit, it forgets the connections that finished first.
+    pub(super) fn of_newest(limit: u64) -> Store {
+        Store {
+            newest_only: true,
+            ..Store::new(limit)
+        }
+    }
+
+    /// Number of connections that were forgotten.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// Number of connections.
@@ -110,16 +129,48 @@ impl Store {
         self.connections.reserve_exact(count);
         self.connections
             .extend(entries.map(|(first_packet, ticket)| (first_packet, place(ticket))));
-        self.spill_beyond_limit()
+        // These are in memory already, and as many as the analyser's own limit permits.
+        match self.newest_only {
+            true => Ok(()),
+            false => self.spill_beyond_limit(),
+        }
     }
 
     fn spill_beyond_limit(&mut self) -> io::Result<()> {
         let index = size_of_val(self.connections.as_slice()) as u64;
         let limit = self.limit.saturating_sub(index);
-        if self.buffered > limit.max(self.limit.min(BUFFER_MIN)) {
-            self.spill()?;
+        let limit = limit.max(self.limit.min(BUFFER_MIN));
+        if self.buffered > limit {
+            match self.newest_only {
+                true => self.forget_oldest(limit - limit / 8),
+                false => self.spill()?,
+            }
         }
         Ok(())
+    }
+
+    /// Forgets whole pieces until no more than `target` bytes are left. An eighth of the limit at a time, so that the walk
+    /// over the list of connections is rare.
+    #[cold]
+    fn forget_oldest(&mut self, target: u64) {
+        let mut left = self.buffered;
+        let length = |piece: &(u64, Vec<u8>)| piece.1.len() as u64;
+        let old = self.buffer.iter().take_while(|piece| {
+            let old = left > target;
+            left -= if old { length(piece) } else { 0 };
+            old
+        });
+        // The newest connection stays, however long it is.
+        let count = old.count().min(self.buffer.len().saturating_sub(1));
+        self.buffered -= self
+            .buffer
+            .drain(..count)
+            .map(|piece| length(&piece))
+            .sum::<u64>();
+        let first = self.buffer.first().map_or(self.end, |piece| piece.0);
+        let before = self.connections.len();
+        self.connections.retain(|(_, place)| *place >= first);
+        self.forgotten += (before - self.connections.len()) as u64;
     }
 
     #[cold]
@@ -226,6 +277,30 @@ mod tests {
                 let octets = store.get(at, &mut room).unwrap();
                 assert_eq!(octets, vec![at as u8 + 2; length]);
             }
+        }
+    }
+
+    #[test]
+    fn a_store_of_the_newest_forgets_the_oldest_and_counts_them() {
+        let mut store = Store::of_newest(2 << 20);
+        for number in 0..5_000_u64 {
+            let octets = vec![number as u8; 1_000].into();
+            let finished = Finished {
+                first_packet: number,
+                octets,
+            };
+            store.push(vec![finished]).unwrap();
+        }
+        let left = store.len() as u64;
+        assert_eq!((left + store.forgotten(), store.spilled()), (5_000, 0));
+        assert!((1_000..2_100).contains(&left), "{left}");
+        store.sort();
+        let mut room = Vec::new();
+        for at in 0..left {
+            let number = store.first_packet(at as usize);
+            assert_eq!(number, at + store.forgotten());
+            let octets = store.get(at as usize, &mut room).unwrap();
+            assert_eq!(octets, vec![number as u8; 1_000]);
         }
     }
 }

@@ -4,7 +4,7 @@ use capfile::Record;
 use wire::packet::Packet;
 use wire::tcp::Tcp;
 
-use crate::analyzer::Finished;
+use crate::analyzer::{Analyzer, Finished};
 use crate::capture::Error;
 use crate::connection::Connection;
 use crate::segment::Segment;
@@ -78,6 +78,14 @@ pub trait Watch {
     /// # Errors
     /// The observer ends the analysis.
     fn block(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// As [`Watch::block`], with the connections: [`Analyzer::recent`] has those with packets of late.
+    ///
+    /// # Errors
+    /// The observer ends the analysis.
+    fn look(&mut self, _analyzer: &mut Analyzer) -> Result<(), Self::Error> {
         Ok(())
     }
 

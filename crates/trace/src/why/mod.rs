@@ -11,6 +11,7 @@
 //! | `recent` | extremes of the last round trips |
 //! | `rates` | rates between losses, for policers |
 //! | `findings` | what single packets show, such as zero windows and resets |
+//! | `interval` | the causes in an interval of a connection that goes on |
 //! | `kept` | how it is frozen |
 //! | `verdict` | the result in one sentence, with its confidence |
 //! | `report` | the result for a connection, for all that show it |
@@ -21,6 +22,7 @@
 pub mod cause;
 pub mod columns;
 pub mod findings;
+mod interval;
 mod kept;
 mod names;
 mod rates;
@@ -31,6 +33,7 @@ pub mod verdict;
 
 pub use cause::{CAUSES, Cause, RULES, Rule};
 pub use findings::{FINDINGS, Finding, Findings};
+pub use interval::{Interval, Mark, Moment};
 pub use report::{Report, Side};
 pub use sender::{Sender, Share};
 pub use verdict::{Confidence, Vantage, Verdict};

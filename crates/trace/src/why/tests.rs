@@ -1,3 +1,4 @@
+mod intervals;
 mod rules;
 
 use super::*;

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::Why;
-use super::cause::Cause;
+use super::cause::{CAUSES, Cause};
 use super::sender::{Sender, Share};
 use crate::connection::Connection;
 use crate::direction::Direction;
@@ -170,19 +170,24 @@ const GROUPS: [&[Cause]; 8] = [
 
 /// The main cause and its time. Idle time counts only if there is little else.
 fn main_cause(sender: &Sender, life: i64) -> (Cause, Share) {
-    let time = |cause: Cause| sender.shares()[cause as usize].time;
-    let of = |cause: Cause| (cause, sender.shares()[cause as usize]);
+    let cause = main_of(&sender.shares().map(|share| share.time), life);
+    (cause, sender.shares()[cause as usize])
+}
+
+/// The main cause by the time of each in `life`.
+pub(super) fn main_of(times: &[i64; CAUSES], life: i64) -> Cause {
+    let time = |cause: Cause| times[cause as usize];
     let sum = |group: &[Cause]| group.iter().map(|cause| time(*cause)).sum::<i64>();
     let longest = |group: &[Cause]| group.iter().copied().max_by_key(|cause| time(*cause));
     let best = GROUPS.into_iter().max_by_key(|group| sum(group));
     let (group, best) = best.map_or((&[][..], 0), |group| (group, sum(group)));
     let unknown = time(Cause::Unknown);
     if life == 0 || unknown > best && unknown >= life / 10 {
-        return of(Cause::Unknown);
+        return Cause::Unknown;
     }
     match longest(group) {
-        Some(cause) if best >= life / 10 => of(cause),
-        _ => of(Cause::Idle),
+        Some(cause) if best >= life / 10 => cause,
+        _ => Cause::Idle,
     }
 }
 
@@ -200,7 +205,12 @@ fn confidence(cause: Cause, vantage: Vantage, this: &Direction, other: &Directio
 }
 
 /// What makes the cause plausible.
-fn detail(cause: Cause, sender: &Sender, this: &Direction, other: &Direction) -> Option<String> {
+pub(super) fn detail(
+    cause: Cause,
+    sender: &Sender,
+    this: &Direction,
+    other: &Direction,
+) -> Option<String> {
     let ms = |time: i64| time as f64 / 1e6;
     match cause {
         Cause::Receiver => Some(window_detail(this, other)),
