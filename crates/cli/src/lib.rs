@@ -9,6 +9,7 @@
 //! | `interrupt` | work to do when a signal ends the command |
 //! | `progress` | progress bars on standard error |
 //! | `results` | the directory of a command's page |
+//! | `screen` | text that is shown repeatedly |
 //! | `socket` | the `--socket` flag |
 //! | `table` | tables and blocks of a `show` |
 //! | `values` | values as people type them |
@@ -18,6 +19,7 @@ pub mod interrupt;
 mod outcome;
 pub mod progress;
 mod results;
+pub mod screen;
 mod socket;
 pub mod table;
 pub mod values;

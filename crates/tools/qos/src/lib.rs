@@ -13,7 +13,6 @@
 //! | `graph` | trees of queues as text, pictures and pages |
 //! | `running`, `rows` | requests to a running shaper, and its rows |
 //! | `rates` | rates from the counters of two readings |
-//! | `screen` | text that is redrawn at intervals |
 //! | `system` | the state of an interface in Linux |
 //!
 //! Exit status: 0 success, 1 if `explain` finds that two engines differ, 2 failure.
@@ -30,7 +29,6 @@ mod rates;
 mod rows;
 mod run;
 mod running;
-mod screen;
 mod show;
 mod system;
 

@@ -12,7 +12,7 @@ use super::record::{Record, What};
 use super::{ask, grow, ours, text};
 use crate::apply::state::{Names, Store};
 use crate::running::Running;
-use crate::screen::{Beat, Screen};
+use cli::screen::{Beat, Screen};
 
 /// Where the queues are read from.
 pub(super) enum Source {

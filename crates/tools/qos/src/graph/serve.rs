@@ -16,7 +16,7 @@ use super::fold::fold;
 use super::live::Watcher;
 use super::model::Tree;
 use super::page;
-use crate::screen::Beat;
+use cli::screen::Beat;
 
 /// Maximum number of simultaneous connections.
 const CLIENTS_MAX: usize = 16;

@@ -18,7 +18,7 @@ use anyhow::Result;
 use super::rates::interval;
 use super::rows::fill_rates;
 use super::running::Control;
-use super::screen::{Beat, Screen};
+use cli::screen::{Beat, Screen};
 
 /// Show the queues of a running shaper, with the names of tc.
 #[derive(Debug, clap::Args)]

@@ -5,16 +5,24 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// Where the text is shown.
-pub(super) struct Screen {
+#[derive(Debug)]
+pub struct Screen {
     is_terminal: bool,
     /// Number of lines currently drawn.
     drawn: usize,
     blocks: usize,
 }
 
+impl Default for Screen {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Screen {
     /// Standard output.
-    pub(super) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             is_terminal: io::stdout().is_terminal(),
             drawn: 0,
@@ -22,7 +30,9 @@ impl Screen {
         }
     }
 
-    pub(super) fn is_terminal(&self) -> bool {
+    /// Whether that is a terminal.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
@@ -30,7 +40,7 @@ impl Screen {
     ///
     /// # Errors
     /// The output is closed.
-    pub(super) fn show(&mut self, text: &str) -> io::Result<()> {
+    pub fn show(&mut self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if self.is_terminal {
             let (columns, rows) = size();
@@ -77,14 +87,16 @@ fn picture(text: &str, columns: usize, rows: usize, drawn: usize) -> (String, us
 }
 
 /// Moments at equal intervals; missed ones are skipped.
-pub(super) struct Beat {
+#[derive(Debug)]
+pub struct Beat {
     next: Instant,
     every: Duration,
 }
 
 impl Beat {
     /// A sequence whose first moment is `every` from now.
-    pub(super) fn new(every: Duration) -> Self {
+    #[must_use]
+    pub fn new(every: Duration) -> Self {
         Self {
             next: Instant::now() + every,
             every,
@@ -92,12 +104,13 @@ impl Beat {
     }
 
     /// The time until the next moment.
-    pub(super) fn left(&self) -> Duration {
+    #[must_use]
+    pub fn left(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
     /// Waits for the next moment.
-    pub(super) fn wait(&mut self) {
+    pub fn wait(&mut self) {
         std::thread::sleep(self.left());
         let now = Instant::now();
         while self.next <= now {
