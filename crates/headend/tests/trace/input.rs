@@ -115,7 +115,7 @@ fn continuous_output_comes_as_connections_end() {
     let octets = plain("fast_reuse.dmp.gz");
     let mut live = live(
         &home,
-        "--continuous --nolive --json --idle 2s --idle-closed 1s -",
+        "--continuous --noclosings --json --idle 2s --idle-closed 1s -",
     );
     live.pipe.write_all(&octets).unwrap();
     live.pipe.flush().unwrap();

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use trace::capture::Event;
 use trace::{
-    Captures, Checksum, Connection, Error, FileReport, Findings, Finished, Seen, Segment, Summary,
-    Verdict, Watch, text,
+    Analyzer, Captures, Checksum, Connection, Error, FileReport, Findings, Finished, Seen, Segment,
+    Summary, Verdict, Watch, text,
 };
 use wire::tcp::Tcp;
 
+use super::hi::HiArgs;
+use super::live::{self, Counts, Ticker};
 use super::progress::Progress;
 use super::report::{Paper, Style};
 use super::results::{Results, Source};
@@ -22,34 +24,37 @@ pub(super) struct Captured {
     pub(super) results: Results,
     /// Nothing was wrong with any file.
     pub(super) good: bool,
+    /// The counts of a captured interface.
+    pub(super) counts: Option<Counts>,
 }
 
-/// Reads the files that the command line names.
+/// Reads the files that the command line names, or captures its interface.
 ///
 /// # Errors
-/// No file could be read, or an output file cannot be written.
+/// No file could be read, the interface cannot be captured, or an output file cannot be written.
 pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Captured> {
     let (args, low) = (style.args, &style.args.low);
     let stop = Arc::new(Stop::new().context("cannot take signals")?);
-    let analysis = args.analysis.clone();
-    let mut captures = Captures::open_until(&low.files, analysis, Arc::<Stop>::clone(&stop));
+    let (mut captures, ticker, counts) = open(args, &stop)?;
     let names = captures.files();
     announce(style, &names, paper)?;
     report_events(style, &mut captures);
-    let live = low.live.unwrap_or(captures.is_live() && !low.quiet);
-    let (found, flows) = match Watchers::new(style, live, captures.plan())? {
+    // The lines would be in the way of a report that is redrawn.
+    let closings = captures.is_live() && !low.quiet && ticker.is_none();
+    let closings = low.closings.unwrap_or(closings);
+    let (found, flows) = match Watchers::new(style, closings, captures.plan())? {
         Some(watchers) => {
-            let (found, session) =
-                read_with(captures, Session::new(style, watchers, &names, paper))?;
+            let session = Session::new(style, watchers, &names, paper, ticker);
+            let (found, session) = read_with(captures, session)?;
             let mut watchers = session.watch;
             let flows = watchers.flows.take();
             watchers.finish()?;
             (found, flows)
         }
-        None if low.continuous => (
-            read_with(captures, Session::new(style, (), &names, paper))?.0,
-            None,
-        ),
+        None if low.continuous || ticker.is_some() => {
+            let session = Session::new(style, (), &names, paper, ticker);
+            (read_with(captures, session)?.0, None)
+        }
         None => (captures.read().map_err(plain)?, None),
     };
     if low.contents {
@@ -78,7 +83,23 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
         },
         summary,
     };
-    Ok(Captured { results, good })
+    Ok(Captured {
+        results,
+        good,
+        counts,
+    })
+}
+
+/// Opens the files or the interface; the latter with its reports at intervals and its counts.
+fn open(args: &HiArgs, stop: &Arc<Stop>) -> Result<(Captures, Option<Ticker>, Option<Counts>)> {
+    let low = &args.low;
+    let Some(name) = &low.live else {
+        let until = Arc::<Stop>::clone(stop);
+        let captures = Captures::open_until(&low.files, args.analysis.clone(), until);
+        return Ok((captures, None, None));
+    };
+    let opened = live::open(args, name, stop)?;
+    Ok((opened.captures, opened.ticker, Some(opened.counts)))
 }
 
 fn read_with<W: Watch<Error = anyhow::Error>>(
@@ -104,8 +125,10 @@ fn plain(error: Error) -> anyhow::Error {
 /// Shows progress, and reports the faults of each file when it ends.
 fn report_events(style: &Style<'_>, captures: &mut Captures) {
     let low = &style.args.low;
-    let live = low.live == Some(true) || captures.is_live();
-    let wanted = low.progress && (!low.quiet || !live);
+    let live = low.closings == Some(true) || captures.is_live();
+    // `why` reports an interface at intervals itself.
+    let reports = low.why && low.live.is_some();
+    let wanted = low.progress && (!low.quiet || !live) && !reports;
     let mut progress = Progress::new(wanted, captures.size(), live, low.interval);
     let debug = low.debug > 0;
     captures.on_event(move |event| match event {
@@ -174,6 +197,8 @@ struct Session<'a, V, W> {
     files: &'a [String],
     /// Connections that have been printed, for `--continuous`.
     printed: u64,
+    /// Reports at intervals.
+    ticker: Option<Ticker>,
 }
 
 /// The work of observers between two blocks.
@@ -196,13 +221,20 @@ impl Between for Watchers<'_> {
 }
 
 impl<'a, V, W: Write> Session<'a, V, W> {
-    fn new(style: &'a Style<'a>, watch: V, files: &'a [String], paper: &'a mut Paper<W>) -> Self {
+    fn new(
+        style: &'a Style<'a>,
+        watch: V,
+        files: &'a [String],
+        paper: &'a mut Paper<W>,
+        ticker: Option<Ticker>,
+    ) -> Self {
         Session {
             style,
             watch,
             paper,
             files,
             printed: 0,
+            ticker,
         }
     }
 
@@ -264,9 +296,19 @@ impl<V: Watch + Between, W: Write> Watch for Session<'_, V, W> {
         Ok(())
     }
 
+    fn look(&mut self, analyzer: &mut Analyzer) -> Result<()> {
+        match &mut self.ticker {
+            Some(ticker) => ticker.look(analyzer, self.paper),
+            None => Ok(()),
+        }
+    }
+
     fn finished(&mut self, finished: Vec<Finished>, end: i64) -> Result<Vec<Finished>> {
         for connection in &finished {
             self.watch.close(connection.first_packet);
+            if let Some(ticker) = &mut self.ticker {
+                ticker.forget(connection.first_packet);
+            }
         }
         if !self.style.args.low.continuous {
             return Ok(finished);
@@ -312,6 +354,12 @@ fn tell_limits(summary: &Summary, found: &Findings) {
             "headend: memory ran out: segments in flight were given up {} times, and their retransmissions are not \
              timed (see --memory)",
             summary.flights_cut
+        );
+    }
+    if found.forgotten() > 0 {
+        eprintln!(
+            "headend: memory ran out: {} connections that finished first are not in the report (see --memory)",
+            found.forgotten()
         );
     }
     if found.spilled() > 0 {

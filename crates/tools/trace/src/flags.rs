@@ -16,13 +16,14 @@ pub(super) enum Group {
     Files,
     Names,
     Reading,
+    Live,
     Parts,
     Warn,
     Idle,
 }
 
 impl Group {
-    pub(super) const ALL: [Group; 10] = [
+    pub(super) const ALL: [Group; 11] = [
         Group::Report,
         Group::Graph,
         Group::Detail,
@@ -30,6 +31,7 @@ impl Group {
         Group::Files,
         Group::Names,
         Group::Reading,
+        Group::Live,
         Group::Parts,
         Group::Warn,
         Group::Idle,
@@ -44,6 +46,7 @@ impl Group {
             Group::Files => "Packets and output files",
             Group::Names => "Names",
             Group::Reading => "Reading and progress",
+            Group::Live => "Capturing an interface",
             Group::Parts => "Limits, threads and parts",
             Group::Warn => "Warnings",
             Group::Idle => "Accepted for compatibility with tcptrace, without effect",
@@ -120,7 +123,7 @@ const fn ours(long: &'static str, group: Group, act: Act, help: &'static str) ->
 }
 
 use Act::{Ignored, IgnoredValue, Joined, Suffix, Switch, Value};
-use Group::{Detail, Files, Graph, Idle, Names, Parts, Reading, Report, Warn, Which};
+use Group::{Detail, Files, Graph, Idle, Live, Names, Parts, Reading, Report, Warn, Which};
 
 /// All flags, in the order of `--help`.
 #[rustfmt::skip]
@@ -210,8 +213,8 @@ pub(super) const FLAGS: &[Flag] = &[
 
     theirs('o', "", Which, Value("numbers", |args, text| { args.only.add(LowArgs::numbers(text)?); Ok(()) }),
         "only these connections: -o3, -o3-5,8, or -oFILE with such a list"),
-    theirs('i', "", Which, Value("numbers", |args, text| { args.ignored.add(LowArgs::numbers(text)?); Ok(()) }),
-        "all but these connections"),
+    theirs('i', "", Which, Value("numbers", LowArgs::ignored_or_interface),
+        "all but these connections; with the name of an interface, as --live"),
     theirs(NONE, "oTCP", Which, Joined("N[-M]", |args, text| { args.only.add(LowArgs::numbers(text)?); Ok(()) }),
         "as -o"),
     theirs(NONE, "iTCP", Which, Joined("N[-M]", |args, text| { args.ignored.add(LowArgs::numbers(text)?); Ok(()) }),
@@ -267,8 +270,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "show progress on standard error if that is a terminal (default; +t for none)"),
     theirs('d', "", Reading, Switch(|args, on| args.debug = if on { args.debug + 1 } else { 0 }),
         "print the format of each file"),
-    ours("live", Reading, Switch(|args, on| args.live = Some(on)),
-        "print a line on standard error for each connection that closes (default for a pipe)"),
+    ours("closings", Reading, Switch(|args, on| args.closings = Some(on)),
+        "print a line on standard error for each connection that closes (default for a pipe and --live)"),
     theirs(NONE, "continuous", Reading, Switch(|args, on| args.continuous = on),
         "print each connection when it finishes, and no summary"),
     theirs(NONE, "update_interval", Reading, Value("seconds", |args, text| { args.interval = f64::from(values::positive(text)?); Ok(()) }),
@@ -281,6 +284,21 @@ pub(super) const FLAGS: &[Flag] = &[
         "print the version"),
     theirs('h', "help", Reading, Suffix("[TOPIC]", |args, topic, _| { args.help_topic(topic); Ok(()) }),
         "print help: -hargs, -hfilter, -houtput, -hhints, -hconfig"),
+
+    ours("live", Live, Value("an interface", |args, text| { args.live = Some(text.into()); Ok(()) }),
+        "capture at this interface, or at any, until Ctrl-C, and then print the report"),
+    ours("duration", Live, Value("a time", |args, text| { args.duration = Some(values::time(text)?); Ok(()) }),
+        "end after this time: 10s, 5m"),
+    ours("every", Live, Value("a time", |args, text| { args.every = Some(values::time(text)?); Ok(()) }),
+        "with why: report the slowest connections at this interval (5s)"),
+    ours("snaplen", Live, Value("a number", |args, text| { args.snap = Some(values::positive(text)?); Ok(()) }),
+        "capture this number of bytes of each frame (all)"),
+    ours("promiscuous", Live, Switch(|args, on| args.promiscuous = on),
+        "also capture frames to other hosts"),
+    ours("ring", Live, Value("a size", |args, text| { args.ring = Some(values::size(text)?); Ok(()) }),
+        "memory for frames that are not analysed yet: 8M, 256M (32M)"),
+    ours("write", Live, Value("a file", |args, text| { args.write = Some(text.into()); Ok(()) }),
+        "also write the frames to a pcap file"),
 
     ours("threads", Parts, Value("a number", |args, text| { args.threads = Some(values::positive(text)? as usize); Ok(()) }),
         "number of threads (one for each processor, 16 at most)"),

@@ -24,6 +24,7 @@ pub(super) const WHY: &str = "\
 What the senders of each connection waited for
 
 Usage: headend trace why [FLAG...] FILE...
+       headend trace why [FLAG...] --live INTERFACE
 
 Prints one sentence about the connection that waited longest, the ten slowest
 connections, and the pairs of hosts. The time of each direction is divided into
@@ -36,6 +37,13 @@ causes without remainder; docs/why.md has their rules.
                   also draws graphs, with the causes as a strip at the foot:
                   a page for each connection, or pictures with --svg
   --part, --merge, --memory, --threads, --realm, --checksum
+                  as for headend trace
+
+  --live IFACE    captures at an interface (or any) and prints the ten slowest
+                  connections at intervals, with their processes where that is
+                  permitted, and the report at the end
+  --every TIME    the interval (5s)
+  --duration TIME, --snaplen N, --promiscuous, --ring SIZE, --write FILE
                   as for headend trace
 
 Exit status: 0 success; 1 a file is faulty, and the report covers the rest; 2 wrong usage.
@@ -68,6 +76,7 @@ const USAGE: &str = "\
 TCP connections in captures, with the statistics and graphs of tcptrace
 
 Usage: headend trace [FLAG...] FILE...
+       headend trace [FLAG...] --live INTERFACE
        headend trace why [FLAG...] FILE...
        headend trace twin [FLAG...] FILE...
        headend trace diff [FLAG...] A B

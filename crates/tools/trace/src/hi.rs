@@ -57,11 +57,13 @@ impl HiArgs {
     /// # Errors
     /// It contradicts itself or lacks a file.
     pub(super) fn new(mut low: LowArgs) -> Result<HiArgs, Usage> {
-        if low.files.is_empty() {
+        if low.files.is_empty() && low.live.is_none() {
             return Err(Usage(
-                "name at least one file, or - for standard input (see --help)".into(),
+                "name at least one file, - for standard input, or an interface with --live (see --help)"
+                    .into(),
             ));
         }
+        refuse_live(&low)?;
         let standard = |path: &&PathBuf| path.as_os_str() == "-" || path.as_os_str() == "stdin";
         if low.files.iter().filter(standard).count() > 1 {
             return Err(Usage("standard input can be read only once".into()));
@@ -174,6 +176,35 @@ fn refuse(low: &LowArgs) -> Result<(), Usage> {
     }
 }
 
+/// Refuses flags that contradict a capture of an interface, or that need one.
+fn refuse_live(low: &LowArgs) -> Result<(), Usage> {
+    if let Some(name) = &low.live {
+        let with = [
+            ("files", !low.files.is_empty()),
+            ("--part and --merge", low.part.is_some() || low.merge),
+            ("--every without why", low.every.is_some() && !low.why),
+        ];
+        return match with.into_iter().find(|flag| flag.1) {
+            Some((flag, _)) => Err(Usage(format!(
+                "{flag} cannot be combined with --live {name}"
+            ))),
+            None => Ok(()),
+        };
+    }
+    let without = [
+        ("--duration", low.duration.is_some()),
+        ("--every", low.every.is_some()),
+        ("--snaplen", low.snap.is_some()),
+        ("--promiscuous", low.promiscuous),
+        ("--ring", low.ring.is_some()),
+        ("--write", low.write.is_some()),
+    ];
+    match without.into_iter().find(|flag| flag.1) {
+        Some((flag, _)) => Err(Usage(format!("{flag} needs --live"))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses what `why` cannot do.
 fn refuse_with_why(low: &LowArgs) -> Result<(), Usage> {
     let values = low.csv || low.tsv || low.separator.is_some();
@@ -270,6 +301,7 @@ fn analysis(low: &LowArgs) -> Options {
         threads: low.threads,
         resync: low.resync,
         why: low.why,
+        recent: low.why && low.live.is_some(),
         ..Options::default()
     }
 }

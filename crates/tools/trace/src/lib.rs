@@ -6,6 +6,7 @@
 //! | `flags`, `low`, `hi`, `values` | the command line: the table of flags, the words typed, their meaning |
 //! | `help` | the texts of `-h` and `--help` |
 //! | `capture`, `stop`, `progress` | reads the files until they end or a signal comes, and shows progress |
+//! | `live` | captures an interface, and reports at intervals |
 //! | `watch` | observers of packets: printing, saving, warnings, graphs |
 //! | `files` | the many files that observers write |
 //! | `written` | the names of these files, for the message at the end |
@@ -30,6 +31,7 @@ mod filter;
 mod flags;
 mod help;
 mod hi;
+mod live;
 mod low;
 mod names;
 mod painters;
@@ -156,6 +158,13 @@ fn trace(args: &HiArgs) -> Result<ExitCode> {
         None if low.continuous => paper.flush()?,
         None => style.print(&captured.results, &mut paper)?,
     }
+    if let Some(counts) = &captured.counts {
+        eprintln!("headend: {}", counts.sentence());
+        if low.json {
+            paper.text().push_str(&counts.line());
+            paper.flush()?;
+        }
+    }
     let shown = low.part.is_none() && !low.continuous;
     let absent = shown && absent::report(args, &captured.results.summary);
     Ok(status(captured.good && !absent))
@@ -236,6 +245,7 @@ fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Captured> 
     Ok(Captured {
         results: Results { source, summary },
         good: faulty.is_empty(),
+        counts: None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The command line as typed: its switches and values, before they are interpreted.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::flags::{self, Act, Flag};
 use super::values::{self, Numbers};
@@ -142,8 +142,18 @@ pub(super) struct LowArgs {
     pub(super) warn: Warnings,
     pub(super) checksum: bool,
     pub(super) continuous: bool,
-    pub(super) live: Option<bool>,
+    pub(super) closings: Option<bool>,
     pub(super) interval: f64,
+
+    /// The interface to capture.
+    pub(super) live: Option<String>,
+    pub(super) snap: Option<u32>,
+    pub(super) promiscuous: bool,
+    pub(super) ring: Option<u64>,
+    /// In nanoseconds.
+    pub(super) duration: Option<i64>,
+    pub(super) every: Option<i64>,
+    pub(super) write: Option<PathBuf>,
 
     pub(super) threads: Option<usize>,
     pub(super) part: Option<(u32, u32)>,
@@ -224,8 +234,15 @@ impl Default for LowArgs {
             warn: Warnings::default(),
             checksum: false,
             continuous: false,
-            live: None,
+            closings: None,
             interval: 30.0,
+            live: None,
+            snap: None,
+            promiscuous: false,
+            ring: None,
+            duration: None,
+            every: None,
+            write: None,
             threads: None,
             part: None,
             part_file: None,
@@ -387,6 +404,20 @@ impl LowArgs {
             sequences: on,
             summary: on,
         };
+    }
+
+    /// `-i`: as [`LowArgs::numbers`], or the name of an interface to capture, as tcpdump has it. A file of that name comes
+    /// first.
+    pub(super) fn ignored_or_interface(&mut self, text: &str) -> Result<(), String> {
+        let is_list = text.starts_with(|c: char| c.is_ascii_digit()) || Path::new(text).exists();
+        let is_interface =
+            || text == reactor::capture::ANY || reactor::port::Link::of(text).is_ok();
+        if !is_list && is_interface() {
+            self.live = Some(text.to_owned());
+            return Ok(());
+        }
+        self.ignored.add(LowArgs::numbers(text)?);
+        Ok(())
     }
 
     /// `-i`, `-o` and their long forms: a list, or the name of a file with one.

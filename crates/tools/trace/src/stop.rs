@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use reactor::Signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,6 +15,19 @@ const GRACE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 300_000_000,
 };
+
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// The source has something to read.
+    Ready,
+    /// The source has an error.
+    Fault,
+    /// A signal has come, perhaps.
+    Signal,
+    /// The time is over.
+    Late,
+}
 
 /// Whether a signal has come.
 pub(crate) struct Stop {
@@ -36,6 +50,41 @@ impl Stop {
     /// Whether another signal has come since the first.
     pub(crate) fn again(&self) -> bool {
         matches!(self.signals.next_signal(), Ok(Some(_)))
+    }
+
+    /// Waits for a socket or a signal, for at most `limit`. With `signals` false, signals are left for later.
+    ///
+    /// # Errors
+    /// The operating system cannot wait.
+    pub(crate) fn wait_for(
+        &self,
+        source: &impl AsFd,
+        limit: Duration,
+        signals: bool,
+    ) -> io::Result<Woken> {
+        let limit = Timespec {
+            tv_sec: limit.as_secs() as i64,
+            tv_nsec: limit.subsec_nanos().into(),
+        };
+        let mut watched = [
+            PollFd::new(source, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+        ];
+        let count = if signals { 2 } else { 1 };
+        match poll(&mut watched[..count], Some(&limit)) {
+            Ok(0) => return Ok(Woken::Late),
+            Err(rustix::io::Errno::INTR) => return Ok(Woken::Signal),
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        let source = watched[0].revents();
+        if source.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL) {
+            return Ok(Woken::Fault);
+        }
+        Ok(match source.is_empty() {
+            true => Woken::Signal,
+            false => Woken::Ready,
+        })
     }
 
     fn take(&self) {

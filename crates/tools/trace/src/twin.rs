@@ -168,6 +168,7 @@ fn refuse(low: &LowArgs) -> Result<(), Usage> {
         ("-f", low.filter.is_some()),
         ("-c", low.complete),
         ("-e", low.contents),
+        ("--live", low.live.is_some()),
         ("-O", low.save.is_some()),
         ("--continuous", low.continuous),
         ("--part and --merge", low.part.is_some() || low.merge),
