@@ -372,7 +372,7 @@ const ALLOWED: &[Row] = &[
     row(
         "tool-trace",
         &[
-            "wire", "capfile", "trace", "paths", "plot", "qos", "twin", "reactor",
+            "wire", "capfile", "trace", "paths", "plot", "qos", "twin", "reactor", "cli",
         ],
         &[],
         "a command line over the analyser; signals come from the event core",

@@ -275,3 +275,16 @@ fn connections_outside_of_junk_are_reported_and_the_skipped_bytes_are_named() {
     assert!(said.out.contains("200 packets seen"), "{}", said.out);
     assert!(said.err.contains("(the rest of the file was not read)"));
 }
+
+#[test]
+fn an_interface_that_cannot_be_captured_is_an_error_with_its_remedy() {
+    let home = Home::new("interface");
+    for line in ["--live no-such", "why --live no-such"] {
+        let said = home.run(line);
+        assert_eq!((said.status, said.out.as_str()), (1, ""), "{line}");
+        // With the privilege, the interface is looked for.
+        let denied = said.err.contains("no-such: capturing needs CAP_NET_RAW");
+        let unknown = said.err.contains("no-such: no such interface");
+        assert!(denied || unknown, "{line}: {}", said.err);
+    }
+}

@@ -29,6 +29,10 @@ fn wrong_command_lines_end_with_2_and_say_why() {
         ("- stdin", "read only once"),
         ("-xtraffic reno.epeek.gz", "modules"),
         ("-oreno.list reno.epeek.gz", "cannot read reno.list"),
+        ("--live lo reno.epeek.gz", "files cannot be combined with"),
+        ("--live lo --every 1s", "--every without why cannot be"),
+        ("--ring 8M reno.epeek.gz", "--ring needs --live"),
+        ("twin --live lo", "--live cannot be combined with twin"),
     ] {
         let said = home.run(line);
         assert_eq!((said.status, said.out.as_str()), (2, ""), "{line}");

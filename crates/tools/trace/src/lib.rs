@@ -160,7 +160,7 @@ fn trace(args: &HiArgs) -> Result<ExitCode> {
     }
     if let Some(counts) = &captured.counts {
         eprintln!("headend: {}", counts.sentence());
-        if low.json {
+        if low.json && !low.quiet {
             paper.text().push_str(&counts.line());
             paper.flush()?;
         }

@@ -57,10 +57,11 @@ pub(super) fn open(args: &HiArgs, name: &str, stop: &Arc<Stop>) -> Result<Opened
         is_promiscuous: low.promiscuous,
         ring_bytes: low.ring.map_or(defaults.ring_bytes, |bytes| bytes as usize),
     };
+    let start = source::wall();
     let capture = Capture::open(name, &options).map_err(|error| anyhow!("{name}: {error}"))?;
     let meter = Arc::new(Meter::default());
     let ticker = match low.why {
-        true => Some(Ticker::new(args, &capture, Arc::clone(&meter))),
+        true => Some(Ticker::new(args, &capture, start, Arc::clone(&meter))),
         false => None,
     };
     // Names of processes are for `why` only.

@@ -99,8 +99,9 @@ impl<'c> Moment<'c> {
         !self.connection.is_closed() && !self.connection.is_quiet() && silence < SILENCE_MAX
     }
 
-    /// The direction from one end in the interval that began at `from`. `before` is of a moment before that, if there was
-    /// one. `None` if the end never sent data, or the connection ended before the interval.
+    /// The direction from one end in the interval that began at `from`. `before` is of an earlier moment, from which the
+    /// times and bytes of the interval are told. `None` without one, unless the connection began in the interval; if the
+    /// end never sent data; and if the connection ended before the interval.
     #[must_use]
     pub fn since(&self, before: Option<&Mark>, from: i64, from_a: bool) -> Option<Interval> {
         let (this, other, sender) = match from_a {
@@ -108,7 +109,8 @@ impl<'c> Moment<'c> {
             false => (&self.connection.b, &self.connection.a, &self.why.b),
         };
         let span = self.mark.until - from.max(self.connection.first_time);
-        if this.data_bytes == 0 || span <= 0 {
+        let is_new = self.connection.first_time >= from;
+        if this.data_bytes == 0 || span <= 0 || before.is_none() && !is_new {
             return None;
         }
         let end = usize::from(!from_a);

@@ -70,6 +70,8 @@ pub(super) struct Interface {
     /// When the capture ends.
     end: Option<Instant>,
     save: Option<Save>,
+    /// Frames for which a block had no room.
+    full: u64,
     phase: Phase,
 }
 
@@ -99,6 +101,7 @@ impl Interface {
             meter,
             end: lasts.and_then(|lasts| Instant::now().checked_add(lasts)),
             save,
+            full: 0,
             phase: Phase::Running,
         })
     }
@@ -106,12 +109,12 @@ impl Interface {
     /// Reads the oldest block of the ring. False if there is none.
     fn take(&mut self, block: &mut Block) -> io::Result<bool> {
         let form = self.capture.form();
-        let mut full = 0;
+        let full = &mut self.full;
         let got = self.capture.read(|frame| {
-            full += u64::from(!frames::push(block, form, frame));
+            *full += u64::from(!frames::push(block, form, frame));
         });
         let mut stats = self.capture.look();
-        stats.unreadable += full;
+        stats.unreadable += self.full;
         self.meter.note(stats);
         if let Some(record) = block.records().last() {
             self.meter.advance(record.time_ns);

@@ -15,7 +15,7 @@ use trace::why::{Interval, Mark, Moment};
 use trace::{Analyzer, Connection};
 
 use super::processes::{Ends, Owner, Processes};
-use super::source::{self, Meter};
+use super::source::Meter;
 use super::{EVERY, lines, text};
 use crate::hi::HiArgs;
 use crate::report::Paper;
@@ -82,12 +82,13 @@ pub(in super::super) struct Ticker {
 }
 
 impl Ticker {
-    pub(super) fn new(args: &HiArgs, capture: &Capture, meter: Arc<Meter>) -> Ticker {
+    /// For a capture that began at `from`, in nanoseconds since 1970.
+    pub(super) fn new(args: &HiArgs, capture: &Capture, from: i64, meter: Arc<Meter>) -> Ticker {
         Ticker {
             meter,
             name: capture.name().to_owned(),
             every: args.low.every.unwrap_or(EVERY),
-            from: source::wall(),
+            from,
             before: CaptureStats::default(),
             known: HashMap::new(),
             processes: Processes::new(capture.index()),

@@ -28,6 +28,19 @@ fn values_are_attached_or_follow() {
 }
 
 #[test]
+fn ignoring_an_interface_captures_it() {
+    let args = good("-ilo --duration 1m");
+    assert_eq!(
+        (args.live.as_deref(), args.duration),
+        (Some("lo"), Some(60_000_000_000))
+    );
+    assert_eq!(good("-i any").live.as_deref(), Some("any"));
+    let args = good("-i3-5 f");
+    assert!(args.live.is_none() && args.ignored.has(4));
+    assert!(parse("-ino-such-interface f").is_err());
+}
+
+#[test]
 fn plus_reverses_switches() {
     assert!(good("-l +l f").brief);
     assert!(good("+n f").host_names && !good("+n -n f").port_names);
