@@ -56,6 +56,7 @@ mod street;
 mod switched;
 mod top;
 mod trace;
+mod trace_live;
 mod tunnel_attributes;
 mod tunnel_keys;
 mod version_3;
@@ -475,6 +476,22 @@ pub(crate) const ALL: &[Case] = &[
     alone(
         "our_lac_and_lns_carry_iperf3_on_two_cores",
         carried::carries_iperf3_on_two_cores,
+    ),
+    alone(
+        "trace_live_names_the_queue_and_its_sender",
+        trace_live::names_the_queue_and_its_sender,
+    ),
+    alone(
+        "trace_live_names_the_window_of_a_slow_reader",
+        trace_live::names_the_window_of_a_slow_reader,
+    ),
+    alone(
+        "trace_live_counts_what_the_kernel_drops",
+        trace_live::counts_what_the_kernel_drops,
+    ),
+    case(
+        "trace_live_ends_with_its_interface",
+        trace_live::ends_with_its_interface,
     ),
     alone(
         "shaped_subscribers_of_two_links_are_on_two_cores",
