@@ -144,8 +144,11 @@ mod tests {
     /// Offset of a frame from its header.
     const MAC: usize = 82;
 
+    /// TPID and TCI.
+    type Tag = (u16, u16);
+
     /// A block as the kernel lays it out: each frame with its payload and, perhaps, a VLAN tag.
-    fn block(frames: &[(&[u8], Option<(u16, u16)>)]) -> Vec<u8> {
+    fn block(frames: &[(&[u8], Option<Tag>)]) -> Vec<u8> {
         let mut block = vec![0; 48];
         let put = |block: &mut Vec<u8>, at: usize, bytes: &[u8]| {
             block[at..at + bytes.len()].copy_from_slice(bytes);

@@ -24,23 +24,23 @@ pub(super) struct Feed {
 }
 
 struct Current {
-    from: From,
+    from: Origin,
     /// A block that was read to find the file's first time stamp.
     first: Option<Block>,
     index: usize,
 }
 
 /// Where blocks come from.
-enum From {
-    File(Reader<Tap>),
+enum Origin {
+    File(Box<Reader<Tap>>),
     Packets(Box<dyn Source>),
 }
 
-impl From {
+impl Origin {
     fn read_block(&mut self, block: &mut Block) -> io::Result<bool> {
         match self {
-            From::File(reader) => reader.read_block(block),
-            From::Packets(source) => source.read(block),
+            Origin::File(reader) => reader.read_block(block),
+            Origin::Packets(source) => source.read(block),
         }
     }
 }
@@ -110,7 +110,7 @@ impl Feed {
             }
             match current.from.read_block(block) {
                 Ok(true) => {
-                    if let From::File(reader) = &current.from {
+                    if let Origin::File(reader) = &current.from {
                         (self.report)(Event::Read(reader.consumed()));
                     }
                     return Some(index as u32);
@@ -136,7 +136,7 @@ impl Feed {
         if let Some(source) = input.take_packets() {
             self.opened += 1;
             self.current = Some(Current {
-                from: From::Packets(source),
+                from: Origin::Packets(source),
                 first: None,
                 index,
             });
@@ -151,7 +151,7 @@ impl Feed {
                     compression: reader.compression(),
                 });
                 self.current = Some(Current {
-                    from: From::File(reader),
+                    from: Origin::File(Box::new(reader)),
                     first,
                     index,
                 });
@@ -166,7 +166,7 @@ impl Feed {
     fn end_file(&mut self) {
         if let Some(current) = self.current.take() {
             let report = &mut self.reports[current.index];
-            if let From::File(reader) = &current.from {
+            if let Origin::File(reader) = &current.from {
                 report.set_faults(reader.faults(), self.stop.is_set());
             }
             (self.report)(Event::Closed(report));

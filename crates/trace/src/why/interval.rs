@@ -99,8 +99,8 @@ impl<'c> Moment<'c> {
         !self.connection.is_closed() && !self.connection.is_quiet() && silence < SILENCE_MAX
     }
 
-    /// The direction from one end in the interval that began at `from`. `before` is of an earlier moment, from which the
-    /// times and bytes of the interval are told. `None` without one, unless the connection began in the interval; if the
+    /// The direction from one end in the interval that began at `from`. `before` is of an earlier moment; the times and
+    /// bytes of the interval are what was added since. `None` without one, unless the connection began in the interval; if the
     /// end never sent data; and if the connection ended before the interval.
     #[must_use]
     pub fn since(&self, before: Option<&Mark>, from: i64, from_a: bool) -> Option<Interval> {
