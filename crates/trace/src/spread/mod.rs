@@ -98,11 +98,12 @@ pub struct Start {
 /// Reads a range and sorts its segments by flow.
 ///
 /// `source` begins with the header that [`header`] or the range before gave, or with the file; the record at offset `until`
-/// of it is the first that is not taken. `start`
-/// is needed only if [`starts`] asked for it. `name` is for the sentences about faults.
+/// of it is the first that is not taken. `start` is needed only if [`starts`] asked for it. `name` is for the sentences
+/// about faults.
 ///
 /// # Errors
 /// The source cannot be read, or is not a capture.
+// long: one pass over a range, and every field of what it gives
 pub fn map<R: Read>(
     name: &str,
     source: R,
