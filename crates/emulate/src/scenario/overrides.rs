@@ -42,7 +42,16 @@ pub fn with_value(text: &str, key: &str, value: &str) -> Result<String, Override
         find(text, root.get_ref(), key).map_err(|why| OverrideError::Key(key.to_owned(), why))?;
     Ok(match place {
         Place::Instead(range) => [&text[..range.start], value, &text[range.end..]].concat(),
-        Place::Before(at, rest) => [&text[..at], &rest, " = ", value, "\n", &text[at..]].concat(),
+        Place::Before(at, rest) => {
+            let (before, after) = text.split_at(at);
+            // The line of the section's header may be the last one, without an end.
+            let end = if before.is_empty() || before.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            };
+            [before, end, &rest, " = ", value, "\n", after].concat()
+        }
     })
 }
 
