@@ -78,6 +78,15 @@ impl FlowKey {
         }
     }
 
+    /// Whether the destination is a multicast or broadcast address.
+    pub(crate) fn has_many_receivers(&self) -> bool {
+        let address = Ipv6Addr::from(self.destination);
+        match address.to_ipv4_mapped() {
+            Some(v4) => v4.is_multicast() || v4.is_broadcast(),
+            None => address.is_multicast(),
+        }
+    }
+
     /// Whether one end, address and port, is the same.
     pub(crate) fn shares_an_end(&self, other: &FlowKey) -> bool {
         (self.source, self.source_port) == (other.source, other.source_port)

@@ -329,6 +329,7 @@ fn compare(captures: &[Vec<Sight>; 2]) -> (Findings, Losses) {
         wait: Config::WAIT,
         waiting_max: Config::WAITING_MAX,
         one_clock: false,
+        one_file: false,
         differences: aligned.differences,
         centre: aligned.centre,
         first: [captures[0][0].time, captures[1][0].time],

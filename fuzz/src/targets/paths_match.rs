@@ -61,6 +61,7 @@ fn compare(data: &[u8], waiting_max: u32) {
         wait: 1_000_000,
         waiting_max,
         one_clock: data.len().is_multiple_of(2),
+        one_file: data.len().is_multiple_of(3),
         differences: aligned.map_or((0, 0), |aligned| aligned.differences),
         centre: aligned.and_then(|aligned| aligned.centre),
         first: [Point::A, Point::B].map(|point| align.first(point).unwrap_or(0)),

@@ -15,6 +15,7 @@ mod browser;
 mod carried;
 mod disconnect;
 mod doctor;
+mod edge_diff;
 mod golac;
 mod goldens;
 mod home_gateway;
@@ -196,6 +197,18 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "kernel_twin_keeps_its_promise",
         kernel_twin::keeps_its_promise,
+    ),
+    case(
+        "edge_diff_finds_what_was_dropped_in_a_tunnel",
+        edge_diff::through_l2tp,
+    ),
+    case(
+        "edge_diff_finds_what_was_dropped_in_pppoe",
+        edge_diff::through_pppoe,
+    ),
+    case(
+        "edge_diff_reads_both_sides_of_one_capture",
+        edge_diff::of_one_capture,
     ),
     case("pppd_is_a_client_of_our_lns", pppd::is_our_client),
     case(

@@ -20,7 +20,7 @@ mod ranges;
 use hashbrown::{HashMap, HashTable};
 use wire::tcp::Flags;
 
-use crate::clock::Times;
+use crate::clock::{Times, Way};
 use crate::findings::{AtPoint, Findings, Mapping, OneWay, Rewrites, Sink};
 use crate::packet::{Mix, Point, Sight};
 use crate::track::Sent;
@@ -54,6 +54,8 @@ pub struct Config {
     pub waiting_max: u32,
     /// The captures have the same clock.
     pub one_clock: bool,
+    /// The captures are of one file, whose order says which point saw a packet first.
+    pub one_file: bool,
     /// Difference of the times (B less A) of the first packets that both captures have, at least and at most.
     pub differences: (i64, i64),
     /// A difference between those of packets from A to B and those of packets from B to A, if both were seen.
@@ -68,6 +70,12 @@ impl Config {
     /// Packets of each point that may wait.
     pub const WAITING_MAX: u32 = 1 << 20;
 }
+
+/// Source and destination.
+type Hosts = ([u8; 16], [u8; 16]);
+
+/// Pairs of addresses whose direction is kept.
+const HOSTS_MAX: usize = 1 << 16;
 
 /// Least and largest difference of the times of recent pairs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -135,6 +143,8 @@ pub struct Matcher {
     orphans: [HashMap<u64, Orphan>; 2],
     /// By direction.
     recent: [Recent; 2],
+    /// The direction between two addresses of A.
+    hosts: HashMap<Hosts, Way>,
     /// Of all directions: least, largest, and one between the directions.
     differences: (i64, i64),
     centre: i64,
@@ -172,6 +182,7 @@ impl Matcher {
             marks: HashTable::new(),
             orphans: [HashMap::new(), HashMap::new()],
             recent: [Recent::default(); 2],
+            hosts: HashMap::new(),
             differences: config.differences,
             centre: config.centre.unwrap_or(config.differences.0),
             times: Times::default(),

@@ -7,7 +7,7 @@ use super::flows::{Early, Flow};
 use super::pending::Entry;
 use crate::clock::{Clock, Way};
 use crate::findings::{Change, Field, Findings, Lost, Pair, Sink};
-use crate::packet::{Point, Sight};
+use crate::packet::{FlowKey, Point, Sight};
 use crate::track::Counted;
 
 /// Packets of an unknown flow that left early and are still listed once its counterpart is known.
@@ -69,7 +69,9 @@ impl Matcher {
         };
         let difference = two.difference();
         let way = self.way(lane, &two);
-        if is_sure {
+        // A packet for many receivers may come from a device between the points, which has sent it to both.
+        let from_between = two.a.key.has_many_receivers() && two.a.hop_limit == two.b.hop_limit;
+        if is_sure && !from_between {
             self.times.add(way, two.a.time, two.b.time);
             self.recent[way as usize].add(difference);
             self.set_differences();
@@ -161,19 +163,40 @@ impl Matcher {
             true => Way::AToB,
             false => Way::BToA,
         };
+        let of_hosts = self.way_of_hosts(&two.a.key);
+        let by_number = match two.a.number < two.b.number {
+            true => Way::AToB,
+            false => Way::BToA,
+        };
         let way = match (reverse, two.a.hop_limit.cmp(&two.b.hop_limit), centre) {
             (Some(reverse), ..) => reverse.reversed(),
+            _ if self.config.one_file => by_number,
             // A router lowers it.
             (None, std::cmp::Ordering::Greater, _) => Way::AToB,
             (None, std::cmp::Ordering::Less, _) => Way::BToA,
-            (None, std::cmp::Ordering::Equal, Some(centre)) => by_time(centre),
-            (None, std::cmp::Ordering::Equal, None) => {
-                self.is_way_assumed |= !self.config.one_clock;
-                by_time(0)
-            }
+            // Few packets so far bound the delays only loosely: other flows of these hosts tell more than the time does.
+            (None, std::cmp::Ordering::Equal, centre) => match (of_hosts, centre) {
+                (Some(way), _) => way,
+                (None, Some(centre)) => by_time(centre),
+                (None, None) => {
+                    self.is_way_assumed |= !self.config.one_clock;
+                    by_time(0)
+                }
+            },
         };
         self.points[0].flows.get_mut(lane).way = Some(way);
+        let key = &two.a.key;
+        if self.hosts.len() < super::HOSTS_MAX && !key.has_many_receivers() {
+            self.hosts.insert((key.source, key.destination), way);
+        }
         way
+    }
+
+    /// Which way other flows between these addresses go.
+    fn way_of_hosts(&self, key: &FlowKey) -> Option<Way> {
+        let own = self.hosts.get(&(key.source, key.destination)).copied();
+        let other = || self.hosts.get(&(key.destination, key.source)).copied();
+        own.or_else(|| other().map(Way::reversed))
     }
 
     /// Compares the fields that a path may rewrite.

@@ -94,6 +94,7 @@ fn diff(args: &Args) -> Result<ExitCode> {
         wait,
         waiting_max: Config::WAITING_MAX,
         one_clock,
+        one_file: args.files.len() == 1,
         differences: fit.aligned.differences,
         centre: fit.aligned.centre,
         first: fit.first,

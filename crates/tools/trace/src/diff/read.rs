@@ -362,11 +362,17 @@ pub(super) fn compare<S: Sink>(
         *capture = capture.again(depth)?;
     }
     let [a, b] = captures;
+    // The order of the file is that of the packets' passing, also where times are the same.
+    let is_one_file = a.interface.is_some();
     let mut turns = 0u32;
     let mut ended = [false; 2];
     loop {
         let times = (a.peek()?, b.peek()?);
         let point = match times {
+            (Some(_), Some(_)) if is_one_file => match a.number < b.number {
+                true => Point::A,
+                false => Point::B,
+            },
             (Some(at_a), Some(at_b)) => matcher.next(at_a, at_b),
             (Some(_), None) => Point::A,
             (None, Some(_)) => Point::B,
