@@ -17,6 +17,8 @@ pub enum Block {
     Heading(String),
     /// A paragraph.
     Text(String),
+    /// Lines as they are, in letters of one width.
+    Lines(String),
     /// The one sentence to remember, in larger letters.
     Lead(String),
     /// A drawing, twice: one for a screen and one for a phone. It is SVG that goes into the page as it is, with the

@@ -36,6 +36,9 @@ impl Page {
                 Block::Text(text) => {
                     let _ = writeln!(body, "<p>{}</p>", escape(text));
                 }
+                Block::Lines(text) => {
+                    let _ = writeln!(body, "<pre class=\"lines\">{}</pre>", escape(text));
+                }
                 Block::Lead(text) => {
                     let _ = writeln!(body, "<p class=\"lead\">{}</p>", escape(text));
                 }

@@ -85,6 +85,7 @@ fn names_cannot_leave_their_places() {
     page.subtitle = evil.into();
     page.blocks.push(Block::Heading(evil.into()));
     page.blocks.push(Block::Text(evil.into()));
+    page.blocks.push(Block::Lines(evil.into()));
     page.blocks.push(Block::Table {
         head: vec![evil.into()],
         rows: vec![vec![evil.into()]],

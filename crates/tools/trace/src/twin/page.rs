@@ -10,7 +10,7 @@ const STEP: u64 = 250_000_000;
 
 /// The page.
 pub(super) fn page(report: &Report) -> Page {
-    let mut page = Page::new("Twin of a congested path").with(Block::Text(text::sentence(report)));
+    let mut page = Page::new("Twin of a congested path").with(Block::Lead(text::sentence(report)));
     for side in &report.sides {
         let name = if side.direction.is_up {
             "Upload"
@@ -27,7 +27,7 @@ pub(super) fn page(report: &Report) -> Page {
             Err(error) => page = page.with(Block::Text(format!("No twin: {error}"))),
         }
     }
-    page.with(Block::Text(text::report(report)))
+    page.with(Block::Lines(text::report(report)))
 }
 
 #[derive(Clone, Copy)]
