@@ -84,6 +84,7 @@ pub use direction::{Direction, Episodes, Owin, Rare, Windows};
 pub use frozen::NotFrozen;
 pub use key::FlowKey;
 pub use records::plan::Plan;
+pub use records::tally::PARTIAL_CHECKSUMS;
 pub use records::watch::{Checksum, Seen, Watch};
 pub use rtt::{Percentiles, Times};
 pub use segment::{Segment, SegmentOptions};

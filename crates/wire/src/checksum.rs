@@ -1,8 +1,9 @@
 //! The Internet checksum (RFC 1071) of IPv4 headers (RFC 791), TCP (RFC 9293
 //! 3.1, RFC 8200 8.1) and UDP (RFC 768).
 //!
-//! A packet captured on its sender often has no valid checksum yet, because the network card fills it in. The
-//! destination is taken from the IP header, even if a routing header or source route names another one.
+//! A packet captured on its sender often has no valid checksum yet, because the network card fills it in
+//! ([`is_partial`]). The destination is taken from the IP header, even if a routing header or source route names
+//! another one.
 
 use crate::packet::{Fragment, Packet};
 use crate::{tcp, udp};
@@ -101,6 +102,27 @@ pub fn udp_ok(packet: &Packet<'_>) -> Option<bool> {
     Some(transport_sum(packet, octets) == 0xffff)
 }
 
+/// Whether the checksum of a TCP or UDP packet is only the sum of its pseudo header. A system that leaves the checksum
+/// to its network card writes this sum, and the card adds that of header and payload. For large segments that the card
+/// splits, some drivers sum a length of 0.
+#[must_use]
+pub fn is_partial(packet: &Packet<'_>) -> bool {
+    let at = match packet.protocol {
+        tcp::PROTOCOL => 16,
+        udp::PROTOCOL => 6,
+        _ => return false,
+    };
+    let Some([high, low]) = packet.transport.get(at..).and_then(<[u8]>::first_chunk) else {
+        return false;
+    };
+    let found = u16::from_be_bytes([*high, *low]);
+    let length = packet.transport_length as usize;
+    packet.fragment == Fragment::Whole
+        && [length, 0]
+            .iter()
+            .any(|&length| addresses_sum(packet, length) == found)
+}
+
 /// The transport header and payload, if complete.
 fn whole<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
     let all = packet.fragment == Fragment::Whole
@@ -110,11 +132,15 @@ fn whole<'a>(packet: &Packet<'a>) -> Option<&'a [u8]> {
 
 /// The sum over `octets` and the pseudo header.
 fn transport_sum(packet: &Packet<'_>, octets: &[u8]) -> u16 {
+    fold(u64::from(addresses_sum(packet, octets.len())) + u64::from(sum(octets)))
+}
+
+/// The sum over the pseudo header.
+fn addresses_sum(packet: &Packet<'_>, length: usize) -> u16 {
     let addresses = if packet.version == 4 { 12 } else { 0 };
-    let length = octets.len();
     let source = u64::from(sum(&packet.source[addresses..]));
     let rest = pseudo_sum(&packet.destination[addresses..], packet.protocol, length);
-    fold(source + u64::from(rest) + u64::from(sum(octets)))
+    fold(source + u64::from(rest))
 }
 
 #[cfg(test)]

@@ -179,6 +179,31 @@ fn checksums_are_verified_only_when_asked() {
 }
 
 #[test]
+fn a_checksum_left_to_the_network_card_is_counted_and_is_no_fault() {
+    let mut octets = plain("fast_reuse.dmp.gz");
+    let (ip, tcp) = (24 + 16 + 14, 24 + 16 + 14 + 20);
+    // The first packet's pseudo header, word by word: addresses, protocol and length (RFC 9293 3.1).
+    let word = |at: usize| u32::from(u16::from_be_bytes([octets[at], octets[at + 1]]));
+    let length = word(ip + 2) - 20;
+    let sum: u32 = (12..20).step_by(2).map(|at| word(ip + at)).sum();
+    let sum = sum + 6 + length;
+    let sum = (sum & 0xffff) + (sum >> 16);
+    assert_eq!((octets[ip], octets[ip + 9]), (0x45, 6));
+    octets[tcp + 16..tcp + 18].copy_from_slice(&(sum as u16).to_be_bytes());
+    let home = Home::new("partial");
+    home.put("sender.pcap", &octets);
+    let said = home.run("--checksum --warn_printbadcsum sender.pcap");
+    assert!(said.out.contains(" 513 TCP packets traced"), "{}", said.out);
+    assert!(said.err.contains("--checksum: 1 packets"), "{}", said.err);
+    assert!(!said.err.contains("bad TCP"), "{}", said.err);
+    octets[tcp + 16] ^= 1;
+    home.put("sender.pcap", &octets);
+    let said = home.run("--checksum --warn_printbadcsum sender.pcap");
+    assert!(said.out.contains(" 512 TCP packets traced"), "{}", said.out);
+    assert!(said.err.contains("packet 1: bad TCP"), "{}", said.err);
+}
+
+#[test]
 fn warnings_say_which_packet() {
     let home = Home::new("warnings").with("bad_ack_code.dmp.gz");
     let said = home.run("-w bad_ack_code.dmp.gz");

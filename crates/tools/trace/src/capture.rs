@@ -66,6 +66,7 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
             eprintln!("headend: {count} {name}");
         }
     }
+    tell_partial(&summary);
     tell_limits(&summary, &found);
     let flows = flows.map_or(Vec::new(), |flows| {
         summary.udp = Some(flows.packets());
@@ -100,6 +101,17 @@ fn open(args: &HiArgs, stop: &Arc<Stop>) -> Result<(Captures, Option<Ticker>, Op
     };
     let opened = live::open(args, name, stop)?;
     Ok((opened.captures, opened.ticker, Some(opened.counts)))
+}
+
+/// Reports packets whose checksum the sender's network card was to fill in.
+fn tell_partial(summary: &Summary) {
+    let mut seen = summary.seen.iter();
+    if let Some((_, count)) = seen.find(|(name, _)| name == trace::PARTIAL_CHECKSUMS) {
+        eprintln!(
+            "headend: --checksum: {count} packets were captured on their sender before its network card filled in the \
+             checksum; headend counts them as right"
+        );
+    }
 }
 
 fn read_with<W: Watch<Error = anyhow::Error>>(

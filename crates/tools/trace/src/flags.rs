@@ -277,7 +277,7 @@ pub(super) const FLAGS: &[Flag] = &[
     theirs(NONE, "update_interval", Reading, Value("seconds", |args, text| { args.interval = f64::from(values::positive(text)?); Ok(()) }),
         "interval of the counts of a live capture (30)"),
     theirs(NONE, "checksum", Reading, Switch(|args, on| args.checksum = on),
-        "verify IP, TCP and UDP checksums, and skip packets with a wrong one"),
+        "verify IP, TCP and UDP checksums, and skip packets with a wrong one. A checksum that a network card was to fill in counts as right"),
     ours("resync", Reading, Switch(|args, on| args.resync = on),
         "after a fault in pcap or pcapng, find the next record (default; --no-resync to stop there)"),
     theirs('v', "version", Reading, Switch(|args, on| if on { args.help = Some(super::low::Help::Version) }),

@@ -139,9 +139,8 @@ impl<W: Watch> Machine<W> {
             if packet.fragment != Fragment::Whole
                 && let Some(part) = self.decoder.part(&packet)
             {
-                match self.checksums.then(|| bad_checksum(&packet)).flatten() {
-                    Some(which) => self.bad_checksum(&seen, which),
-                    None => self.joined(&seen, part),
+                if !(self.checksums && self.is_bad(&seen)) {
+                    self.joined(&seen, part);
                 }
                 continue;
             }
@@ -170,10 +169,7 @@ impl<W: Watch> Machine<W> {
     /// A packet that is no fragment, or was put together.
     #[inline]
     fn seen(&mut self, seen: &Seen<'_, '_>) {
-        if self.checksums
-            && let Some(which) = bad_checksum(seen.packet)
-        {
-            self.bad_checksum(seen, which);
+        if self.checksums && self.is_bad(seen) {
             return;
         }
         if let Some(tcp) = Tcp::plain(seen.packet) {
@@ -190,9 +186,20 @@ impl<W: Watch> Machine<W> {
         }
     }
 
-    fn bad_checksum(&mut self, seen: &Seen<'_, '_>, which: Checksum) {
-        self.decoder.tally.bad_checksums[which as usize] += 1;
+    /// Whether a packet has a wrong checksum, which is counted. The checksum of a packet that was captured before its
+    /// sender's network card filled it in is no fault.
+    fn is_bad(&mut self, seen: &Seen<'_, '_>) -> bool {
+        let Some(which) = bad_checksum(seen.packet) else {
+            return false;
+        };
+        let tally = &mut self.decoder.tally;
+        if which != Checksum::Ip && checksum::is_partial(seen.packet) {
+            tally.partial_checksums += 1;
+            return false;
+        }
+        tally.bad_checksums[which as usize] += 1;
         self.watch.bad_checksum(seen, which);
+        true
     }
 
     /// The reading has ended.

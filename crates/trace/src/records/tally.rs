@@ -7,6 +7,9 @@ use wire::link::LinkType;
 use wire::packet::{Fragment, Layer, Packet, Skip};
 use wire::tcp::TcpError;
 
+/// Name of the count of packets whose checksum the sender's network card was to fill in.
+pub const PARTIAL_CHECKSUMS: &str = "checksums left to the network card";
+
 /// Counts of the whole input.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
@@ -36,6 +39,8 @@ pub(crate) struct Tally {
     pub(crate) bad_tcp: u64,
     /// Wrong checksums of IP, TCP and UDP, if they are verified.
     pub(crate) bad_checksums: [u64; 3],
+    /// TCP and UDP packets whose checksum was left to the sender's network card, if checksums are verified.
+    pub(crate) partial_checksums: u64,
     /// Packets whose time is before the previous packet's.
     pub(crate) backwards: u64,
     /// Frames without an IP packet, by [`Skip::kind`].
@@ -64,6 +69,7 @@ impl Tally {
         self.invalid += other.invalid;
         self.too_short += other.too_short;
         self.bad_tcp += other.bad_tcp;
+        self.partial_checksums += other.partial_checksums;
         self.backwards += other.backwards;
         let pairs = self.fragments.iter_mut().zip(other.fragments);
         let pairs = pairs.chain(self.bad_checksums.iter_mut().zip(other.bad_checksums));
@@ -133,6 +139,7 @@ impl Tally {
             ("bad IP checksums".into(), self.bad_checksums[0]),
             ("bad TCP checksums".into(), self.bad_checksums[1]),
             ("bad UDP checksums".into(), self.bad_checksums[2]),
+            (PARTIAL_CHECKSUMS.into(), self.partial_checksums),
             (
                 "packets before their predecessor in time".into(),
                 self.backwards,

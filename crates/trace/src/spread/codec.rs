@@ -189,6 +189,7 @@ pub(super) fn tally(tally: &Tally) -> Vec<u8> {
         too_short,
         bad_tcp,
         bad_checksums,
+        partial_checksums,
         backwards,
         skipped,
         links,
@@ -209,6 +210,7 @@ pub(super) fn tally(tally: &Tally) -> Vec<u8> {
         invalid,
         too_short,
         bad_tcp,
+        partial_checksums,
         backwards,
     ] {
         count.put(&mut out);
@@ -245,6 +247,7 @@ pub(super) fn read_tally(mut from: &[u8]) -> Result<Tally, Damaged> {
         &mut tally.invalid,
         &mut tally.too_short,
         &mut tally.bad_tcp,
+        &mut tally.partial_checksums,
         &mut tally.backwards,
     ] {
         *count = Value::take(from)?;

@@ -1,4 +1,4 @@
-use super::{fold, ip_ok, pseudo_sum, sum, tcp_ok, udp_ok};
+use super::{fold, ip_ok, is_partial, pseudo_sum, sum, tcp_ok, udp_ok};
 use crate::link::LinkType;
 use crate::packet::{Fragment, Packet, decode};
 
@@ -126,4 +126,29 @@ fn a_datagram_may_go_without_checksum_over_ipv4_only() {
     let mut octets = UDP6;
     octets[46..48].copy_from_slice(&[0, 0]);
     assert_eq!(udp_ok(&raw(&octets)), Some(false));
+}
+
+/// The sums of these pseudo headers, added up by hand: 0a00 + 0001 + 0a00 + 0002 + protocol + length.
+#[test]
+fn a_checksum_that_is_the_pseudo_headers_alone_is_partial() {
+    for (sum, partial) in [(0x1420, true), (0x1409, true), (0x1421, false), (0, false)] {
+        let mut octets = TCP4;
+        octets[36..38].copy_from_slice(&u16::to_be_bytes(sum));
+        assert_eq!(is_partial(&raw(&octets)), partial, "{sum:x}");
+        assert_eq!(tcp_ok(&raw(&octets)), Some(false));
+    }
+    let mut octets = UDP4;
+    octets[26..28].copy_from_slice(&[0x14, 0x21]);
+    assert!(is_partial(&raw(&octets)));
+    // 2 * (2001 + 0db8) + 1 + 2 + 11 + d
+    let mut octets = UDP6;
+    octets[46..48].copy_from_slice(&[0x5b, 0x93]);
+    assert!(is_partial(&raw(&octets)));
+    for whole in [raw(&TCP4), raw(&UDP4), raw(&UDP6)] {
+        assert!(!is_partial(&whole));
+    }
+    let mut first = raw(&octets);
+    first.fragment = Fragment::First;
+    assert!(!is_partial(&first));
+    assert!(!is_partial(&Packet::new()));
 }
