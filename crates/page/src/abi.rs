@@ -116,6 +116,13 @@ extern "C" fn graph(at: u32) -> i32 {
     ask(|session| session.graph(at as usize))
 }
 
+/// The UDP flows.
+// SAFETY: see `room`.
+#[unsafe(no_mangle)]
+extern "C" fn udp() -> i32 {
+    ask(Session::udp)
+}
+
 /// The lines of `headend trace --json`.
 // SAFETY: see `room`.
 #[unsafe(no_mangle)]

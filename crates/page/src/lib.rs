@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `session` | analyses files on one thread, and answers the page's questions about the results |
+//! | `udp` | explains UDP flows, in a reading of their own |
 //! | `keep` | keeps finished connections up to a limit |
 //! | `abi` | the functions that JavaScript calls; only in the page |
 //!
@@ -17,5 +18,6 @@
 mod abi;
 mod keep;
 mod session;
+mod udp;
 
 pub use session::{File, Session};

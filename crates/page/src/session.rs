@@ -165,6 +165,14 @@ impl Session {
         ))
     }
 
+    /// The UDP flows, the worst first. This reads the files once more.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn udp(&mut self) -> Result<String, String> {
+        crate::udp::explain(captures(&self.files)).map_err(text)
+    }
+
     fn connection(&mut self, at: usize) -> Result<Connection, String> {
         if at >= self.findings.len() {
             return Err(format!("there is no connection at index {at}"));

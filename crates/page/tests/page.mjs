@@ -60,6 +60,21 @@ test("each line of why is the command's", async () => {
   }
 });
 
+test("each UDP flow is the command's", async () => {
+  let flows = 0;
+  for (const name of captures) {
+    const { analyser, files } = await analyse([name]);
+    const lines = command("why", "-u", name).split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    const known = lines.filter((line) => line.kind === "why_udp");
+    const found = analyser.udp();
+    assert.equal(found.flows, known.length, name);
+    assert.deepEqual(found.lines.sort((one, other) => one.flow - other.flow), known, name);
+    flows += known.length;
+    files.forEach((file) => file.close());
+  }
+  assert(flows > 0);
+});
+
 test("several files in small pieces give what they give at once", async () => {
   const names = captures.slice(0, 3);
   const small = await analyse(names, 1000);

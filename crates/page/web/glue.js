@@ -61,6 +61,11 @@ class Analyser {
     return JSON.parse(this.text(this.exports.analyse()));
   }
 
+  /** The UDP flows, the worst first. */
+  udp() {
+    return JSON.parse(this.text(this.exports.udp()));
+  }
+
   rows(start, count) {
     return JSON.parse(this.text(this.exports.rows(start, count)));
   }

@@ -96,6 +96,8 @@ async function analyse(files) {
     document.body.dataset.seconds = found.seconds;
     document.body.dataset.memory = found.memory;
     find("results").hidden = false;
+    find("udp").hidden = !found.summary.seen["UDP packets"];
+    find("flows").hidden = true;
     list();
   } catch (error) {
     say(error.message, true);
@@ -191,6 +193,22 @@ async function show(row) {
   find("details").scrollIntoView();
 }
 
+async function explainUdp() {
+  const { flows, lines } = await ask("udp");
+  const head = make("tr");
+  for (const title of ["#", "A", "B", "PROTOCOL", "DURATION", "RESULT", "NOT VISIBLE"]) head.append(make("th", title, { class: "text" }));
+  find("flows").replaceChildren(head, ...lines.map((flow) => {
+    const line = make("tr");
+    const end = (name) => `${flow[`${name}_address`]}:${flow[`${name}_port`]}`;
+    for (const text of [flow.flow, end("a"), end("b"), flow.protocol, time(flow.elapsed_ns), flow.sentence, flow.not_visible]) line.append(make("td", text, { class: "text" }));
+    return line;
+  }));
+  find("flows").hidden = false;
+  find("udp").hidden = true;
+  if (flows > lines.length) find("more").textContent += ` ${lines.length} of ${flows.toLocaleString("en")} UDP flows are shown.`;
+}
+
+find("udp").onclick = () => explainUdp().catch((error) => say(error.message, true));
 find("choose").onchange = (event) => analyse(event.target.files);
 find("filter").oninput = list;
 for (const name of ["dragover", "drop"]) {

@@ -25,9 +25,20 @@ const CLIENT_DATAGRAM_MIN: usize = 1200;
 /// random for each packet.
 const PACKETS_PER_EDGE_MIN: u64 = 2;
 
+/// Times between two changes of the spin bit that are kept for their median. Beyond it, every second one is dropped.
+const KEPT_MAX: usize = 64;
+
+/// Changes of the spin bit from which its round trips are believed, and packets per change: an end that sets the bit at
+/// random for each packet changes it with every second one.
+const BELIEVED_EDGES: u64 = 4;
+const BELIEVED_PACKETS_PER_EDGE: u64 = 3;
+
 /// The spin bit of one end's packets (RFC 9000 17.4).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spin {
+    kept: Vec<i64>,
+    /// Every that many-th time is kept.
+    stride: u64,
     last: Option<bool>,
     edge: Option<i64>,
     /// Packets with a short header.
@@ -57,8 +68,44 @@ impl Spin {
             };
             self.max = self.max.max(passed);
             self.sum = self.sum.saturating_add(passed);
+            self.keep(passed);
             self.count += 1;
         }
+    }
+
+    fn keep(&mut self, passed: i64) {
+        self.stride = self.stride.max(1);
+        if !self.count.is_multiple_of(self.stride) {
+            return;
+        }
+        if self.kept.len() == KEPT_MAX {
+            let mut odd = true;
+            self.kept.retain(|_| {
+                odd = !odd;
+                !odd
+            });
+            self.stride = self.stride.saturating_mul(2);
+            if !self.count.is_multiple_of(self.stride) {
+                return;
+            }
+        }
+        self.kept.push(passed);
+    }
+
+    /// Median time between two changes, and how many times were much shorter. `None` unless the end seems to spin:
+    /// enough changes, enough packets between them, and at most a quarter of the times shorter than a quarter of the
+    /// median. Packets out of order add short times (RFC 9312 4.2).
+    #[must_use]
+    pub fn median(&self) -> Option<(i64, u64)> {
+        let packets = self.edges.saturating_mul(BELIEVED_PACKETS_PER_EDGE);
+        if self.edges < BELIEVED_EDGES || self.packets < packets {
+            return None;
+        }
+        let mut kept = self.kept.clone();
+        kept.sort_unstable();
+        let median = *kept.get(kept.len() / 2)?;
+        let short = kept.iter().filter(|&&time| time < median / 4).count();
+        (short <= kept.len() / 4).then_some((median, short as u64))
     }
 
     /// Round trips between changes of the bit. None if it changes so often that the end sets it at random.
@@ -105,6 +152,20 @@ pub struct Quic {
     pub answered: Option<i64>,
     /// Time of the client's first packet with a short header.
     pub established: Option<i64>,
+    /// Time of the client's first packet after the server's first.
+    pub replied: Option<i64>,
+    /// Time of the server's first packet with a short header.
+    pub served: Option<i64>,
+    /// The whole ClientHello was read. The client's Initial packets after it repeat it until the server answers.
+    pub hello_is_read: bool,
+    /// Datagrams that repeat the ClientHello before the server's first packet, and the time of the first of them.
+    pub repeated_hellos: u64,
+    /// See `repeated_hellos`.
+    pub repeated_at: Option<i64>,
+    /// Packets with data of the client before the handshake is complete (0-RTT).
+    pub early_packets: u64,
+    /// Packets of both ends after the handshake whose fixed bit is 0 (RFC 9287). Their spin bit counts as well.
+    pub greased: [u64; 2],
     /// ECN codepoints 1, 2 and 3 of the client's and of the server's packets.
     pub codepoints: [[u64; 3]; 2],
     /// The spin bit of the client's and of the server's packets.
@@ -168,8 +229,19 @@ impl Quic {
         if let Some(count) = self.codepoints[side].get_mut(usize::from(codepoint).wrapping_sub(1)) {
             *count += 1;
         }
-        if !from_client {
-            self.answered.get_or_insert(time);
+        match from_client {
+            false => {
+                self.answered.get_or_insert(time);
+            }
+            true if self.answered.is_some() => {
+                self.replied.get_or_insert(time);
+            }
+            true => self.repeats(datagram, time),
+        }
+        if self.is_greased(datagram) {
+            self.greased[side] += 1;
+            self.spin[side].packet(datagram[0] & 0x20 != 0, time);
+            return;
         }
         let mut rest = datagram;
         while let Some(packet) = Packet::parse(rest) {
@@ -179,6 +251,8 @@ impl Quic {
                     if from_client {
                         self.established.get_or_insert(time);
                         self.hello = None;
+                    } else {
+                        self.served.get_or_insert(time);
                     }
                     return;
                 }
@@ -188,6 +262,23 @@ impl Quic {
                 }
             }
         }
+    }
+
+    /// Counts a datagram that repeats the ClientHello: nothing else is to be sent in Initial packets before the server's
+    /// first packet (RFC 9002 6.2).
+    fn repeats(&mut self, datagram: &[u8], time: i64) {
+        let initial = |packet| matches!(packet, Packet::Long(long) if long.kind == Kind::Initial);
+        if self.hello_is_read && Packet::parse(datagram).is_some_and(initial) {
+            self.repeated_hellos += 1;
+            self.repeated_at.get_or_insert(time);
+        }
+    }
+
+    /// Whether a datagram has a short header whose fixed bit is 0: both ends have agreed on that.
+    fn is_greased(&self, datagram: &[u8]) -> bool {
+        self.established.is_some()
+            && datagram.len() > 1
+            && datagram.first().is_some_and(|first| first & 0xc0 == 0)
     }
 
     fn long(&mut self, from_client: bool, long: &Long<'_>, packet: &[u8]) {
@@ -207,6 +298,7 @@ impl Quic {
                 }
             }
             Kind::VersionNegotiation => self.negotiated_version = true,
+            Kind::ZeroRtt if from_client => self.early_packets += 1,
             Kind::Initial if from_client => {
                 self.version = long.version;
                 self.read(long, packet);
@@ -232,6 +324,7 @@ impl Quic {
                 let protocols = found.protocols().map(String::from_utf8_lossy);
                 self.alpn_offered = protocols.take(16).collect::<Vec<_>>().join(",");
                 self.hello = None;
+                self.hello_is_read = true;
             }
             Err(tls::NoHello::Incomplete) => {}
             Err(tls::NoHello::Other) => self.hello = None,

@@ -1,12 +1,23 @@
 //! UDP flows: packets and bytes between two ends, and when.
 //!
 //! RFC 768. A flow is all datagrams between two ends in both directions, however long it is silent. The payload is
-//! analysed only for QUIC, and only if asked for.
+//! analysed only if asked for.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `traffic` | what `why` keeps of a flow |
+//! | `sequence` | sequence numbers that a payload shows: loss, reordering, jitter |
+//! | `report` | the result for a flow in one sentence |
+
+pub mod report;
+pub mod sequence;
+pub mod traffic;
 
 use crate::key::FlowKey;
 use crate::quic::Quic;
 use core::net::IpAddr;
 use hashbrown::HashTable;
+use traffic::{Seen, TRAFFIC_MAX, Traffic};
 use wire::packet::Packet;
 use wire::udp::Udp;
 
@@ -48,6 +59,8 @@ pub struct Flow {
     pub b: Sent,
     /// The QUIC connection that its first datagram starts, if [`Flows::look_into`] was called.
     pub quic: Option<Box<Quic>>,
+    /// What `why` needs, if [`Flows::explain`] was called.
+    pub traffic: Option<Box<Traffic>>,
 }
 
 impl Flow {
@@ -126,6 +139,7 @@ pub struct Flows {
     beyond: u64,
     file: u32,
     looks: bool,
+    explains: bool,
     /// Flows that keep pieces of a ClientHello.
     reading: usize,
 }
@@ -143,6 +157,7 @@ impl Flows {
             beyond: 0,
             file: 0,
             looks: false,
+            explains: false,
             reading: 0,
         }
     }
@@ -173,6 +188,11 @@ impl Flows {
     /// From now on, [`Flows::packet_with`] looks for QUIC.
     pub fn look_into(&mut self) {
         self.looks = true;
+    }
+
+    /// From now on, [`Flows::packet_with`] looks for QUIC and for what [`report::Report`] needs.
+    pub fn explain(&mut self) {
+        (self.looks, self.explains) = (true, true);
     }
 
     /// Like [`Flows::packet`], with the payload, as far as it was captured, and the ECN codepoint.
@@ -207,6 +227,19 @@ impl Flows {
             quic.datagram(from_a, payload, codepoint, datagram.time);
             self.reading -= usize::from(reading && !quic.is_reading());
         }
+        if self.explains && (flow.traffic.is_some() || before < TRAFFIC_MAX) {
+            let from_a = datagram.from_low == flow.a_is_low;
+            let seen = Seen {
+                from_a,
+                ports: [flow.a_end().1, flow.b_end().1],
+                payload,
+                length: datagram.length.saturating_sub(8) as usize,
+                time: datagram.time,
+                packet: datagram.number,
+                is_quic: flow.quic.is_some(),
+            };
+            flow.traffic.get_or_insert_default().packet(&seen);
+        }
         number
     }
 
@@ -237,6 +270,7 @@ impl Flows {
                     a: Sent::default(),
                     b: Sent::default(),
                     quic: None,
+                    traffic: None,
                 });
                 self.table
                     .insert_unique(hash, at as u32, |&at| flows[at as usize].key.hash(seed));

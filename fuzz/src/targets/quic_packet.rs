@@ -1,6 +1,10 @@
-//! QUIC packets: what is read lies within the datagram, and flows of any datagrams stay within their limits.
+//! QUIC packets and other datagrams: what is read lies within the datagram, flows of any datagrams stay within their
+//! limits, and each has a result.
 
 use trace::FlowKey;
+use trace::json::why;
+use trace::udp::report::Report;
+use trace::udp::sequence::STREAMS_MAX;
 use trace::udp::{Datagram, Flows};
 use wire::quic::{Packet, crypto_frames};
 
@@ -11,7 +15,7 @@ use wire::quic::{Packet, crypto_frames};
 pub fn target(data: &[u8]) {
     let (low, high) = ([0; 16], [1; 16]);
     let mut flows = Flows::new(0, 4);
-    flows.look_into();
+    flows.explain();
     let (mut rest, mut count) = (data, 0u64);
     while let Some((head, after)) = rest.split_first_chunk::<2>() {
         let head = u16::from_be_bytes(*head);
@@ -24,9 +28,11 @@ pub fn target(data: &[u8]) {
         let frames: usize = crypto_frames(octets).map(|(_, octets)| octets.len()).sum();
         assert!(frames <= octets.len());
         let from_low = head & 0x8000 == 0;
+        // Of DNS, ESP in UDP, and all else.
+        let port = [53, 4500, 443, 443][usize::from(data[0] & 3)];
         let (key, from_low) = match from_low {
-            true => FlowKey::new(&low, 1, &high, 443, 0),
-            false => FlowKey::new(&high, 443, &low, 1, 0),
+            true => FlowKey::new(&low, 1, &high, port, 0),
+            false => FlowKey::new(&high, port, &low, 1, 0),
         };
         count += 1;
         let datagram = Datagram {
@@ -40,6 +46,14 @@ pub fn target(data: &[u8]) {
         flows.packet_with(&datagram, octets, (head >> 12) as u8 & 3);
     }
     for flow in flows.flows() {
+        let report = Report::new(flow).expect("each of few flows is explained");
+        assert!(!report.sentence.is_empty());
+        assert!(why::flow(&report).is_object());
+        for sender in [&report.traffic.a, &report.traffic.b] {
+            assert!(sender.streams.iter().count() <= STREAMS_MAX);
+            let mut streams = sender.streams.iter();
+            assert!(streams.all(|stream| stream.lost() <= stream.expected()));
+        }
         let Some(quic) = &flow.quic else { continue };
         let short: u64 = quic.spin.iter().map(|spin| spin.packets).sum();
         assert!(short <= count && quic.spin.iter().all(|spin| spin.edges < count));

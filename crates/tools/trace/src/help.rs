@@ -32,6 +32,8 @@ causes without remainder; docs/why.md has their rules.
 
   -oN, -iN        only these connections, or all but these
   -BN, -EN        only packets from number N on, or up to it
+  -u              also UDP flows: handshakes of QUIC, losses of RTP, ESP and
+                  WireGuard, answers of DNS; on one thread
   --json          one JSON object per connection, the summary last
   -S, -R, -T, -N, -F
                   also draws graphs, with the causes as a strip at the foot:

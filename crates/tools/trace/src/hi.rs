@@ -214,7 +214,6 @@ fn refuse_with_why(low: &LowArgs) -> Result<(), Usage> {
         ("--columns", low.columns.is_some()),
         ("--details", low.details),
         ("--intervals", low.intervals.is_some()),
-        ("-u", low.udp),
         ("-f", low.filter.is_some()),
         ("-c", low.complete),
         ("--continuous", low.continuous),

@@ -334,11 +334,14 @@ impl Watch for Watchers<'_> {
     }
 }
 
-/// The UDP flows; with `--details`, QUIC is looked for.
+/// The UDP flows; with `--details`, QUIC is looked for, and `why` explains them.
 fn flows(low: &LowArgs, plan: Plan) -> Flows {
     let mut flows = Flows::new(plan.seed(), FLOWS_MAX);
     if low.details {
         flows.look_into();
+    }
+    if low.why {
+        flows.explain();
     }
     flows
 }

@@ -5,8 +5,10 @@
 //! |---|---|
 //! | `why` | chooses the connections to report, and the summary by pair of hosts |
 //! | `why/page` | the report as text |
+//! | `why/udp` | UDP flows as text, the worst ones |
 
 mod page;
+mod udp;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,6 +16,7 @@ use std::net::IpAddr;
 
 use anyhow::Result;
 use trace::json::why as lines;
+use trace::udp::report::Report as Flow;
 use trace::why::{CAUSES, Report};
 
 use super::report::{Paper, Style};
@@ -41,6 +44,10 @@ struct Summary {
     /// Connections with data, and those without.
     with_data: u64,
     without_data: u64,
+    /// UDP flows, if they are asked for.
+    udp: Option<udp::Worst>,
+    /// UDP packets in the capture, if flows are not asked for.
+    unexplained: u64,
 }
 
 impl Summary {
@@ -75,12 +82,32 @@ pub(super) fn print<W: Write>(
     results: &Results,
     paper: &mut Paper<W>,
 ) -> Result<()> {
-    let mut summary = Summary::default();
-    let json = style.args.low.json;
+    let (json, udp) = (style.args.low.json, style.args.low.udp);
+    let mut seen = results.summary.seen.iter();
+    let packets = seen.find(|(name, _)| name == "UDP packets");
+    let mut summary = Summary {
+        udp: udp.then(udp::Worst::default),
+        unexplained: packets.filter(|_| !udp).map_or(0, |(_, count)| *count),
+        ..Summary::default()
+    };
     let chosen = |number: u64| style.args.chosen(number);
     results.source.each(false, chosen, |entry| {
-        let What::Connection(connection) = entry.what else {
-            return Ok(());
+        let connection = match entry.what {
+            What::Connection(connection) => connection,
+            What::Flow(flow) => {
+                let chosen = style.args.chosen_flow(flow.number);
+                let Some((worst, report)) =
+                    summary.udp.as_mut().filter(|_| chosen).zip(Flow::new(flow))
+                else {
+                    return Ok(());
+                };
+                if json {
+                    line(&lines::flow(&report), paper.text());
+                    paper.turn()?;
+                }
+                worst.add(&report);
+                return Ok(());
+            }
         };
         let Some(slow) = Report::new(connection) else {
             summary.without_data += 1;
@@ -95,7 +122,12 @@ pub(super) fn print<W: Write>(
     })?;
     if json {
         let worst: Vec<u64> = summary.worst.iter().map(|slow| slow.number).collect();
-        let last = lines::summary(summary.with_data, summary.without_data, &worst);
+        let counts = (summary.with_data, summary.without_data);
+        let udp = summary.udp.as_ref().map(udp::Worst::numbers);
+        let udp = udp
+            .as_ref()
+            .map(|(count, worst)| (*count, worst.as_slice()));
+        let last = lines::summary(counts, &worst, udp);
         line(&last, paper.text());
     } else {
         page::write(&summary, paper.text());

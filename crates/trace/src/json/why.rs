@@ -1,7 +1,13 @@
-//! The lines of `headend trace why --json`: an object for each connection with data, and a summary.
+//! The lines of `headend trace why --json`: an object for each connection with data and, with `-u`, for each UDP flow,
+//! and a summary.
 
 use serde_json::{Map, Value, json};
 
+use crate::quic::{Quic, Spin};
+use crate::udp::Sent;
+use crate::udp::report::Report as Flow;
+use crate::udp::sequence::{Protocol, Stream};
+use crate::udp::traffic::{Dns, Sender};
 use crate::why::findings::{End, Finding, Unit};
 use crate::why::{Cause, Report, Share, Side};
 
@@ -86,14 +92,133 @@ fn share(share: &Share) -> Value {
     })
 }
 
-/// The summary's line: connections with and without data, and the numbers of those that lost most time.
+/// A UDP flow's line.
 #[must_use]
-pub fn summary(with_data: u64, without_data: u64, worst: &[u64]) -> Value {
+pub fn flow(report: &Flow<'_>) -> Value {
+    let (flow, traffic) = (report.flow, report.traffic);
+    let [(a, a_port), (b, b_port)] = report.ends();
+    json!({
+        "schema": "trace.why_udp/1",
+        "kind": "why_udp",
+        "flow": flow.number,
+        "a_address": a.to_string(), "a_port": a_port,
+        "b_address": b.to_string(), "b_port": b_port,
+        "elapsed_ns": flow.elapsed(),
+        "protocol": report.protocol,
+        "sentence": report.sentence,
+        "not_visible": report.not_visible,
+        "a2b": sender(&flow.a, &traffic.a),
+        "b2a": sender(&flow.b, &traffic.b),
+        "last_sender": if traffic.last_from_a { "a" } else { "b" },
+        "dns": traffic.dns.as_ref().map(dns),
+        "quic": flow.quic.as_deref().map(quic),
+    })
+}
+
+fn sender(sent: &Sent, sender: &Sender) -> Value {
+    let (silence, packet) = sender.silence;
+    json!({
+        "packets": sent.packets,
+        "bytes": sent.bytes,
+        "silence_ns": silence,
+        "silence_until_packet": (packet > 0).then_some(packet),
+        "streams": sender.streams.iter().map(stream).collect::<Vec<_>>(),
+    })
+}
+
+fn stream(stream: &Stream) -> Value {
+    let (gap, packet) = stream.gap_max;
+    let jitter = stream.jitter.mean_and_max();
+    let payload_type = match stream.protocol {
+        Protocol::Rtp(kind) => Some(kind),
+        _ => None,
+    };
+    json!({
+        "protocol": stream.protocol.name(),
+        "stream": format!("0x{:08x}", stream.stream),
+        "payload_type": payload_type,
+        "packets": stream.packets,
+        "expected": stream.expected(),
+        "lost": stream.lost(),
+        "lost_in_a_row": gap,
+        "lost_in_a_row_until_packet": (packet > 0).then_some(packet),
+        "out_of_order": stream.reordered,
+        "duplicates": stream.duplicates,
+        "restarts": stream.restarts,
+        "jitter_mean_ns": jitter.map(|jitter| jitter.0),
+        "jitter_max_ns": jitter.map(|jitter| jitter.1),
+    })
+}
+
+fn dns(dns: &Dns) -> Value {
+    let times = dns.times();
+    let sampled = (times.count > 0).then_some(times);
+    json!({
+        "questions": dns.questions,
+        "unanswered": dns.unanswered(),
+        "repeated": dns.repeated,
+        "answered": dns.answered,
+        "answer_min_ns": sampled.map(|times| times.min),
+        "answer_avg_ns": dns.mean(),
+        "answer_max_ns": sampled.map(|times| times.max),
+        "slowest_packet": sampled.map(|_| dns.slowest.1),
+    })
+}
+
+fn quic(quic: &Quic) -> Value {
+    let since = |from: Option<i64>, to: Option<i64>| {
+        from.zip(to)
+            .map(|(from, to)| to.saturating_sub(from).max(0))
+    };
+    let started = Some(quic.started);
+    json!({
+        "version": format!("0x{:08x}", quic.version),
+        "server_name": (!quic.server_name.is_empty()).then_some(&quic.server_name),
+        "handshake_ns": quic.handshake(),
+        "answer_ns": quic.answer(),
+        "reply_ns": since(quic.answered, quic.replied),
+        "server_data_ns": since(started, quic.served),
+        "repeated_hellos": quic.hello_is_read.then_some(quic.repeated_hellos),
+        "first_repeat_ns": since(started, quic.repeated_at),
+        "retry": quic.retried,
+        "version_negotiation": quic.negotiated_version,
+        "early_packets": quic.early_packets,
+        "greased_packets": quic.greased,
+        "client_spin": spin(&quic.spin[0]),
+        "server_spin": spin(&quic.spin[1]),
+    })
+}
+
+/// Round trips by the spin bit are absent unless the end seems to spin.
+fn spin(spin: &Spin) -> Value {
+    let believed = spin.median();
+    let times = believed.map(|_| spin.round_trips());
+    json!({
+        "packets": spin.packets,
+        "edges": spin.edges,
+        "rtt_count": times.as_ref().map(|times| times.count),
+        "rtt_min_ns": times.as_ref().map(|times| times.min),
+        "rtt_median_ns": believed.map(|believed| believed.0),
+        "rtt_max_ns": times.as_ref().map(|times| times.max),
+        "too_short": believed.map(|believed| believed.1),
+    })
+}
+
+/// The summary's line: connections with and without data, and the numbers of those that lost most time. With `-u`, also
+/// the number of UDP flows, and the numbers of the worst.
+#[must_use]
+pub fn summary(
+    (with_data, without_data): (u64, u64),
+    worst: &[u64],
+    udp: Option<(u64, &[u64])>,
+) -> Value {
     json!({
         "schema": "trace.why_summary/1",
         "kind": "why_summary",
         "connections": with_data,
         "without_data": without_data,
         "worst": worst,
+        "udp_flows": udp.map(|(flows, _)| flows),
+        "worst_udp": udp.map(|(_, worst)| worst),
     })
 }

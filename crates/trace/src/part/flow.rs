@@ -1,11 +1,23 @@
 //! Encodes UDP flows.
 
 use core::net::IpAddr;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::key::FlowKey;
+use crate::quic::Quic;
+use crate::udp::traffic::Traffic;
 use crate::udp::{Flow, Sent};
 
-/// Bytes of a frozen flow without its QUIC connection, which follows as JSON.
+/// What not every flow has. It follows the rest as JSON.
+#[derive(Default, Serialize, Deserialize)]
+struct Besides<'a> {
+    quic: Option<Cow<'a, Quic>>,
+    traffic: Option<Cow<'a, Traffic>>,
+}
+
+/// Bytes of a frozen flow without what not every flow has.
 const LENGTH: usize = 2 * 18 + 2 * 4 + 2 * 8 + 4 * 8;
 
 /// A flow as bytes, without its own number and that of its first packet.
@@ -34,18 +46,23 @@ pub(super) fn freeze(flow: &Flow) -> Vec<u8> {
         put(&sent.bytes.to_le_bytes());
     }
     let mut octets = octets.to_vec();
-    if let Some(quic) = &flow.quic {
-        octets.extend(serde_json::to_vec(quic).expect("a struct of numbers and text has no fault"));
+    let besides = Besides {
+        quic: flow.quic.as_deref().map(Cow::Borrowed),
+        traffic: flow.traffic.as_deref().map(Cow::Borrowed),
+    };
+    if besides.quic.is_some() || besides.traffic.is_some() {
+        let json = serde_json::to_vec(&besides);
+        octets.extend(json.expect("a struct of numbers and text has no fault"));
     }
     octets
 }
 
 /// The flow that was frozen; `None` if the bytes are not a frozen flow.
 pub(super) fn thaw(octets: &[u8], first_packet: u64) -> Option<Flow> {
-    let (octets, quic) = octets.split_first_chunk::<LENGTH>()?;
-    let quic = match quic.is_empty() {
-        true => None,
-        false => Some(serde_json::from_slice(quic).ok()?),
+    let (octets, besides) = octets.split_first_chunk::<LENGTH>()?;
+    let besides: Besides<'static> = match besides.is_empty() {
+        true => Besides::default(),
+        false => serde_json::from_slice(besides).ok()?,
     };
     let mut rest = octets.as_slice();
     let a: [u8; 16] = take(&mut rest)?;
@@ -72,7 +89,10 @@ pub(super) fn thaw(octets: &[u8], first_packet: u64) -> Option<Flow> {
         last_time,
         a: sent[0],
         b: sent[1],
-        quic,
+        quic: besides.quic.map(|quic| Box::new(quic.into_owned())),
+        traffic: besides
+            .traffic
+            .map(|traffic| Box::new(traffic.into_owned())),
     })
 }
 

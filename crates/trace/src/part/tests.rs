@@ -3,7 +3,8 @@ use super::*;
 use crate::FlowKey;
 use crate::columns::Summary;
 use crate::columns::samples::{Run, run, segments, steps};
-use crate::udp::{Flow, Sent};
+use crate::udp::traffic::Traffic;
+use crate::udp::{Datagram, Flow, Flows, Sent};
 use core::net::IpAddr;
 use proptest::prelude::*;
 use std::path::Path;
@@ -196,7 +197,30 @@ fn flow(number: u64, first_packet: u64, last: u8) -> Flow {
             bytes: 3,
         },
         quic: None,
+        traffic: explained(last),
     }
+}
+
+/// What `why` keeps of packets of WireGuard; of every second flow only.
+fn explained(last: u8) -> Option<Box<Traffic>> {
+    let mut flows = Flows::new(1, 1);
+    flows.explain();
+    let (key, from_low) = FlowKey::new(&[1; 16], 1, &[2; 16], 2, 0);
+    for number in 0..u64::from(last) + 10 {
+        let mut payload = vec![4, 0, 0, 0, 1, 2, 3, last];
+        payload.extend((number * number % 9 + number).to_le_bytes());
+        payload.resize(32, 0);
+        let datagram = Datagram {
+            number: number + 1,
+            time: number as i64 * 7,
+            key,
+            from_low,
+            length: 40,
+        };
+        flows.packet_with(&datagram, &payload, 0);
+    }
+    let flow = flows.flows().first()?.clone();
+    flow.traffic.filter(|_| last.is_multiple_of(2))
 }
 
 #[test]

@@ -152,3 +152,83 @@ proptest! {
         }
     }
 }
+
+/// A connection whose client sent its ClientHello at 0.
+fn started() -> Quic {
+    let mut quic = Quic::start(&client(), 1200, 0).unwrap();
+    quic.datagram(true, &client(), 0, 0);
+    assert!(quic.hello_is_read);
+    quic
+}
+
+fn short(spin: bool) -> Vec<u8> {
+    let mut packet = vec![0x40 | u8::from(spin) << 5];
+    packet.resize(40, 7);
+    packet
+}
+
+#[test]
+fn a_hello_is_repeated_until_the_server_answers() {
+    let mut quic = started();
+    quic.datagram(true, &client(), 0, 300);
+    quic.datagram(true, &client(), 0, 900);
+    let mut server = client();
+    server[0] = 0xe0;
+    quic.datagram(false, &server, 0, 1000);
+    quic.datagram(true, &client(), 0, 1400);
+    assert_eq!((quic.repeated_hellos, quic.repeated_at), (2, Some(300)));
+    assert_eq!((quic.answer(), quic.replied), (Some(1000), Some(1400)));
+    let mut quiet = started();
+    quiet.datagram(false, &server, 0, 1000);
+    quiet.datagram(true, &client(), 0, 1400);
+    assert_eq!((quiet.repeated_hellos, quiet.repeated_at), (0, None));
+}
+
+/// Packets of one end each millisecond, with the spin bit of that packet.
+fn spun(bits: impl IntoIterator<Item = bool>) -> Spin {
+    let mut spin = Spin::default();
+    for (at, bit) in (0i64..).zip(bits) {
+        spin.packet(bit, at * 1_000_000);
+    }
+    spin
+}
+
+#[test]
+fn a_bit_that_spins_shows_round_trips_and_one_at_random_does_not() {
+    let steady = spun((0..1000).map(|at| at / 25 % 2 == 0));
+    assert_eq!(steady.median(), Some((25_000_000, 0)));
+    // Two packets swapped at one edge: three edges where one was.
+    let swapped = spun((0..1000).map(|at| match at {
+        499 => true,
+        500 => false,
+        at => at / 25 % 2 == 0,
+    }));
+    let (median, short) = swapped.median().unwrap();
+    assert_eq!(median, 25_000_000);
+    assert_eq!(short, 2);
+    let mut state = 1u32;
+    let random = spun((0..1000).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 31 == 0
+    }));
+    assert_eq!(random.median(), None);
+    assert_eq!(spun((0..1000).map(|_| true)).median(), None);
+}
+
+#[test]
+fn the_median_of_many_times_keeps_a_bounded_list() {
+    let spin = spun((0..100_000).map(|at| at / 10 % 2 == 0));
+    assert_eq!(spin.median(), Some((10_000_000, 0)));
+    assert!(spin.kept.len() <= KEPT_MAX);
+}
+
+#[test]
+fn a_fixed_bit_of_0_counts_only_after_the_handshake() {
+    let mut quic = started();
+    let greased = [vec![0x20], vec![9; 39]].concat();
+    quic.datagram(false, &greased, 0, 10);
+    assert_eq!(quic.greased, [0, 0]);
+    quic.datagram(true, &short(false), 0, 20);
+    quic.datagram(false, &greased, 0, 30);
+    assert_eq!((quic.greased, quic.spin[1].packets), ([0, 1], 1));
+}

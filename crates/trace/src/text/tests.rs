@@ -256,6 +256,7 @@ fn a_flow_is_reported_like_a_connection() {
         },
         b: Sent::default(),
         quic: None,
+        traffic: None,
     };
     let name = written(|out| flow_name(out, &flow, &Numeric, 1));
     let line = written(|out| flow_brief(out, &flow, &name, name.len() + 1));

@@ -17,7 +17,7 @@
 //! | `report` | the result for a connection, for all that show it |
 //! | `columns` | the same as a table |
 //!
-//! Left out: UDP and QUIC.
+//! UDP flows have a report of their own: [`crate::udp::report`].
 
 pub mod cause;
 pub mod columns;

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use trace::why::findings::{End, Finding, Seen, Unit};
 use trace::why::{Cause, Report, Side};
 
+use super::udp::Worst;
 use super::{Pair, Summary};
 
 /// Pairs of hosts that the text lists.
@@ -20,13 +21,29 @@ pub(super) fn write(summary: &Summary, out: &mut String) {
 }
 
 fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
+    let udp = summary.udp.as_ref();
     let Some(first) = summary.worst.first() else {
-        return writeln!(
+        writeln!(
             out,
             "No connection sent data ({} connections without data).",
             summary.without_data
-        );
+        )?;
+        if let Some(udp) = udp {
+            udp.write(out);
+        } else if summary.unexplained > 0 {
+            writeln!(
+                out,
+                "The capture has {} UDP packets; -u explains them.",
+                summary.unexplained
+            )?;
+        }
+        return Ok(());
     };
+    if first.lost() == 0
+        && let Some(sentence) = udp.and_then(Worst::sentence)
+    {
+        writeln!(out, "{sentence}")?;
+    }
     if let Some(side) = first.main() {
         writeln!(out, "{}.", side.verdict)?;
         writeln!(
@@ -49,7 +66,12 @@ fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
             "{more} more connections waited less; -oN shows one, --json all.\n"
         )?;
     }
-    pairs(summary, out)
+    pairs(summary, out)?;
+    if let Some(udp) = udp {
+        out.push('\n');
+        udp.write(out);
+    }
+    Ok(())
 }
 
 fn connection(slow: &Report, out: &mut String) -> std::fmt::Result {
@@ -215,7 +237,7 @@ fn end((address, port): (IpAddr, u16)) -> String {
     std::net::SocketAddr::new(address, port).to_string()
 }
 
-fn seconds(time: i64) -> String {
+pub(super) fn seconds(time: i64) -> String {
     let seconds = time as f64 / 1e9;
     if time < 1_000_000_000 {
         format!("{:.1} ms", seconds * 1e3)

@@ -1,0 +1,238 @@
+//! The result for a UDP flow: what its packets show, in one sentence, and what they do not show.
+
+use core::net::IpAddr;
+
+use super::Flow;
+use super::sequence::{Protocol, Stream};
+use super::traffic::{Dns, Traffic};
+use crate::quic::Quic;
+
+/// What a passive observer does not see of a flow.
+const HIDDEN_QUIC: &str =
+    "losses, reordering and ACKs after the handshake: QUIC encrypts packet numbers";
+const HIDDEN_STREAM: &str = "losses on the way from this point to the receiver";
+const HIDDEN_DNS: &str = "whether a question or its answer was lost";
+const HIDDEN_ALL: &str =
+    "losses and round trips: the payload shows no sequence numbers that headend knows";
+
+/// The result for a flow.
+pub struct Report<'a> {
+    /// The flow.
+    pub flow: &'a Flow,
+    /// What was kept of its packets.
+    pub traffic: &'a Traffic,
+    /// What the payload is: quic, rtp, esp, wireguard, dns or unknown.
+    pub protocol: &'static str,
+    /// The result in one sentence.
+    pub sentence: String,
+    /// What the packets do not show.
+    pub not_visible: &'static str,
+}
+
+/// Length of the order in which flows are listed.
+pub type Weight = (u64, i64);
+
+impl<'a> Report<'a> {
+    /// The result for a flow; `None` without [`Flows::explain`](super::Flows::explain).
+    #[must_use]
+    pub fn new(flow: &'a Flow) -> Option<Report<'a>> {
+        let traffic = flow.traffic.as_deref()?;
+        let stream = main_stream(traffic).map(|(_, stream)| stream);
+        let (protocol, sentence, not_visible) = match (&flow.quic, stream, &traffic.dns) {
+            (Some(quic), ..) => ("quic", of_quic(quic, flow), HIDDEN_QUIC),
+            (None, _, Some(dns)) if dns.questions > 0 => ("dns", of_dns(dns), HIDDEN_DNS),
+            (None, Some(stream), _) => (stream.protocol.name(), of_streams(traffic), HIDDEN_STREAM),
+            _ => ("unknown", of_unknown(flow), HIDDEN_ALL),
+        };
+        Some(Report {
+            flow,
+            traffic,
+            protocol,
+            sentence,
+            not_visible,
+        })
+    }
+
+    /// Address and port of both ends.
+    #[must_use]
+    pub fn ends(&self) -> [(IpAddr, u16); 2] {
+        [self.flow.a_end(), self.flow.b_end()]
+    }
+
+    /// Order of the flows, the worst last: packets that were lost or sent again, then the longest handshake or answer.
+    #[must_use]
+    pub fn weight(&self) -> Weight {
+        let lost = self
+            .traffic
+            .lost(true)
+            .saturating_add(self.traffic.lost(false));
+        let dns = self.traffic.dns.as_ref();
+        let asked = dns.map_or(0, |dns| dns.unanswered().saturating_add(dns.repeated));
+        let quic = self.flow.quic.as_deref();
+        let repeated = quic.map_or(0, |quic| quic.repeated_hellos);
+        let waited = quic.and_then(Quic::handshake).unwrap_or(0);
+        let slowest = dns.map_or(0, |dns| dns.slowest.0);
+        (
+            lost.saturating_add(asked).saturating_add(repeated),
+            waited.max(slowest),
+        )
+    }
+}
+
+/// The stream with the most losses, or else with the most packets, and whether end `a` sends it.
+fn main_stream(traffic: &Traffic) -> Option<(bool, &Stream)> {
+    let of = |from_a: bool| {
+        let sender = if from_a { &traffic.a } else { &traffic.b };
+        sender.streams.iter().map(move |stream| (from_a, stream))
+    };
+    of(false)
+        .chain(of(true))
+        .max_by_key(|(_, stream)| (stream.lost(), stream.packets))
+}
+
+fn of_streams(traffic: &Traffic) -> String {
+    let Some((from_a, stream)) = main_stream(traffic) else {
+        return String::new();
+    };
+    let name = match stream.protocol {
+        Protocol::Rtp(kind) => format!("RTP packets (payload type {kind})"),
+        Protocol::Esp => "ESP packets".to_owned(),
+        Protocol::WireGuard => "WireGuard packets".to_owned(),
+    };
+    let direction = if from_a { "a to b" } else { "b to a" };
+    let (lost, expected) = (stream.lost(), stream.expected());
+    let mut out =
+        format!("{lost} of {expected} {name} from {direction} were lost before this point");
+    if lost > 0 {
+        let percent = 100.0 * lost as f64 / expected as f64;
+        out += &format!(
+            " ({percent:.1} %, at most {} in a row until packet {})",
+            stream.gap_max.0, stream.gap_max.1
+        );
+    }
+    for (count, what) in [
+        (stream.reordered, "out of order"),
+        (stream.duplicates, "duplicate"),
+    ] {
+        if count > 0 {
+            out += &format!(", {count} {what}");
+        }
+    }
+    if stream.restarts > 0 {
+        out += &format!(", the numbers started again {}", times(stream.restarts));
+    }
+    if let Some((mean, max)) = stream.jitter.mean_and_max() {
+        out += &format!(", jitter {} (at most {})", seconds(mean), seconds(max));
+    }
+    out
+}
+
+fn of_dns(dns: &Dns) -> String {
+    let plural = if dns.questions == 1 { "" } else { "s" };
+    let mut out = format!("{} question{plural}", dns.questions);
+    if dns.unanswered() > 0 {
+        out += &format!(", {} without an answer", dns.unanswered());
+    }
+    if dns.repeated > 0 {
+        out += &format!(", {} sent again", dns.repeated);
+    }
+    let times = dns.times();
+    if let Some(mean) = dns.mean() {
+        out += &format!(
+            "; answers took {} ({} to {}, the slowest in packet {})",
+            seconds(mean),
+            seconds(times.min),
+            seconds(times.max),
+            dns.slowest.1
+        );
+    }
+    out
+}
+
+fn of_quic(quic: &Quic, flow: &Flow) -> String {
+    let mut out = String::new();
+    match (quic.handshake(), quic.answer()) {
+        (Some(time), _) => out += &format!("the handshake took {}", seconds(time)),
+        (None, Some(_)) => out.push_str("the client did not complete the handshake"),
+        (None, None) => out.push_str("the server did not answer"),
+    }
+    let to_server = quic.answer();
+    let to_client = quic.answered.zip(quic.replied);
+    if let Some(time) = to_server {
+        out += &format!(" ({} until the server's first packet", seconds(time));
+        if let Some((answered, replied)) = to_client {
+            let time = replied.saturating_sub(answered).max(0);
+            out += &format!(", {} from it to the client's next", seconds(time));
+        }
+        out.push(')');
+    }
+    if quic.repeated_hellos > 0 {
+        let waited = quic
+            .repeated_at
+            .map_or(0, |at| at.saturating_sub(quic.started));
+        out += &format!(
+            ", the client sent its ClientHello again {}, first after {}",
+            times(quic.repeated_hellos),
+            seconds(waited)
+        );
+    }
+    for (is, what) in [
+        (quic.retried, "the server sent Retry"),
+        (
+            quic.negotiated_version,
+            "the server does not know the version",
+        ),
+        (quic.early_packets > 0, "the client sent 0-RTT data"),
+    ] {
+        if is {
+            out += &format!(", {what}");
+        }
+    }
+    for (spin, name) in quic.spin.iter().zip(["client", "server"]) {
+        let Some((median, short)) = spin.median() else {
+            continue;
+        };
+        let times = spin.round_trips();
+        out += &format!(
+            "; the {name}'s spin bit shows round trips of {} to {}, median {}",
+            seconds(times.min),
+            seconds(times.max),
+            seconds(median)
+        );
+        if short > 0 {
+            out += &format!(", {short} of them too short: packets were out of order");
+        }
+    }
+    if quic.established.is_some() && quic.spin.iter().all(|spin| spin.median().is_none()) {
+        let packets = flow.a.packets.saturating_add(flow.b.packets);
+        out += &format!(
+            "; round trips of its {packets} packets are not visible: no end uses the spin bit"
+        );
+    }
+    out
+}
+
+fn of_unknown(flow: &Flow) -> String {
+    format!(
+        "cannot say: {} packets from a to b and {} back show no sequence numbers",
+        flow.a.packets, flow.b.packets
+    )
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+fn seconds(time: i64) -> String {
+    let seconds = time as f64 / 1e9;
+    match time < 1_000_000_000 {
+        true => format!("{:.1} ms", seconds * 1e3),
+        false => format!("{seconds:.2} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
