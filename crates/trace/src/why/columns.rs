@@ -81,7 +81,7 @@ const WHOLE: [(&str, Get, &str); 18] = [
     ("cause", Get::Name(|row| row.side.verdict.cause.rule().name.into()),
         "The main cause."),
     ("part", Get::Real(|row| row.side.verdict.part()),
-        "The main cause's part of the connection's life, from 0 to 1."),
+        "The main cause's part of the time in which the sender was not idle, from 0 to 1."),
     ("confidence", Get::Name(|row| row.side.verdict.confidence.name().into()),
         "high, medium or low."),
     ("vantage", Get::Name(|row| row.side.verdict.vantage.name().into()),

@@ -57,6 +57,9 @@ impl Vantage {
     }
 }
 
+/// Idle time is named from this part of a connection's life on: a tenth.
+const IDLE_SHOWN: i64 = 10;
+
 /// How sure a verdict is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
@@ -87,8 +90,9 @@ pub struct Verdict {
     pub from_a: bool,
     /// Time of the connection, in nanoseconds.
     pub life: i64,
-    /// The cause with the most time among those that slowed the sender down; the one with the most time of all, if none
-    /// did for a tenth of its life.
+    /// Time of it in which the sender was idle.
+    pub idle: i64,
+    /// The cause with the most time but for idle time; idle time, if there is nothing else.
     pub cause: Cause,
     /// Its time.
     pub share: Share,
@@ -115,11 +119,13 @@ impl Verdict {
             return None;
         }
         let life = connection.elapsed();
-        let (cause, share) = main_cause(sender, life);
+        let idle = sender.shares()[Cause::Idle as usize].time;
+        let (cause, share) = main_cause(sender, life.saturating_sub(idle));
         let vantage = Vantage::of(super::near(this), to_sender(sender, other));
         Some(Verdict {
             from_a,
             life,
+            idle,
             cause,
             share,
             confidence: confidence(cause, vantage, this, other),
@@ -130,12 +136,22 @@ impl Verdict {
         })
     }
 
-    /// Its part of the connection's life, from 0 to 1.
+    /// Time of the connection in which the sender was not idle.
+    #[must_use]
+    pub fn active(&self) -> i64 {
+        self.life.saturating_sub(self.idle)
+    }
+
+    /// Its part of the time in which the sender was active, from 0 to 1. Idle time is a part of the whole life.
     #[must_use]
     pub fn part(&self) -> f64 {
-        match self.life {
+        let whole = match self.cause {
+            Cause::Idle => self.life,
+            _ => self.active(),
+        };
+        match whole {
             0 => 0.0,
-            life => self.share.time as f64 / life as f64,
+            whole => self.share.time as f64 / whole as f64,
         }
     }
 }
@@ -168,27 +184,37 @@ const GROUPS: [&[Cause]; 8] = [
     &[Cause::SlowStart, Cause::Pacing],
 ];
 
-/// The main cause and its time. Idle time counts only if there is little else.
-fn main_cause(sender: &Sender, life: i64) -> (Cause, Share) {
-    let cause = main_of(&sender.shares().map(|share| share.time), life);
+/// The main cause and its time. Idle time counts only if the sender was never active.
+fn main_cause(sender: &Sender, active: i64) -> (Cause, Share) {
+    let times = sender.shares().map(|share| share.time);
+    let (longest, best) = longest(&times);
+    let idle = times[Cause::Idle as usize];
+    let cause = match longest {
+        _ if times[Cause::Unknown as usize] > best || active == 0 && idle == 0 => Cause::Unknown,
+        Some(cause) if best > 0 => cause,
+        _ => Cause::Idle,
+    };
     (cause, sender.shares()[cause as usize])
 }
 
-/// The main cause by the time of each in `life`.
-pub(super) fn main_of(times: &[i64; CAUSES], life: i64) -> Cause {
-    let time = |cause: Cause| times[cause as usize];
-    let sum = |group: &[Cause]| group.iter().map(|cause| time(*cause)).sum::<i64>();
-    let longest = |group: &[Cause]| group.iter().copied().max_by_key(|cause| time(*cause));
-    let best = GROUPS.into_iter().max_by_key(|group| sum(group));
-    let (group, best) = best.map_or((&[][..], 0), |group| (group, sum(group)));
-    let unknown = time(Cause::Unknown);
-    if life == 0 || unknown > best && unknown >= life / 10 {
-        return Cause::Unknown;
-    }
-    match longest(group) {
-        Some(cause) if best >= life / 10 => cause,
+/// The main cause of an interval of `span`, by the time of each. It is idle if there is little else.
+pub(super) fn main_of(times: &[i64; CAUSES], span: i64) -> Cause {
+    let (longest, best) = longest(times);
+    let unknown = times[Cause::Unknown as usize];
+    match longest {
+        _ if span == 0 || unknown > best && unknown >= span / 10 => Cause::Unknown,
+        Some(cause) if best >= span / 10 => cause,
         _ => Cause::Idle,
     }
+}
+
+/// The cause with the most time of the group with the most time, and the time of this group.
+fn longest(times: &[i64; CAUSES]) -> (Option<Cause>, i64) {
+    let time = |cause: &Cause| times[*cause as usize];
+    let sum = |group: &[Cause]| group.iter().map(time).sum::<i64>();
+    let best = GROUPS.into_iter().max_by_key(|group| sum(group));
+    let group = best.unwrap_or(&[]);
+    (group.iter().copied().max_by_key(time), sum(group))
 }
 
 fn confidence(cause: Cause, vantage: Vantage, this: &Direction, other: &Direction) -> Confidence {
@@ -246,6 +272,14 @@ fn window_detail(this: &Direction, other: &Direction) -> String {
     format!("{size} bytes{why}")
 }
 
+fn seconds(time: i64) -> String {
+    let seconds = time as f64 / 1e9;
+    match time < 1_000_000_000 {
+        true => format!("{:.1} ms", seconds * 1e3),
+        false => format!("{seconds:.1} s"),
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match (self.is_download, self.sent_bytes) {
@@ -253,10 +287,25 @@ impl fmt::Display for Verdict {
             (false, _) => "upload",
         };
         let phrase = self.cause.rule().phrase;
-        write!(f, "{:.0} % of this {what} {phrase}", self.part() * 100.0)?;
+        let percent = self.part() * 100.0;
+        // A little idle time would only make the sentence longer.
+        let is_idle = self.cause != Cause::Idle && self.idle >= self.life / IDLE_SHOWN;
+        match is_idle {
+            true => {
+                let active = seconds(self.active());
+                write!(
+                    f,
+                    "{percent:.0} % of the {active} of activity of this {what} {phrase}"
+                )?;
+            }
+            false => write!(f, "{percent:.0} % of this {what} {phrase}")?,
+        }
         if let Some(detail) = &self.detail {
             write!(f, " ({detail})")?;
         }
-        Ok(())
+        match is_idle {
+            true => write!(f, "; idle for {} besides", seconds(self.idle)),
+            false => Ok(()),
+        }
     }
 }
