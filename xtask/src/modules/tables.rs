@@ -223,6 +223,7 @@ pub(super) const TABLES: &[Inside] = &[
             "namespace",
             "port",
             "ether",
+            "capture",
             "prefetch",
             "probe",
             "signal",
@@ -537,7 +538,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/trace",
         order: &[
             "filter", "stop", "results", "values", "written", "files", "names", "painters",
-            "parquet", "progress", "low", "hi", "absent", "report", "why", "flags", "watch",
+            "parquet", "progress", "low", "hi", "absent", "report", "why", "flags", "live", "watch",
             "capture", "help", "diff", "twin",
         ],
         besides: &[(
@@ -556,8 +557,8 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "tools/qos",
         order: &[
-            "rates", "rows", "running", "screen", "system", "check", "explain", "graph", "run",
-            "show", "rate", "hosts", "apply", "import",
+            "rates", "rows", "running", "system", "check", "explain", "graph", "run", "show",
+            "rate", "hosts", "apply", "import",
         ],
         besides: &[(
             "graph",

@@ -101,7 +101,7 @@ impl Sockets {
 
 /// `struct inet_diag_req_v2` for one connection.
 fn request(local: SocketAddr, remote: SocketAddr, interface: u32) -> Request {
-    // Without NLM_F_ACK: the answer, or an error, is all there is.
+    // Without NLM_F_ACK: the kernel sends either an answer or an error.
     let mut request = Request::unacknowledged(BY_FAMILY, 0);
     request
         .0

@@ -39,7 +39,7 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
     let names = captures.files();
     announce(style, &names, paper)?;
     report_events(style, &mut captures);
-    // The lines would be in the way of a report that is redrawn.
+    // Lines on the terminal would disturb a report that is redrawn.
     let closings = captures.is_live() && !low.quiet && ticker.is_none();
     let closings = low.closings.unwrap_or(closings);
     let (found, flows) = match Watchers::new(style, closings, captures.plan())? {
