@@ -398,3 +398,95 @@ fn both_interfaces_of_one_capture_are_compared() {
     assert!(pairs("a2b") > 0 && pairs("b2a") > 0, "{found}");
     assert_eq!(found["a2b"]["lost"]["packets"], 0);
 }
+
+/// The header of an outer IPv4 packet (RFC 791) or IPv6 packet (RFC 8200).
+fn outer(is_v6: bool, protocol: u8, length: usize) -> Vec<u8> {
+    let [high, low] = (length as u16).to_be_bytes();
+    if is_v6 {
+        let mut header = vec![0x60, 0, 0, 0, high, low, protocol, 64];
+        header.extend([0xfd; 32]);
+        return header;
+    }
+    let [high, low] = (length as u16 + 20).to_be_bytes();
+    let mut header = vec![0x45, 0, high, low, 0, 0, 0, 0, 64, protocol, 0, 0];
+    header.extend([192, 0, 2, 1, 192, 0, 2, 2]);
+    header
+}
+
+/// A frame inside of another encapsulation: IEEE 802.1Q and 802.1ad, RFC 3032, RFC 2784, RFC 7348, RFC 2516.
+fn wrapped(kind: &str, frame: &[u8]) -> Vec<u8> {
+    let (addresses, packet) = (&frame[..12], &frame[14..]);
+    let behind = |header: &[u8], inner: &[u8]| [header, inner].concat();
+    let content = match kind {
+        "vlan" => behind(&[0x81, 0, 0, 100], &frame[12..]),
+        "qinq" => behind(&[0x88, 0xa8, 0, 10, 0x81, 0, 0, 100], &frame[12..]),
+        "mpls" => behind(&[0x88, 0x47, 0, 6, 0x40, 64, 0, 12, 0x81, 64], packet),
+        "pppoe" => {
+            let length = (packet.len() as u16 + 2).to_be_bytes();
+            let header = [0x88, 0x64, 0x11, 0, 0, 9, length[0], length[1], 0, 0x21];
+            behind(&header, packet)
+        }
+        "gre" | "gre6" | "gretap" => {
+            let (ethertype, inner) = match kind {
+                "gretap" => ([0, 0, 0x65, 0x58], frame),
+                _ => ([0, 0, 0x08, 0], packet),
+            };
+            let (is_v6, own) = match kind {
+                "gre6" => (true, [0x86, 0xdd]),
+                _ => (false, [0x08, 0]),
+            };
+            let header = outer(is_v6, 47, inner.len() + 4);
+            [&own[..], &header, &ethertype, inner].concat()
+        }
+        _ => {
+            let [high, low] = (frame.len() as u16 + 16).to_be_bytes();
+            let udp = [0xc0, 0, 0x12, 0xb5, high, low, 0, 0];
+            let vxlan = [8, 0, 0, 0, 0, 0, 5, 0];
+            let header = outer(false, 17, frame.len() + 16);
+            [&[0x08, 0][..], &header, &udp, &vxlan, frame].concat()
+        }
+    };
+    [addresses, &content].concat()
+}
+
+#[test]
+fn a_tunnel_around_either_capture_changes_no_result() {
+    let home = home("wrapped");
+    let frames = frames(CAPTURE);
+    let seen = further(&frames, 3_000_000_000, 40);
+    let plain = summary(&home.run("diff --json client.pcap server.pcap"));
+    for (kind, layer) in [
+        ("vlan", "vlan"),
+        ("qinq", "vlan"),
+        ("mpls", "mpls"),
+        ("pppoe", "pppoe"),
+        ("gre", "gre"),
+        ("gre6", "gre"),
+        ("gretap", "gre"),
+        ("vxlan", "vxlan"),
+    ] {
+        for (near, far) in [(&frames, &seen), (&seen, &frames)] {
+            let around: Vec<Frame> = far
+                .iter()
+                .map(|(time, length, octets)| {
+                    let inside = wrapped(kind, octets);
+                    let more = inside.len() - octets.len();
+                    (*time, length + more as u32, inside)
+                })
+                .collect();
+            write(&home, "plain.pcap", near);
+            write(&home, "around.pcap", &around);
+            let found = summary(&home.run("diff --json plain.pcap around.pcap"));
+            let layers = found["b"]["encapsulations"].to_string();
+            assert!(layers.contains(layer), "{kind}: {layers}");
+            let is_swapped = near.len() < far.len();
+            for (way, same) in [("a2b", "b2a"), ("b2a", "a2b")] {
+                let expected = &plain[if is_swapped { same } else { way }];
+                for field in ["pairs", "bytes", "lost", "only_at_far_point", "parts"] {
+                    let (ours, theirs) = (&found[way][field], &expected[field]);
+                    assert_eq!(ours, theirs, "{kind} {way} {field}");
+                }
+            }
+        }
+    }
+}
