@@ -538,8 +538,8 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "tools/trace",
         order: &[
             "filter", "stop", "results", "values", "written", "files", "names", "painters",
-            "parquet", "progress", "low", "hi", "absent", "report", "why", "flags", "live", "watch",
-            "capture", "help", "diff", "twin",
+            "parquet", "progress", "low", "hi", "absent", "report", "why", "flags", "live",
+            "watch", "capture", "help", "diff", "twin",
         ],
         besides: &[(
             "low",

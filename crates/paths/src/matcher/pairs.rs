@@ -83,18 +83,7 @@ impl Matcher {
         };
         self.advance(&two);
         let (near, far) = two.ordered(way);
-        let shared = self.points[0].flows.get_mut(lane);
-        shared.difference = Some(difference);
-        shared.pairs += 1;
-        if let (Some(a), Some(b)) = (two.a.stamps, two.b.stamps) {
-            shared.stamps.note(a.0 == b.0);
-        }
-        if two.a.id != 0 && two.b.id != 0 && !is_part {
-            shared.ids.note(two.a.id == two.b.id);
-        }
-        let is_late = far.number > shared.highest[1] && near.number < shared.highest[0];
-        shared.highest[0] = shared.highest[0].max(near.number);
-        shared.highest[1] = shared.highest[1].max(far.number);
+        let is_late = self.note_shared(lane, &two, (near.number, far.number), is_part);
         let found = &mut self.ways[way as usize];
         found.pairs += 1;
         found.bytes += bytes;
@@ -120,6 +109,31 @@ impl Matcher {
         for point in [Point::A, Point::B] {
             self.expire(point, sink);
         }
+    }
+
+    /// What a matched packet shows of its flow. Whether it arrived after a packet that was sent later: `numbers` are those
+    /// at the point that it passed first, and at the other one.
+    #[inline]
+    fn note_shared(
+        &mut self,
+        lane: u32,
+        two: &Two<'_>,
+        numbers: (u64, u64),
+        is_part: bool,
+    ) -> bool {
+        let shared = self.points[0].flows.get_mut(lane);
+        shared.difference = Some(two.difference());
+        shared.pairs += 1;
+        if let (Some(a), Some(b)) = (two.a.stamps, two.b.stamps) {
+            shared.stamps.note(a.0 == b.0);
+        }
+        if two.a.id != 0 && two.b.id != 0 && !is_part {
+            shared.ids.note(two.a.id == two.b.id);
+        }
+        let is_late = numbers.1 > shared.highest[1] && numbers.0 < shared.highest[0];
+        shared.highest[0] = shared.highest[0].max(numbers.0);
+        shared.highest[1] = shared.highest[1].max(numbers.1);
+        is_late
     }
 
     /// The captures have been matched up to these packets.

@@ -292,10 +292,14 @@ fn a_late_datagram_ends_the_run_of_its_peer() {
     outbox.push(b"longer 1", one.local_addr(), None);
     outbox.push(b"longer 2", one.local_addr(), None);
     assert_eq!(sender.send(&mut outbox).sent, 4);
-    // All three to the first peer are one message.
+    // All three to the first peer are one message, unless the kernel refuses to cut messages.
     assert_eq!(sender.stats().merged, u64::from(sender.uses_gso()));
     assert_eq!(one.recv(&mut inbox).unwrap(), 3);
     let came: Vec<&[u8]> = inbox.iter().map(|one| one.bytes).collect();
-    assert_eq!(came, [&b"longer 1"[..], b"longer 2", b"short"]);
+    let expected: [&[u8]; 3] = match sender.uses_gso() {
+        true => [b"longer 1", b"longer 2", b"short"],
+        false => [b"short", b"longer 1", b"longer 2"],
+    };
+    assert_eq!(came, expected);
     assert_eq!(other.recv(&mut inbox).unwrap(), 1);
 }

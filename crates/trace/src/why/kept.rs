@@ -4,7 +4,8 @@
 //! What is read starts as new, with all values 0.
 
 use super::recent::Recent;
-use super::sender::{Ack, Recovery, Restart, Sender, Share};
+use super::repair::{Recovery, Restart};
+use super::sender::{Ack, Sender, Share};
 use super::{Tls, Why};
 use crate::frozen::Codec;
 

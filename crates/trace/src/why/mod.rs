@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `cause` | the causes, and the table of their rules |
 //! | `sender` | one sender's time |
+//! | `repair` | losses, and the time of their repair |
 //! | `names` | gaps of IPv4 identifications: packets lost before the point of capture |
 //! | `recent` | extremes of the last round trips |
 //! | `rates` | rates between losses, for policers |
@@ -27,6 +28,7 @@ mod kept;
 mod names;
 mod rates;
 mod recent;
+mod repair;
 pub mod report;
 mod sender;
 pub mod verdict;
@@ -127,31 +129,7 @@ impl Why {
         };
         send(mine, this, segment, owed);
         if segment.ack() && !segment.rst() {
-            let acked = other.segments.acked();
-            // Without both SYNs nobody knows the scale, but 0 is 0.
-            let known = this.syns > 0 && other.syns > 0 || this.window == 0;
-            let window = match known {
-                true => u64::from(this.window),
-                false => UNKNOWN_WINDOW,
-            };
-            let window_end = acked.saturating_add(window);
-            if other.rtt.count > samples {
-                theirs.sample(now, other.rtt_last);
-            }
-            if theirs.is_news(acked, window_end) {
-                let ack = Ack {
-                    at: now,
-                    acked,
-                    window_end,
-                    asks: segment.payload > 0,
-                    stamped: segment.options.timestamps,
-                    stamp: segment.options.stamp().0,
-                };
-                theirs.acknowledge(segment.number, ack);
-            }
-            if this.events.has(Events::DSACK) {
-                theirs.needless(segment.number);
-            }
+            acknowledge(theirs, (this, other), segment, samples);
         }
         if segment.payload > 0 {
             if self.tls != Tls::Over {
@@ -293,6 +271,41 @@ fn send(mine: &mut Sender, this: &Direction, segment: &Segment, owed: bool) {
         if !segment.rst() {
             mine.show(this.offset(segment.sequence));
         }
+    }
+}
+
+/// A packet's part in the other end's time: what it acknowledges, and the window.
+#[inline]
+fn acknowledge(
+    theirs: &mut Sender,
+    (this, other): (&Direction, &Direction),
+    segment: &Segment,
+    samples: u64,
+) {
+    let acked = other.segments.acked();
+    // Without both SYNs nobody knows the scale, but 0 is 0.
+    let known = this.syns > 0 && other.syns > 0 || this.window == 0;
+    let window = match known {
+        true => u64::from(this.window),
+        false => UNKNOWN_WINDOW,
+    };
+    let window_end = acked.saturating_add(window);
+    if other.rtt.count > samples {
+        theirs.sample(segment.time, other.rtt_last);
+    }
+    if theirs.is_news(acked, window_end) {
+        let ack = Ack {
+            at: segment.time,
+            acked,
+            window_end,
+            asks: segment.payload > 0,
+            stamped: segment.options.timestamps,
+            stamp: segment.options.stamp().0,
+        };
+        theirs.acknowledge(segment.number, ack);
+    }
+    if this.events.has(Events::DSACK) {
+        theirs.needless(segment.number);
     }
 }
 
