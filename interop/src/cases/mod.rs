@@ -198,15 +198,15 @@ pub(crate) const ALL: &[Case] = &[
         "kernel_twin_keeps_its_promise",
         kernel_twin::keeps_its_promise,
     ),
-    case(
+    alone(
         "edge_diff_finds_what_was_dropped_in_a_tunnel",
         edge_diff::through_l2tp,
     ),
-    case(
+    alone(
         "edge_diff_finds_what_was_dropped_in_pppoe",
         edge_diff::through_pppoe,
     ),
-    case(
+    alone(
         "edge_diff_reads_both_sides_of_one_capture",
         edge_diff::of_one_capture,
     ),

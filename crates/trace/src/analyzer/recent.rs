@@ -5,7 +5,7 @@ use crate::connection::Connection;
 
 impl Analyzer {
     /// Calls `see` for each unfinished connection with packets since the last call, and for those for which it returned
-    /// true then, if [`Config::recent`] is set. The cost does not depend on the number of other connections.
+    /// true then, if [`Config::recent`](super::Config::recent) is set. The cost does not depend on the number of other connections.
     pub fn recent(&mut self, mut see: impl FnMut(&Connection) -> bool) {
         let mut recent = core::mem::take(&mut self.recent);
         recent.sort_unstable();
