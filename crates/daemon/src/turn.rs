@@ -624,6 +624,8 @@ impl Daemon {
     /// Removes the control socket and sends the last messages. Returns whether a signal ended the
     /// daemon.
     pub(super) fn finish(&mut self) -> bool {
+        // Answers whose client had no turn any more, such as that of a reload that was given up.
+        self.server.flush(&mut self.core);
         self.server.remove_socket();
         // From here on nothing is served that could hang.
         self.hangs = None;
