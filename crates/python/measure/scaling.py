@@ -128,16 +128,7 @@ def measure(args: argparse.Namespace, workers: int) -> dict[str, float]:
     begin = time.perf_counter()
     inner, stop = executor(args.on, workers)
     start = time.perf_counter() - begin
-    options: Any = dict.fromkeys(["columns", "last_packet"]) | {
-        "memory": 2 << 30,
-        "idle": 7200.0,
-        "idle_closed": 1800.0,
-        "realm": False,
-        "checksum": False,
-        "threads": 1,
-        "first_packet": 1,
-        "strict": False,
-    }
+    options = spread.DEFAULTS
     runs = []
     with tempfile.TemporaryDirectory() as home:
         for _ in range(args.runs + 1):

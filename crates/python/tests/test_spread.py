@@ -18,30 +18,16 @@ import unittest
 import unittest.mock
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import headend
 import pyarrow
 from headend import spread
 
-if TYPE_CHECKING:
-    from headend._headend import Options
-
 CAPTURES = Path(os.environ["CAPTURES"])
 HAS_RAY = importlib.util.find_spec("ray") is not None
 
-OPTIONS: Options = {
-    "columns": None,
-    "memory": 2 << 30,
-    "idle": 7200.0,
-    "idle_closed": 1800.0,
-    "realm": False,
-    "checksum": False,
-    "threads": 1,
-    "first_packet": 1,
-    "last_packet": None,
-    "strict": False,
-}
+OPTIONS = spread.DEFAULTS
 
 
 class Here:

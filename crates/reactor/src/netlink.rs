@@ -17,7 +17,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use base::Duration;
 use rustix::net::netdevice::name_to_index;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink,
+};
 
 use crate::clock::{now, sleep};
 use crate::syscalls::{Call, enter};
@@ -216,20 +218,25 @@ const OPERATIONAL: u8 = 6;
 /// `IFLA_VETH_INFO_PEER`, whose value is again a link.
 const VETH_PEER: u16 = 1;
 
+/// A netlink socket in the network namespace of the calling thread.
+fn socket(protocol: Option<Protocol>) -> io::Result<OwnedFd> {
+    enter(Call::Socket)?;
+    Ok(rustix::net::socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        protocol,
+    )?)
+}
+
 impl Netlink {
     /// Opens a netlink socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// The kernel's error.
     pub fn open() -> io::Result<Self> {
-        enter(Call::Socket)?;
-        let fd = rustix::net::socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            // Protocol 0, which is rtnetlink.
-            None,
-        )?;
+        // Protocol 0 is rtnetlink.
+        let fd = socket(None)?;
         Ok(Self { fd, sequence: 0 })
     }
 

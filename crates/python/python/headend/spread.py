@@ -53,6 +53,21 @@ class Place:
         return cast(BinaryIO, fsspec.open(self.url, "rb", **self.storage).open())
 
 
+DEFAULTS: Options = {
+    "columns": None,
+    "memory": 2 << 30,
+    "idle": 7200.0,
+    "idle_closed": 1800.0,
+    "realm": False,
+    "checksum": False,
+    "threads": 1,
+    "first_packet": 1,
+    "last_packet": None,
+    "strict": False,
+}
+"""The options of an analysis that asks for nothing special, on one thread."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What all tasks of a run have in common."""

@@ -7,11 +7,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, sendto,
-};
+use rustix::net::{RecvFlags, SendFlags, netlink, recv, sendto};
 
-use super::{HEADER, Request, acknowledged, family, octets};
+use super::{HEADER, Request, acknowledged, family, octets, socket};
 use crate::syscalls::{Call, enter};
 
 /// `SOCK_DIAG_BY_FAMILY`.
@@ -47,13 +45,7 @@ impl Sockets {
     /// # Errors
     /// The kernel's error.
     pub fn open() -> io::Result<Self> {
-        enter(Call::Socket)?;
-        let fd = rustix::net::socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            Some(netlink::SOCK_DIAG),
-        )?;
+        let fd = socket(Some(netlink::SOCK_DIAG))?;
         Ok(Self { fd, sequence: 0 })
     }
 

@@ -6,6 +6,7 @@ use super::Flow;
 use super::sequence::{Protocol, Stream};
 use super::traffic::{Dns, Traffic};
 use crate::quic::Quic;
+use crate::text::span;
 
 /// What a passive observer does not see of a flow.
 const HIDDEN_QUIC: &str =
@@ -29,7 +30,7 @@ pub struct Report<'a> {
     pub not_visible: &'static str,
 }
 
-/// Length of the order in which flows are listed.
+/// How bad a flow is, to sort flows by: packets lost or sent again, then the longest handshake or answer in nanoseconds.
 pub type Weight = (u64, i64);
 
 impl<'a> Report<'a> {
@@ -59,7 +60,7 @@ impl<'a> Report<'a> {
         [self.flow.a_end(), self.flow.b_end()]
     }
 
-    /// Order of the flows, the worst last: packets that were lost or sent again, then the longest handshake or answer.
+    /// How bad the flow is: the worst flow has the highest value.
     #[must_use]
     pub fn weight(&self) -> Weight {
         let lost = self
@@ -122,7 +123,7 @@ fn of_streams(traffic: &Traffic) -> String {
         out += &format!(", the numbers started again {}", times(stream.restarts));
     }
     if let Some((mean, max)) = stream.jitter.mean_and_max() {
-        out += &format!(", jitter {} (at most {})", seconds(mean), seconds(max));
+        out += &format!(", jitter {} (at most {})", span(mean, 2), span(max, 2));
     }
     out
 }
@@ -140,9 +141,9 @@ fn of_dns(dns: &Dns) -> String {
     if let Some(mean) = dns.mean() {
         out += &format!(
             "; answers took {} ({} to {}, the slowest in packet {})",
-            seconds(mean),
-            seconds(times.min),
-            seconds(times.max),
+            span(mean, 2),
+            span(times.min, 2),
+            span(times.max, 2),
             dns.slowest.1
         );
     }
@@ -152,17 +153,17 @@ fn of_dns(dns: &Dns) -> String {
 fn of_quic(quic: &Quic, flow: &Flow) -> String {
     let mut out = String::new();
     match (quic.handshake(), quic.answer()) {
-        (Some(time), _) => out += &format!("the handshake took {}", seconds(time)),
+        (Some(time), _) => out += &format!("the handshake took {}", span(time, 2)),
         (None, Some(_)) => out.push_str("the client did not complete the handshake"),
         (None, None) => out.push_str("the server did not answer"),
     }
     let to_server = quic.answer();
     let to_client = quic.answered.zip(quic.replied);
     if let Some(time) = to_server {
-        out += &format!(" ({} until the server's first packet", seconds(time));
+        out += &format!(" ({} until the server's first packet", span(time, 2));
         if let Some((answered, replied)) = to_client {
             let time = replied.saturating_sub(answered).max(0);
-            out += &format!(", {} from it to the client's next", seconds(time));
+            out += &format!(", {} from it to the client's next", span(time, 2));
         }
         out.push(')');
     }
@@ -173,7 +174,7 @@ fn of_quic(quic: &Quic, flow: &Flow) -> String {
         out += &format!(
             ", the client sent its ClientHello again {}, first after {}",
             times(quic.repeated_hellos),
-            seconds(waited)
+            span(waited, 2)
         );
     }
     for (is, what) in [
@@ -195,9 +196,9 @@ fn of_quic(quic: &Quic, flow: &Flow) -> String {
         let times = spin.round_trips();
         out += &format!(
             "; the {name}'s spin bit shows round trips of {} to {}, median {}",
-            seconds(times.min),
-            seconds(times.max),
-            seconds(median)
+            span(times.min, 2),
+            span(times.max, 2),
+            span(median, 2)
         );
         if short > 0 {
             out += &format!(", {short} of them too short: packets were out of order");
@@ -223,14 +224,6 @@ fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
         count => format!("{count} times"),
-    }
-}
-
-fn seconds(time: i64) -> String {
-    let seconds = time as f64 / 1e9;
-    match time < 1_000_000_000 {
-        true => format!("{:.1} ms", seconds * 1e3),
-        false => format!("{seconds:.2} s"),
     }
 }
 

@@ -7,6 +7,7 @@ use super::cause::{CAUSES, Cause};
 use super::sender::{Sender, Share};
 use crate::connection::Connection;
 use crate::direction::Direction;
+use crate::text::span;
 
 /// Where the capture was taken, by the round trips on both sides of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -272,14 +273,6 @@ fn window_detail(this: &Direction, other: &Direction) -> String {
     format!("{size} bytes{why}")
 }
 
-fn seconds(time: i64) -> String {
-    let seconds = time as f64 / 1e9;
-    match time < 1_000_000_000 {
-        true => format!("{:.1} ms", seconds * 1e3),
-        false => format!("{seconds:.1} s"),
-    }
-}
-
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match (self.is_download, self.sent_bytes) {
@@ -292,7 +285,7 @@ impl fmt::Display for Verdict {
         let is_idle = self.cause != Cause::Idle && self.idle >= self.life / IDLE_SHOWN;
         match is_idle {
             true => {
-                let active = seconds(self.active());
+                let active = span(self.active(), 1);
                 write!(
                     f,
                     "{percent:.0} % of the {active} of activity of this {what} {phrase}"
@@ -304,7 +297,7 @@ impl fmt::Display for Verdict {
             write!(f, " ({detail})")?;
         }
         match is_idle {
-            true => write!(f, "; idle for {} besides", seconds(self.idle)),
+            true => write!(f, "; idle for {} besides", span(self.idle, 1)),
             false => Ok(()),
         }
     }

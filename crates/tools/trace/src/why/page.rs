@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use trace::text::span;
 use trace::why::findings::{End, Finding, Seen, Unit};
 use trace::why::{Cause, Report, Side};
 
@@ -50,8 +51,8 @@ fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
             out,
             "connection {}, {} of {} until packet {}, confidence {}\n",
             first.number,
-            seconds(side.verdict.share.longest),
-            seconds(side.verdict.share.time),
+            span(side.verdict.share.longest, 2),
+            span(side.verdict.share.time, 2),
             side.verdict.share.packet,
             side.verdict.confidence.name()
         )?;
@@ -81,7 +82,7 @@ fn connection(slow: &Report, out: &mut String) -> std::fmt::Result {
         slow.number,
         end(slow.a),
         end(slow.b),
-        seconds(slow.life),
+        span(slow.life, 2),
         distance(slow)
     )?;
     for side in slow.sides.iter().rev() {
@@ -130,9 +131,9 @@ fn direction(side: &Side, out: &mut String) -> std::fmt::Result {
             "    {:<16} {:>5.1} % {:>11}  {} spans, the longest {} until packet {}",
             cause.rule().name,
             part * 100.0,
-            seconds(share.time),
+            span(share.time, 2),
             share.spans,
-            seconds(share.longest),
+            span(share.longest, 2),
             share.packet
         )?;
     }
@@ -188,7 +189,7 @@ fn findings(slow: &Report, out: &mut String) -> std::fmt::Result {
 fn amount(finding: Finding, seen: Seen) -> String {
     let value = match finding.description().unit {
         Unit::None => String::new(),
-        Unit::Time => seconds(i64::try_from(seen.value).unwrap_or(i64::MAX)),
+        Unit::Time => span(i64::try_from(seen.value).unwrap_or(i64::MAX), 2),
         Unit::Bytes => format!("{} bytes", seen.value),
         Unit::Segments => format!("{} segments", seen.value),
     };
@@ -226,7 +227,7 @@ fn pairs(summary: &Summary, out: &mut String) -> std::fmt::Result {
             "{name:<48} {:>11} {:>14} {:>11}  {}",
             pair.connections,
             pair.bytes,
-            seconds(lost(pair)),
+            span(lost(pair), 2),
             main.map_or("-", |cause| cause.rule().name)
         )?;
     }
@@ -235,13 +236,4 @@ fn pairs(summary: &Summary, out: &mut String) -> std::fmt::Result {
 
 fn end((address, port): (IpAddr, u16)) -> String {
     std::net::SocketAddr::new(address, port).to_string()
-}
-
-pub(super) fn seconds(time: i64) -> String {
-    let seconds = time as f64 / 1e9;
-    if time < 1_000_000_000 {
-        format!("{:.1} ms", seconds * 1e3)
-    } else {
-        format!("{seconds:.2} s")
-    }
 }

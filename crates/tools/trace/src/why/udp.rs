@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use trace::udp::report::{Report, Weight};
 
 use super::WORST;
-use super::page::seconds;
+use trace::text::span;
 
 /// The worst flows, and how many there are in all.
 #[derive(Default)]
@@ -68,7 +68,7 @@ fn try_text(report: &Report<'_>, out: &mut String) -> std::fmt::Result {
     let [a, b] = report
         .ends()
         .map(|(address, port)| SocketAddr::new(address, port));
-    let life = seconds(flow.elapsed());
+    let life = span(flow.elapsed(), 2);
     writeln!(
         out,
         "flow {}: a {a}, b {b}, {life}; {}",
@@ -86,7 +86,7 @@ fn try_text(report: &Report<'_>, out: &mut String) -> std::fmt::Result {
                 writeln!(
                     out,
                     ", silent for at most {} until packet {packet}",
-                    seconds(silence)
+                    span(silence, 2)
                 )?;
             }
             _ => out.push('\n'),

@@ -10,6 +10,11 @@ const MS: i64 = 1_000_000;
 fn flow(ports: [u16; 2], datagrams: &[(bool, i64, Vec<u8>)]) -> Flow {
     let mut flows = Flows::new(1, 10);
     flows.explain();
+    add(&mut flows, ports, datagrams);
+    flows.flows()[0].clone()
+}
+
+fn add(flows: &mut Flows, ports: [u16; 2], datagrams: &[(bool, i64, Vec<u8>)]) {
     for (number, (from_a, time, payload)) in (1..).zip(datagrams) {
         let [a, b] = [[1; 16], [2; 16]];
         let (key, from_low) = match from_a {
@@ -25,7 +30,6 @@ fn flow(ports: [u16; 2], datagrams: &[(bool, i64, Vec<u8>)]) -> Flow {
         };
         flows.packet_with(&datagram, payload, 0);
     }
-    flows.flows()[0].clone()
 }
 
 fn dns(id: u16, is_answer: bool) -> Vec<u8> {
@@ -93,11 +97,10 @@ fn a_lost_packet_of_wireguard_is_in_the_sentence() {
 
 #[test]
 fn without_being_asked_nothing_is_kept() {
-    let found = flow([1, 2], &[(true, 0, vec![1])]);
-    assert!(Report::new(&found).is_some());
-    let plain = Flow {
-        traffic: None,
-        ..found
-    };
-    assert!(Report::new(&plain).is_none());
+    let datagrams = [(true, 0, vec![1])];
+    assert!(Report::new(&flow([1, 2], &datagrams)).is_some());
+    let mut flows = Flows::new(1, 10);
+    add(&mut flows, [1, 2], &datagrams);
+    let plain = &flows.flows()[0];
+    assert!(plain.traffic.is_none() && Report::new(plain).is_none());
 }
