@@ -68,6 +68,7 @@ mod records;
 mod rtt;
 mod segment;
 pub mod segments;
+mod span;
 pub mod spread;
 pub mod text;
 pub mod udp;

@@ -322,6 +322,7 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "trace",
         order: &[
+            "span",
             "key",
             "segment",
             "rtt",

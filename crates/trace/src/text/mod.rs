@@ -16,12 +16,13 @@ mod sheet;
 mod time;
 mod values;
 
+pub use crate::span::span;
 pub use brief::{brief, brief_name};
 pub use flow::{flow_brief, flow_long, flow_name};
 pub use head::{Head, ReportCounts, arguments, no_udp, udp_head};
 pub use long::{LongOptions, long};
 pub use packet::{Frame, Print, Printed, packet};
-pub use time::{Elapsed, LocalTime, span, zone_without_rule};
+pub use time::{Elapsed, LocalTime, zone_without_rule};
 pub use values::{values, values_header};
 
 use core::fmt::{self, Write};

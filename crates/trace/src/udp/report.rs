@@ -6,7 +6,7 @@ use super::Flow;
 use super::sequence::{Protocol, Stream};
 use super::traffic::{Dns, Traffic};
 use crate::quic::Quic;
-use crate::text::span;
+use crate::span::span;
 
 /// What a passive observer does not see of a flow.
 const HIDDEN_QUIC: &str =

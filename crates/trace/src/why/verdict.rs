@@ -7,7 +7,7 @@ use super::cause::{CAUSES, Cause};
 use super::sender::{Sender, Share};
 use crate::connection::Connection;
 use crate::direction::Direction;
-use crate::text::span;
+use crate::span::span;
 
 /// Where the capture was taken, by the round trips on both sides of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
