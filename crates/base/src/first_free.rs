@@ -35,6 +35,16 @@ impl FirstFree {
         Some(u32::try_from(bit + 1).expect("an id below 2^32 is free"))
     }
 
+    /// Takes this id; `false` if it is in use, or is 0.
+    pub fn claim(&mut self, id: u32) -> bool {
+        if id == 0 || self.is_used(id) {
+            return false;
+        }
+        self.set(id as usize - 1);
+        self.used += 1;
+        true
+    }
+
     /// Frees an id; `false` if it was not in use.
     pub fn release(&mut self, id: u32) -> bool {
         if !self.is_used(id) {
@@ -176,6 +186,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Op {
         Allocate(u16),
+        Claim(u32),
         Release(u32),
         ReleaseFrom(u32),
     }
@@ -183,6 +194,7 @@ mod tests {
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
             (1_u16..700).prop_map(Op::Allocate),
+            (0_u32..9_000).prop_map(Op::Claim),
             (0_u32..9_000).prop_map(Op::Release),
             (0_u32..9_000).prop_map(Op::ReleaseFrom),
         ]
@@ -203,6 +215,9 @@ mod tests {
                             model.extend(smallest);
                             all_used_below = smallest.unwrap();
                         }
+                    }
+                    Op::Claim(id) => {
+                        prop_assert_eq!(ids.claim(id), id > 0 && model.insert(id));
                     }
                     Op::Release(id) => {
                         prop_assert_eq!(ids.release(id), model.remove(&id));

@@ -94,6 +94,50 @@ impl<T> Slab<T> {
         key
     }
 
+    /// Stores a value under a key that a slab gave out before: for a slab that is built again from what another one held.
+    ///
+    /// It takes O(1) steps if keys come in the order of their places, and otherwise up to one step for each page and
+    /// each entry of a page.
+    ///
+    /// # Errors
+    /// The value itself, if another value has its place.
+    pub fn insert_at(&mut self, key: Key, value: T) -> Result<(), T> {
+        let (number, offset) = (key.index / PAGE_ENTRIES, key.index % PAGE_ENTRIES);
+        if self.at(key.index).is_some() {
+            return Err(value);
+        }
+        while self.pages.len() <= number as usize {
+            let mut page = Page::new();
+            page.next_open = self.open;
+            self.open = self.pages.len() as u32;
+            self.pages.push(page);
+        }
+        let page = &mut self.pages[number as usize];
+        page.claim(offset, key.generation, value);
+        if page.used == PAGE_ENTRIES {
+            self.close(number);
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Takes a page that is full from the list of pages with room.
+    fn close(&mut self, number: u32) {
+        let next = self.pages[number as usize].next_open;
+        if self.open == number {
+            self.open = next;
+            return;
+        }
+        let mut before = self.open;
+        while let Some(page) = self.pages.get_mut(before as usize) {
+            if page.next_open == number {
+                page.next_open = next;
+                return;
+            }
+            before = page.next_open;
+        }
+    }
+
     /// Removes and returns a value; `None` if it was removed before.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         let number = key.index / PAGE_ENTRIES;
@@ -249,6 +293,43 @@ impl<T> Page<T> {
         self.used += 1;
     }
 
+    /// Stores a value in a free place, which then has that generation.
+    fn claim(&mut self, offset: u32, generation: u32, value: T) {
+        self.entries
+            .reserve_exact(PAGE_ENTRIES as usize - self.entries.len());
+        while self.entries.len() <= offset as usize {
+            let next = core::mem::replace(&mut self.free, self.entries.len() as u32);
+            self.entries.push(Entry {
+                generation: self.first_generation,
+                state: State::Free { next },
+            });
+        }
+        let State::Free { next } = self.entries[offset as usize].state else {
+            unreachable!("the caller has checked that the place is free");
+        };
+        // The list leads to every free entry, the last one first if places come in their order.
+        if self.free == offset {
+            self.free = next;
+        } else {
+            let mut before = self.free;
+            while let Some(entry) = self.entries.get_mut(before as usize) {
+                let State::Free { next: after } = &mut entry.state else {
+                    unreachable!("the free list names free entries only");
+                };
+                if *after == offset {
+                    *after = next;
+                    break;
+                }
+                before = *after;
+            }
+        }
+        self.entries[offset as usize] = Entry {
+            generation,
+            state: State::Used(value),
+        };
+        self.used += 1;
+    }
+
     /// Frees an entry if it has that generation.
     fn take(&mut self, offset: u32, generation: u32) -> Option<T> {
         let entry = self.entries.get_mut(offset as usize)?;
@@ -362,6 +443,86 @@ mod tests {
         assert_eq!(slab.next_from(1), Some((256, &256)));
     }
 
+    #[test]
+    fn a_place_that_is_in_use_is_not_given_again() {
+        let mut slab = Slab::new();
+        let key = slab.insert("first");
+        let later = Key {
+            generation: 7,
+            ..key
+        };
+        assert_eq!(slab.insert_at(later, "second"), Err("second"));
+        slab.remove(key);
+        assert_eq!(slab.insert_at(later, "second"), Ok(()));
+        assert_eq!((slab.get(key), slab.get(later)), (None, Some(&"second")));
+        assert_eq!(slab.remove(later), Some("second"));
+        assert_eq!(slab.insert("third").generation, 8);
+    }
+
+    proptest! {
+        #[test]
+        fn a_slab_is_built_again_from_what_it_held(
+            ops in prop::collection::vec(op(), 0..2_000),
+            in_order in any::<bool>(),
+            after in prop::collection::vec(op(), 0..600),
+        ) {
+            let mut first = Slab::new();
+            let mut keys = Vec::new();
+            apply(&mut first, &mut keys, ops)?;
+            let mut held: Vec<(Key, usize)> = first.iter().map(|(key, &n)| (key, n)).collect();
+            if !in_order {
+                held.reverse();
+            }
+            let mut second = Slab::new();
+            for &(key, n) in &held {
+                prop_assert_eq!(second.insert_at(key, n), Ok(()));
+                prop_assert_eq!(second.insert_at(key, n), Err(n));
+            }
+            prop_assert_eq!(second.len(), first.len());
+            let mut keys: Vec<Key> = held.iter().map(|(key, _)| *key).collect();
+            for &(key, n) in &held {
+                prop_assert_eq!(second.get(key), Some(&n));
+            }
+            // It goes on as any other one: no key is given out twice, and none is lost.
+            apply(&mut second, &mut keys, after)?;
+        }
+    }
+
+    /// Changes a slab, and compares it with a map after each change.
+    fn apply(
+        slab: &mut Slab<usize>,
+        keys: &mut Vec<Key>,
+        ops: Vec<Op>,
+    ) -> Result<(), TestCaseError> {
+        let mut model: HashMap<Key, usize> = slab.iter().map(|(key, &n)| (key, n)).collect();
+        for (n, op) in ops.into_iter().enumerate() {
+            match op {
+                Op::Insert => {
+                    let key = slab.insert(n);
+                    prop_assert!(model.insert(key, n).is_none(), "a key was given out twice");
+                    keys.push(key);
+                }
+                Op::Remove(which) if !keys.is_empty() => {
+                    let key = keys[which % keys.len()];
+                    prop_assert_eq!(slab.remove(key), model.remove(&key));
+                }
+                Op::Remove(_) => {}
+                Op::RemoveAll => {
+                    for &key in &*keys {
+                        prop_assert_eq!(slab.remove(key), model.remove(&key));
+                    }
+                }
+            }
+            prop_assert_eq!(slab.len(), model.len());
+        }
+        for &key in &*keys {
+            prop_assert_eq!(slab.get(key), model.get(&key));
+        }
+        let listed: HashMap<Key, usize> = slab.iter().map(|(key, &n)| (key, n)).collect();
+        prop_assert_eq!(listed, model);
+        Ok(())
+    }
+
     #[derive(Clone, Debug)]
     enum Op {
         Insert,
@@ -380,34 +541,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_slab_holds_what_a_map_holds(ops in prop::collection::vec(op(), 0..2_000)) {
-            let mut slab = Slab::new();
-            let mut model = HashMap::new();
-            let mut keys: Vec<Key> = Vec::new();
-            for (n, op) in ops.into_iter().enumerate() {
-                match op {
-                    Op::Insert => {
-                        let key = slab.insert(n);
-                        prop_assert!(model.insert(key, n).is_none(), "a key was given out twice");
-                        keys.push(key);
-                    }
-                    Op::Remove(which) if !keys.is_empty() => {
-                        let key = keys[which % keys.len()];
-                        prop_assert_eq!(slab.remove(key), model.remove(&key));
-                    }
-                    Op::Remove(_) => {}
-                    Op::RemoveAll => {
-                        for &key in &keys {
-                            prop_assert_eq!(slab.remove(key), model.remove(&key));
-                        }
-                    }
-                }
-                prop_assert_eq!(slab.len(), model.len());
-            }
-            for &key in &keys {
-                prop_assert_eq!(slab.get(key), model.get(&key));
-            }
-            let listed: HashMap<Key, usize> = slab.iter().map(|(key, &n)| (key, n)).collect();
-            prop_assert_eq!(listed, model);
+            apply(&mut Slab::new(), &mut Vec::new(), ops)?;
         }
     }
 }
