@@ -1,5 +1,5 @@
-//! Ground for every other crate: time as a value, the `Machine` trait, slabs and id sets, secrets that do not print,
-//! spelling suggestions, and timer stores.
+//! Ground for every other crate: time as a value, the `Machine` trait, slabs and id sets, state written as bytes, secrets
+//! that do not print, spelling suggestions, and timer stores.
 //!
 //! Nothing here reads a clock, opens a descriptor or starts a thread.
 #![forbid(unsafe_code)]
@@ -14,6 +14,7 @@ mod nearest;
 pub mod ordered;
 pub mod redacted;
 pub mod slab;
+pub mod snapshot;
 pub mod time;
 pub mod timer;
 
