@@ -31,7 +31,7 @@ use core::net::IpAddr;
 use crate::time::{Duration, Instant};
 
 /// A value made of numbered fields.
-pub trait Part: Default {
+pub trait Part {
     /// Its name in messages.
     const NAME: &'static str;
 
@@ -292,17 +292,29 @@ pub trait Codec: Sized {
         }
     }
 
-    /// A part that may be missing.
+    /// A part that may be missing. `make` makes the value that is read into.
     #[inline]
-    fn maybe_part<P: Part>(&mut self, number: u8, name: &'static str, value: &mut Option<P>) {
+    fn maybe_part<P: Part>(
+        &mut self,
+        number: u8,
+        name: &'static str,
+        value: &mut Option<P>,
+        make: impl FnOnce() -> P,
+    ) {
         if self.field(number, name, value.is_some()) {
-            self.within(value.get_or_insert_default());
+            self.within(value.get_or_insert_with(make));
         }
     }
 
     /// Parts, `max` at most; absent if there are none.
     #[inline]
-    fn list<P: Part>(&mut self, number: u8, name: &'static str, value: &mut Vec<P>, max: usize) {
+    fn list<P: Part + Default>(
+        &mut self,
+        number: u8,
+        name: &'static str,
+        value: &mut Vec<P>,
+        max: usize,
+    ) {
         if !self.field(number, name, !value.is_empty()) {
             return;
         }

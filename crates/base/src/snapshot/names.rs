@@ -13,11 +13,10 @@ pub struct Name {
     pub field: &'static str,
 }
 
-/// The fields of a part, and of all parts in it.
-#[must_use]
-pub fn names<P: Part>() -> Vec<Name> {
+/// The fields of a part, and of all parts in it. `value` is any value, which may change.
+pub fn names<P: Part>(value: &mut P) -> Vec<Name> {
     let mut list = List::default();
-    list.within(&mut P::default());
+    list.within(value);
     list.names
 }
 
@@ -66,7 +65,13 @@ impl Codec for List {
     fn undo(&mut self) {}
 
     /// The part of a list's elements, without one.
-    fn list<P: Part>(&mut self, number: u8, name: &'static str, _: &mut Vec<P>, _: usize) {
+    fn list<P: Part + Default>(
+        &mut self,
+        number: u8,
+        name: &'static str,
+        _: &mut Vec<P>,
+        _: usize,
+    ) {
         self.field(number, name, true);
         self.within(&mut P::default());
     }

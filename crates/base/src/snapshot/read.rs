@@ -52,9 +52,10 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// They are not.
-    pub fn read<P: Part>(octets: &'a [u8], timeline: Timeline) -> Result<P, ReadError> {
+    pub fn read<P: Part + Default>(octets: &'a [u8], timeline: Timeline) -> Result<P, ReadError> {
+        let mut value = P::default();
         let mut reader = Reader::new(octets, timeline);
-        let value = reader.next_part()?;
+        reader.next_into(&mut value)?;
         match reader.rest.is_empty() {
             true => Ok(value),
             false => Err(ReadError {
@@ -78,15 +79,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next value.
+    /// Sets a value to the next one. Fields that are absent stay as they are, so the value must be as new.
     ///
     /// # Errors
-    /// The octets are not one. Nothing more can be read then.
-    pub fn next_part<P: Part>(&mut self) -> Result<P, ReadError> {
-        let mut value = P::default();
-        self.within(&mut value);
+    /// The octets are not one. The value is then unspecified, and nothing more can be read.
+    pub fn next_into<P: Part>(&mut self, value: &mut P) -> Result<(), ReadError> {
+        self.within(value);
         match self.error {
-            None => Ok(value),
+            None => Ok(()),
             Some(error) => Err(error),
         }
     }
