@@ -74,10 +74,10 @@ extern "C" fn answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// Analyses the files whose names are in the input. The answer is the overview.
+/// Starts to analyse the files whose names are in the input.
 // SAFETY: see `room`.
 #[unsafe(no_mangle)]
-extern "C" fn analyse() -> i32 {
+extern "C" fn analyse() {
     SESSION.set(None);
     let names: Vec<String> = INPUT
         .with_borrow(|input| serde_json::from_slice(input))
@@ -87,12 +87,43 @@ extern "C" fn analyse() -> i32 {
         open: Box::new(move || Box::new(Source(open(at))) as _),
     });
     let counted = |packets: u64, connections: u64| progress(packets as f64, connections as f64);
-    let session = Session::new(files.collect(), counted);
-    give(session.map(|session| {
-        let overview = session.overview();
-        SESSION.set(Some(session));
-        overview
-    }))
+    SESSION.set(Some(Session::new(files.collect(), counted)));
+}
+
+/// Starts the reading for the graphs of a connection.
+// SAFETY: see `room`.
+#[unsafe(no_mangle)]
+extern "C" fn graph(at: u32) -> i32 {
+    ask(|session| session.graph(at as usize).map(|()| String::new()))
+}
+
+/// Starts the reading for the UDP flows.
+// SAFETY: see `room`.
+#[unsafe(no_mangle)]
+extern "C" fn udp() -> i32 {
+    ask(|session| {
+        session.udp();
+        Ok(String::new())
+    })
+}
+
+/// Reads the next block: 1 if there may be more, 0 at the end of all files. Below 0, the answer is an error.
+// SAFETY: see `room`.
+#[unsafe(no_mangle)]
+extern "C" fn step() -> i32 {
+    let more = SESSION.with_borrow_mut(|session| session.as_mut().map(Session::step));
+    match more {
+        Some(Ok(true)) => 1,
+        Some(Ok(false)) | None => 0,
+        Some(Err(error)) => give(Err(error)),
+    }
+}
+
+/// Ends the reading, and leaves its results as the answer.
+// SAFETY: see `room`.
+#[unsafe(no_mangle)]
+extern "C" fn finish() -> i32 {
+    ask(Session::finish)
 }
 
 /// Rows of the list.
@@ -107,20 +138,6 @@ extern "C" fn rows(start: u32, count: u32) -> i32 {
 #[unsafe(no_mangle)]
 extern "C" fn details(at: u32) -> i32 {
     ask(|session| session.details(at as usize))
-}
-
-/// The page with the graphs of a connection.
-// SAFETY: see `room`.
-#[unsafe(no_mangle)]
-extern "C" fn graph(at: u32) -> i32 {
-    ask(|session| session.graph(at as usize))
-}
-
-/// The UDP flows.
-// SAFETY: see `room`.
-#[unsafe(no_mangle)]
-extern "C" fn udp() -> i32 {
-    ask(Session::udp)
 }
 
 /// The lines of `headend trace --json`.

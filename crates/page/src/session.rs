@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trace::capture::{Error, Event};
+use trace::capture::{Error, Event, Reading};
 use trace::columns::PLAIN;
 use trace::graph::{self, Collector};
 use trace::json::{self as lines, Writer, summary};
@@ -12,6 +12,7 @@ use trace::why::{Report, Side};
 use trace::{Captures, Connection, Findings, Observer as _, Options, Seen, Segment, Watch};
 
 use crate::keep::Keep;
+use crate::udp::Explain;
 
 /// Memory of connections that have not finished: a wasm32 module has 4 GiB at most, and a page should need less.
 const MEMORY: u64 = 512 << 20;
@@ -24,9 +25,24 @@ pub struct File {
     pub open: Box<dyn Fn() -> Box<dyn Read + Send>>,
 }
 
-/// The results of an analysis.
+/// An analysis of files: first a reading of all of them, then questions about the results.
+///
+/// Every reading runs block by block, so that JavaScript can fetch the next bytes between the blocks.
 pub struct Session {
     files: Vec<File>,
+    results: Option<Results>,
+    pass: Option<Pass>,
+}
+
+/// A reading of all files.
+enum Pass {
+    Analysis(Reading<Keep>),
+    Graph(Reading<Draw>),
+    Udp(Reading<Explain>),
+}
+
+/// The results of an analysis.
+struct Results {
     findings: Findings,
     /// Numbers of the first packets of the connections that are left out, in order.
     left_out: Vec<u64>,
@@ -48,14 +64,8 @@ fn captures(files: &[File]) -> Captures {
 }
 
 impl Session {
-    /// Analyses files as one capture. `progress` receives the packets and connections so far, block by block.
-    ///
-    /// # Errors
-    /// No file can be read. The text names the first one.
-    pub fn new(
-        files: Vec<File>,
-        mut progress: impl FnMut(u64, u64) + Send + 'static,
-    ) -> Result<Session, String> {
+    /// Starts to analyse files as one capture. `progress` receives the packets and connections so far, block by block.
+    pub fn new(files: Vec<File>, mut progress: impl FnMut(u64, u64) + Send + 'static) -> Session {
         let mut captures = captures(&files);
         captures.on_event(move |event| {
             if let Event::Counted {
@@ -66,20 +76,114 @@ impl Session {
                 progress(packets, connections);
             }
         });
-        let (findings, keep) = captures.read_with(Keep::default()).map_err(text)?;
-        let mut left_out = keep.left_out;
-        left_out.sort_unstable();
-        Ok(Session {
+        Session {
             files,
-            findings,
-            left_out,
-            room: Vec::new(),
-        })
+            results: None,
+            pass: Some(Pass::Analysis(captures.start(Keep::default()))),
+        }
     }
 
+    /// Starts the reading for the graphs of a connection.
+    ///
+    /// # Errors
+    /// There is no such connection.
+    pub fn graph(&mut self, at: usize) -> Result<(), String> {
+        let number = self.results()?.connection(at)?.number;
+        let collector = Collector::new(graph::Options {
+            only: vec![number..=number],
+            ..graph::Options::default()
+        });
+        self.pass = Some(Pass::Graph(captures(&self.files).start(Draw(collector))));
+        Ok(())
+    }
+
+    /// Starts the reading for the UDP flows.
+    pub fn udp(&mut self) {
+        let captures = captures(&self.files);
+        let explain = Explain::new(captures.plan());
+        self.pass = Some(Pass::Udp(captures.start(explain)));
+    }
+
+    /// Reads the next block. False at the end of all files, and if no reading has been started.
+    ///
+    /// # Errors
+    /// The memory is full.
+    pub fn step(&mut self) -> Result<bool, String> {
+        let more = match &mut self.pass {
+            None => Ok(false),
+            Some(Pass::Analysis(reading)) => reading.step(),
+            Some(Pass::Graph(reading)) => reading.step(),
+            Some(Pass::Udp(reading)) => reading.step(),
+        };
+        more.map_err(text)
+    }
+
+    /// Ends the reading. The answer is the overview of an analysis, the page with the graphs, or the UDP flows, the worst
+    /// first.
+    ///
+    /// # Errors
+    /// No file can be read; the text names the first one. Or no reading has been started.
+    pub fn finish(&mut self) -> Result<String, String> {
+        match self.pass.take().ok_or("no reading has been started")? {
+            Pass::Analysis(reading) => {
+                let (findings, keep) = reading.finish().map_err(text)?;
+                let mut left_out = keep.left_out;
+                left_out.sort_unstable();
+                let results = self.results.insert(Results {
+                    findings,
+                    left_out,
+                    room: Vec::new(),
+                });
+                Ok(results.overview())
+            }
+            Pass::Graph(reading) => {
+                let (_, Draw(collector)) = reading.finish().map_err(text)?;
+                let found = collector.finish();
+                let found = found.first();
+                Ok(graph::html(
+                    found.ok_or("the files have changed since they were read")?,
+                ))
+            }
+            Pass::Udp(reading) => {
+                let (_, explain) = reading.finish().map_err(text)?;
+                Ok(explain.answer())
+            }
+        }
+    }
+
+    /// See [`Results::rows`].
+    ///
+    /// # Errors
+    /// No capture has been read, or a connection is damaged.
+    pub fn rows(&mut self, start: usize, count: usize) -> Result<String, String> {
+        self.results()?.rows(start, count)
+    }
+
+    /// See [`Results::details`].
+    ///
+    /// # Errors
+    /// No capture has been read, there is no such connection, or it is damaged.
+    pub fn details(&mut self, at: usize) -> Result<String, String> {
+        self.results()?.details(at)
+    }
+
+    /// The lines of `headend trace --json`, with the summary.
+    ///
+    /// # Errors
+    /// No capture has been read, or a connection is damaged.
+    pub fn lines(&mut self) -> Result<String, String> {
+        self.results()?.lines()
+    }
+
+    fn results(&mut self) -> Result<&mut Results, String> {
+        let results = self.results.as_mut();
+        results.ok_or_else(|| "no capture has been read".to_owned())
+    }
+}
+
+impl Results {
     /// The summary of `headend trace --json`, what is wrong with the files, and how many connections there are.
-    #[must_use]
-    pub fn overview(&self) -> String {
+    fn overview(&self) -> String {
         let files = self.findings.files().iter();
         let faults: Vec<String> = files.flat_map(|file| file.lines()).collect();
         let summary: Value = serde_json::from_str(&summary(self.findings.summary()))
@@ -94,10 +198,7 @@ impl Session {
     }
 
     /// `count` rows of the list from index `start` on, as an array.
-    ///
-    /// # Errors
-    /// A connection is damaged.
-    pub fn rows(&mut self, start: usize, count: usize) -> Result<String, String> {
+    fn rows(&mut self, start: usize, count: usize) -> Result<String, String> {
         let end = start.saturating_add(count).min(self.findings.len());
         let rows: Result<Vec<Value>, String> = (start..end)
             .map(|at| self.connection(at).map(|connection| row(at, &connection)))
@@ -107,10 +208,7 @@ impl Session {
 
     /// A connection's lines of `headend trace --json` and of `headend trace why --json`; no second one if neither end
     /// sent data.
-    ///
-    /// # Errors
-    /// There is no such connection, or it is damaged.
-    pub fn details(&mut self, at: usize) -> Result<String, String> {
+    fn details(&mut self, at: usize) -> Result<String, String> {
         let line = self.line(at)?;
         let connection = self.connection(at)?;
         let values: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
@@ -119,10 +217,7 @@ impl Session {
     }
 
     /// The lines of `headend trace --json`, with the summary.
-    ///
-    /// # Errors
-    /// A connection is damaged.
-    pub fn lines(&mut self) -> Result<String, String> {
+    fn lines(&mut self) -> Result<String, String> {
         let end = self.findings.summary().end();
         let mut writer = Writer::new(Vec::new(), end, &PLAIN);
         for at in 0..self.findings.len() {
@@ -144,33 +239,6 @@ impl Session {
         let out = String::from_utf8(out.map_err(|error| error.to_string())?);
         let out = out.map_err(|error| error.to_string())?;
         Ok(out.lines().next().unwrap_or_default().to_owned())
-    }
-
-    /// The page with the graphs of a connection. This reads the files once more.
-    ///
-    /// # Errors
-    /// There is no such connection, or the files cannot be read.
-    pub fn graph(&mut self, at: usize) -> Result<String, String> {
-        let number = self.connection(at)?.number;
-        let collector = Collector::new(graph::Options {
-            only: vec![number..=number],
-            ..graph::Options::default()
-        });
-        let watch = Draw(collector);
-        let (_, Draw(collector)) = captures(&self.files).read_with(watch).map_err(text)?;
-        let found = collector.finish();
-        let found = found.first();
-        Ok(graph::html(
-            found.ok_or("the files have changed since they were read")?,
-        ))
-    }
-
-    /// The UDP flows, the worst first. This reads the files once more.
-    ///
-    /// # Errors
-    /// The files cannot be read.
-    pub fn udp(&mut self) -> Result<String, String> {
-        crate::udp::explain(captures(&self.files)).map_err(text)
     }
 
     fn connection(&mut self, at: usize) -> Result<Connection, String> {

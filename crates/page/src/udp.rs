@@ -5,14 +5,14 @@ use trace::capture::Error;
 use trace::json::why::flow;
 use trace::udp::report::{Report, Weight};
 use trace::udp::{Datagram, Flows};
-use trace::{Captures, Seen, Watch};
+use trace::{Plan, Seen, Watch};
 use wire::udp::Udp;
 
 /// Flows that are kept, and flows that the page lists.
 const FLOWS_MAX: usize = 1 << 16;
 const LISTED: usize = 500;
 
-struct Explain(Flows);
+pub(crate) struct Explain(Flows);
 
 impl Watch for Explain {
     const FINISHED: bool = false;
@@ -28,21 +28,27 @@ impl Watch for Explain {
     }
 }
 
-/// The flows of a capture as an object: the lines of the worst, their number, and packets of flows that are not kept.
-pub(crate) fn explain(captures: Captures) -> Result<String, Error> {
-    let mut flows = Flows::new(captures.plan().seed(), FLOWS_MAX);
-    flows.explain();
-    let (_, Explain(flows)) = captures.read_with(Explain(flows))?;
-    let mut reports: Vec<(Weight, Report<'_>)> = (flows.flows().iter())
-        .filter_map(Report::new)
-        .map(|report| (report.weight(), report))
-        .collect();
-    reports.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-    let lines = reports.iter().take(LISTED).map(|(_, report)| flow(report));
-    let object = json!({
-        "flows": flows.flows().len(),
-        "beyond": flows.beyond(),
-        "lines": lines.collect::<Vec<Value>>(),
-    });
-    Ok(object.to_string())
+impl Explain {
+    pub(crate) fn new(plan: Plan) -> Explain {
+        let mut flows = Flows::new(plan.seed(), FLOWS_MAX);
+        flows.explain();
+        Explain(flows)
+    }
+
+    /// The flows as an object: the lines of the worst, their number, and packets of flows that are not kept.
+    pub(crate) fn answer(&self) -> String {
+        let Explain(flows) = self;
+        let mut reports: Vec<(Weight, Report<'_>)> = (flows.flows().iter())
+            .filter_map(Report::new)
+            .map(|report| (report.weight(), report))
+            .collect();
+        reports.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+        let lines = reports.iter().take(LISTED).map(|(_, report)| flow(report));
+        let object = json!({
+            "flows": flows.flows().len(),
+            "beyond": flows.beyond(),
+            "lines": lines.collect::<Vec<Value>>(),
+        });
+        object.to_string()
+    }
 }

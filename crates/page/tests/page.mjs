@@ -30,7 +30,7 @@ function input(name, most = Infinity) {
 async function analyse(names, most) {
   const analyser = await Analyser.start(module);
   const files = names.map((name) => input(name, most));
-  const found = analyser.analyse(files);
+  const found = await analyser.analyse(files);
   return { analyser, found, files };
 }
 
@@ -66,7 +66,7 @@ test("each UDP flow is the command's", async () => {
     const { analyser, files } = await analyse([name]);
     const lines = command("why", "-u", name).split("\n").filter(Boolean).map((line) => JSON.parse(line));
     const known = lines.filter((line) => line.kind === "why_udp");
-    const found = analyser.udp();
+    const found = await analyser.udp();
     assert.equal(found.flows, known.length, name);
     assert.deepEqual(found.lines.sort((one, other) => one.flow - other.flow), known, name);
     flows += known.length;
@@ -85,7 +85,7 @@ test("several files in small pieces give what they give at once", async () => {
 test("a graph is drawn for a connection with data", async () => {
   const { analyser, found } = await analyse([join(CAPTURES, "conn-size.pcap.gz")]);
   const row = analyser.rows(0, found.connections).find((row) => row.bytes > 0);
-  assert.ok(analyser.graph(row.at).includes("class=\"chart\""));
+  assert.ok((await analyser.graph(row.at)).includes("class=\"chart\""));
 });
 
 test("a file that is no capture is an error with its name", async () => {

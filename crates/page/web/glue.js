@@ -1,4 +1,5 @@
-// Calls the analyser. A file is an object with `name`, `size` and `read(offset, length)`, which returns a Uint8Array.
+// Calls the analyser. A file is an object with `name`, `size` and `read(offset, length)`, which returns a Uint8Array. It may
+// have `fill(offset)`, which fetches the bytes from that offset on and returns a promise.
 "use strict";
 
 class Analyser {
@@ -19,6 +20,11 @@ class Analyser {
     this.files = [];
     this.handles = [];
     this.onProgress = () => {};
+    // The handle that was read last.
+    this.present = null;
+    // The number of the analysis, and the end of the readings that have been asked for.
+    this.turn = 0;
+    this.free = Promise.resolve();
   }
 
   open(file) {
@@ -27,7 +33,7 @@ class Analyser {
   }
 
   read(handle, to, room) {
-    const { file, offset } = this.handles[handle];
+    const { file, offset } = this.present = this.handles[handle];
     try {
       const bytes = file.read(offset, Math.min(room, file.size - offset));
       // The memory may have moved since the last call.
@@ -51,19 +57,48 @@ class Analyser {
     return text;
   }
 
-  /** Analyses files as one capture; returns the overview. */
-  analyse(files) {
-    this.files = files;
-    this.handles = [];
-    const names = new TextEncoder().encode(JSON.stringify(files.map((file) => file.name)));
-    const place = this.exports.room(names.length) >>> 0;
-    new Uint8Array(this.exports.memory.buffer, place, names.length).set(names);
-    return JSON.parse(this.text(this.exports.analyse()));
+  /** Reads all files, after the readings before. `start` tells the module what for; the result is its answer. */
+  async pass(start) {
+    const { turn, free } = this;
+    let end;
+    this.free = new Promise((resolve) => { end = resolve; });
+    await free;
+    try {
+      this.handles = [];
+      this.present = null;
+      if (turn === this.turn) start();
+      while (turn === this.turn) {
+        const more = this.exports.step();
+        if (more < 0) this.text(more);
+        if (more === 0) return this.text(this.exports.finish());
+        await this.present?.file.fill?.(this.present.offset);
+      }
+      throw new Error("other captures were chosen");
+    } finally {
+      end();
+    }
+  }
+
+  /** Analyses files as one capture; returns the overview. Readings for earlier files end. */
+  async analyse(files) {
+    this.turn += 1;
+    return JSON.parse(await this.pass(() => {
+      this.files = files;
+      const names = new TextEncoder().encode(JSON.stringify(files.map((file) => file.name)));
+      const place = this.exports.room(names.length) >>> 0;
+      new Uint8Array(this.exports.memory.buffer, place, names.length).set(names);
+      this.exports.analyse();
+    }));
   }
 
   /** The UDP flows, the worst first. */
-  udp() {
-    return JSON.parse(this.text(this.exports.udp()));
+  async udp() {
+    return JSON.parse(await this.pass(() => this.text(this.exports.udp())));
+  }
+
+  /** The page with the graphs of a connection. */
+  graph(at) {
+    return this.pass(() => this.text(this.exports.graph(at)));
   }
 
   rows(start, count) {
@@ -72,11 +107,6 @@ class Analyser {
 
   details(at) {
     return JSON.parse(this.text(this.exports.details(at)));
-  }
-
-  graph(at) {
-    this.handles = [];
-    return this.text(this.exports.graph(at));
   }
 
   lines() {

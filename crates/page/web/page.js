@@ -19,6 +19,7 @@ const COLUMNS = [
 const find = (id) => document.getElementById(id);
 const waiting = new Map();
 let calls = 0;
+let analyses = 0;
 let worker;
 let rows = [];
 let order = { key: "lost_ns", down: true };
@@ -81,6 +82,8 @@ async function start() {
 
 async function analyse(files) {
   if (!files.length) return;
+  analyses += 1;
+  const mine = analyses;
   rows = [];
   find("bar").hidden = false;
   find("results").hidden = true;
@@ -88,8 +91,11 @@ async function analyse(files) {
   find("faults").replaceChildren();
   delete document.body.dataset.done;
   try {
-    const found = await ask("analyse", [...files]);
-    while (rows.length < found.connections) rows.push(...await ask("rows", rows.length, PIECE));
+    const found = await ask("analyse", files);
+    const all = [];
+    while (all.length < found.connections) all.push(...await ask("rows", all.length, PIECE));
+    if (mine !== analyses) return;
+    rows = all;
     for (const fault of found.faults) find("faults").append(make("li", fault));
     const left = found.left_out ? ` ${found.left_out.toLocaleString("en")} connections are not listed: memory is full.` : "";
     say(`${found.summary.packets.toLocaleString("en")} packets, ${found.connections.toLocaleString("en")} connections in ${size(found.bytes)}, read in ${found.seconds.toFixed(2)} s with ${size(found.memory)} of memory.${left}`);
@@ -100,6 +106,8 @@ async function analyse(files) {
     find("flows").hidden = true;
     list();
   } catch (error) {
+    // Other captures were chosen meanwhile, and their analysis has taken the place of this one.
+    if (mine !== analyses) return;
     say(error.message, true);
   }
   find("bar").hidden = true;
@@ -209,12 +217,17 @@ async function explainUdp() {
 }
 
 find("udp").onclick = () => explainUdp().catch((error) => say(error.message, true));
-find("choose").onchange = (event) => analyse(event.target.files);
+find("choose").onchange = ({ target }) => {
+  const files = [...target.files];
+  // Otherwise the browser does not report that the same file is chosen again.
+  target.value = "";
+  analyse(files);
+};
 find("filter").oninput = list;
 for (const name of ["dragover", "drop"]) {
   addEventListener(name, (event) => {
     event.preventDefault();
-    if (name === "drop") analyse(event.dataTransfer.files);
+    if (name === "drop") analyse([...event.dataTransfer.files]);
   });
 }
 start().catch((error) => say(`This browser cannot run the page: ${error.message}`, true));

@@ -6,6 +6,7 @@
 //! | `options` | [`Options`] of an analysis |
 //! | `input` | opens files, pipes and standard input, and orders them by time |
 //! | `feed` | reads all files as one sequence of blocks, and reports faults |
+//! | `reading` | analyses on one thread, a block at a time |
 //! | `threads` | analyses on several threads |
 //! | `store` | keeps finished connections in memory and in a temporary file |
 //! | `os` | the calls that differ between operating systems |
@@ -18,6 +19,7 @@ mod findings;
 mod input;
 mod options;
 mod os;
+mod reading;
 mod store;
 mod threads;
 
@@ -38,6 +40,7 @@ use crate::records::watch::Watch;
 pub use findings::{Connections, FileError, FileReport, Findings};
 pub use input::{Source, Stop};
 pub use options::Options;
+pub use reading::Reading;
 
 use feed::Feed;
 use input::Input;
@@ -199,7 +202,8 @@ impl Captures {
                 if !self.is_live() {
                     machine.sort();
                 }
-                self.run(machine).map(|(findings, ())| findings)
+                let reading = Reading::new(self.feed, &self.options, machine);
+                reading.read().map(|(findings, ())| findings)
             }
             threads => {
                 let store = Store::new(self.options.finished_memory());
@@ -211,7 +215,7 @@ impl Captures {
                     limits: outcome.limits,
                     connections: store.len() as u64,
                 };
-                self.finish(store, counts)
+                counts.findings(self.feed, store, &self.options)
             }
         }
     }
@@ -221,102 +225,13 @@ impl Captures {
     /// # Errors
     /// Those of [`Captures::read`], and the observer's.
     pub fn read_with<W: Watch>(self, watch: W) -> Result<(Findings, W), W::Error> {
-        let machine = Machine::new(self.plan, watch);
-        self.run(machine)
+        self.start(watch).read()
     }
 
-    fn run<W: Watch>(mut self, mut machine: Machine<W>) -> Result<(Findings, W), W::Error> {
-        let memory = self.options.finished_memory();
-        let mut kept = Kept {
-            store: match self.feed.has_packets() {
-                true => Store::of_newest(memory),
-                false => Store::new(memory),
-            },
-            connections: 0,
-        };
-        let mut block = Block::new();
-        let mut file = None;
-        while let Some(index) = self.feed.next(&mut block) {
-            if file.replace(index) != Some(index) {
-                machine.set_file(index);
-            }
-            let more = machine.block(&block);
-            machine.watch.block()?;
-            machine.watch.look(&mut machine.analyzer)?;
-            kept.take(&mut machine)?;
-            (self.feed.report)(Event::Counted {
-                packets: machine.decoder.tally.packets,
-                connections: machine.analyzer.connections(),
-            });
-            if !more {
-                break;
-            }
-        }
-        machine.flush();
-        kept.take(&mut machine)?;
-        if W::FINISHED {
-            machine.analyzer.finish();
-            kept.take(&mut machine)?;
-        } else {
-            kept.adopt(&mut machine).map_err(Error::TemporaryFile)?;
-        }
-        machine.finish();
-        let counts = RunCounts {
-            limits: machine.analyzer.limits(),
-            tally: machine.decoder.tally,
-            connections: kept.connections,
-        };
-        let findings = self.finish(kept.store, counts)?;
-        Ok((findings, machine.watch))
-    }
-
-    fn finish(mut self, mut store: Store, counts: RunCounts) -> Result<Findings, Error> {
-        self.feed.end();
-        let mut files = self.feed.reports;
-        if self.feed.opened == 0 {
-            let first = files.first_mut().map(std::mem::take).unwrap_or_default();
-            return Err(Error::NothingRead {
-                file: first.name,
-                source: first.error,
-            });
-        }
-        store.sort();
-        Ok(Findings {
-            summary: counts.summary(self.options.checksums),
-            store,
-            files,
-        })
-    }
-}
-
-/// Finished connections on one thread.
-struct Kept {
-    store: Store,
-    /// All that have finished, including those that the observer did not keep.
-    connections: u64,
-}
-
-impl Kept {
-    /// Takes the connections that have finished since the last call.
-    fn take<W: Watch>(&mut self, machine: &mut Machine<W>) -> Result<(), W::Error> {
-        if !machine.analyzer.has_finished() {
-            return Ok(());
-        }
-        let finished = machine.analyzer.take_finished();
-        self.connections += finished.len() as u64;
-        let end = machine.decoder.tally.last_time;
-        let finished = machine.watch.finished(finished, end)?;
-        Ok(self.store.push(finished).map_err(Error::TemporaryFile)?)
-    }
-}
-
-impl Kept {
-    /// Takes all other connections, at the end.
-    fn adopt<W: Watch>(&mut self, machine: &mut Machine<W>) -> io::Result<()> {
-        let count = machine.analyzer.held();
-        self.connections += count as u64;
-        let (entries, shelf) = machine.analyzer.finish_shelved();
-        self.store.adopt(count, entries, shelf)
+    /// Like [`Captures::read_with`], a block at a time, for a caller that has other work between the blocks.
+    #[must_use]
+    pub fn start<W: Watch>(self, watch: W) -> Reading<W> {
+        Reading::new(self.feed, &self.options, Machine::new(self.plan, watch))
     }
 }
 
@@ -328,6 +243,30 @@ pub(crate) struct RunCounts {
 }
 
 impl RunCounts {
+    /// The results, after the files have been read.
+    fn findings(
+        &self,
+        mut feed: Feed,
+        mut store: Store,
+        options: &Options,
+    ) -> Result<Findings, Error> {
+        feed.end();
+        let mut files = feed.reports;
+        if feed.opened == 0 {
+            let first = files.first_mut().map(std::mem::take).unwrap_or_default();
+            return Err(Error::NothingRead {
+                file: first.name,
+                source: first.error,
+            });
+        }
+        store.sort();
+        Ok(Findings {
+            summary: self.summary(options.checksums),
+            store,
+            files,
+        })
+    }
+
     pub(crate) fn summary(&self, checksums: bool) -> Summary {
         let tally = &self.tally;
         Summary {
