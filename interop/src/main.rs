@@ -36,7 +36,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "interop --headend BINARY --root WORKSPACE --kernel DIRECTORY --prometheus DIRECTORY \
-     [--accel-ppp DIRECTORY] [--bngblaster BINARY] [--measure] [NAME ...]";
+     --page FILE [--accel-ppp DIRECTORY] [--bngblaster BINARY] [--measure] [NAME ...]";
 
 /// The command line's options.
 struct Options {
@@ -48,6 +48,8 @@ struct Options {
     kernel: PathBuf,
     /// Unpacked packages with Prometheus and its Python client.
     prometheus: PathBuf,
+    /// The web page of the analyser.
+    page: PathBuf,
     /// accel-ppp as `cargo xtask interop --accel-ppp` built it.
     accel_ppp: Option<PathBuf>,
     /// BNG Blaster's program.
@@ -101,7 +103,7 @@ fn main() -> ExitCode {
 
 fn options(words: &[&str]) -> Result<Options> {
     let (mut headend, mut root, mut kernel, mut prometheus) = (None, None, None, None);
-    let (mut accel_ppp, mut bngblaster, mut is_measured) = (None, None, false);
+    let (mut page, mut accel_ppp, mut bngblaster, mut is_measured) = (None, None, None, false);
     let mut names = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -110,6 +112,7 @@ fn options(words: &[&str]) -> Result<Options> {
             "--root" => root = words.next().map(PathBuf::from),
             "--kernel" => kernel = words.next().map(PathBuf::from),
             "--prometheus" => prometheus = words.next().map(PathBuf::from),
+            "--page" => page = words.next().map(PathBuf::from),
             "--accel-ppp" => accel_ppp = words.next().map(PathBuf::from),
             "--bngblaster" => bngblaster = words.next().map(PathBuf::from),
             "--measure" => is_measured = true,
@@ -117,8 +120,8 @@ fn options(words: &[&str]) -> Result<Options> {
             name => names.push(name.to_owned()),
         }
     }
-    let (Some(headend), Some(root), Some(kernel), Some(prometheus)) =
-        (headend, root, kernel, prometheus)
+    let (Some(headend), Some(root), Some(kernel), Some(prometheus), Some(page)) =
+        (headend, root, kernel, prometheus, page)
     else {
         bail!("{USAGE}")
     };
@@ -127,6 +130,7 @@ fn options(words: &[&str]) -> Result<Options> {
         root: std::path::absolute(root)?,
         kernel: std::path::absolute(kernel)?,
         prometheus: std::path::absolute(prometheus)?,
+        page: std::path::absolute(page)?,
         accel_ppp: accel_ppp.map(std::path::absolute).transpose()?,
         bngblaster: bngblaster.map(std::path::absolute).transpose()?,
         is_measured,

@@ -36,6 +36,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) kernel: &'a Path,
     /// Unpacked packages with Prometheus and its Python client.
     pub(crate) prometheus: &'a Path,
+    /// The web page of the analyser.
+    pub(crate) page: &'a Path,
     /// accel-ppp: `accel-pppd`, `modules` and `dictionary`.
     pub(crate) accel_ppp: Option<&'a Path>,
     /// BNG Blaster's program.
@@ -149,6 +151,7 @@ fn one(number: usize, case: &Case, work: &Work, options: &Options) -> Result<()>
         root: &options.root,
         kernel: &options.kernel,
         prometheus: &options.prometheus,
+        page: &options.page,
         accel_ppp: options.accel_ppp.as_deref(),
         bngblaster: options.bngblaster.as_deref(),
     };

@@ -15,32 +15,32 @@ use std::process::Command;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
+/// The file's name.
+pub(crate) const NAME: &str = "headend-trace.html";
+
+const CHECK: &str = "web page of the analyser";
+
 /// The largest page, in bytes.
 const SIZE_MAX: usize = 3_000_000;
 
+/// The interop test of the page.
+const INTEROP: &str = "the_page_of_the_analyser_shows_what_trace_does";
+
+/// Whether the interop tests with these names have the page's among them; no name means all.
+pub(crate) fn is_wanted(names: &[&str]) -> bool {
+    names.is_empty() || names.iter().any(|name| INTEROP.contains(name))
+}
+
 /// Builds the page and tests it. `headend` is the command to compare it with.
 pub(crate) fn check(report: &mut Report, metadata: &Metadata, headend: &Path) -> bool {
-    const NAME: &str = "web page of the analyser";
     if !ready() {
-        report.left_out(NAME, &format!("no Rust for it: rustup target add {TARGET}"));
+        report.left_out(
+            CHECK,
+            &format!("no Rust for it: rustup target add {TARGET}"),
+        );
         return true;
     }
-    let target = metadata.target.join("page");
-    let built = report.command(
-        "compile the web page",
-        cargo::locked("rustc")
-            .args([
-                "--package",
-                "headend-page",
-                "--lib",
-                "--crate-type",
-                "cdylib",
-            ])
-            .args(["--profile", "page", "--target", TARGET])
-            .env("CARGO_TARGET_DIR", &target)
-            .env("RUSTFLAGS", "-Ctarget-feature=+simd128"),
-    ) && report.check(NAME, || write(&metadata.root, &target));
-    if !built {
+    if !build(report, metadata) {
         return false;
     }
     const TEST: &str = "web page against the command";
@@ -54,14 +54,36 @@ pub(crate) fn check(report: &mut Report, metadata: &Metadata, headend: &Path) ->
             .arg("--test")
             .arg(metadata.root.join("crates/page/tests/page.mjs"))
             .env("HEADEND", headend)
-            .env("PAGE", file(&target))
+            .env("PAGE", file(metadata))
             .env("CAPTURES", metadata.root.join("testdata/interop-trace")),
     )
 }
 
+/// Builds the page.
+pub(crate) fn build(report: &mut Report, metadata: &Metadata) -> bool {
+    let target = metadata.target.join("page");
+    report.check("Rust for the web page", || match ready() {
+        true => Ok(TARGET.to_owned()),
+        false => Err(vec![format!("rustup target add {TARGET}")]),
+    }) && report.command(
+        "compile the web page",
+        cargo::locked("rustc")
+            .args([
+                "--package",
+                "headend-page",
+                "--lib",
+                "--crate-type",
+                "cdylib",
+            ])
+            .args(["--profile", "page", "--target", TARGET])
+            .env("CARGO_TARGET_DIR", &target)
+            .env("RUSTFLAGS", "-Ctarget-feature=+simd128"),
+    ) && report.check(CHECK, || write(&metadata.root, &target, &file(metadata)))
+}
+
 /// The page's file.
-fn file(target: &Path) -> PathBuf {
-    target.join("headend-trace.html")
+pub(crate) fn file(metadata: &Metadata) -> PathBuf {
+    metadata.target.join("page").join(NAME)
 }
 
 /// Whether the target is installed; tries to install it.
@@ -81,7 +103,7 @@ fn ready() -> bool {
 }
 
 /// Puts the page together.
-fn write(root: &Path, target: &Path) -> Result<String, Vec<String>> {
+fn write(root: &Path, target: &Path, file: &Path) -> Result<String, Vec<String>> {
     let plain = |error: std::io::Error| vec![error.to_string()];
     let module = std::fs::read(target.join(TARGET).join("page/page.wasm")).map_err(plain)?;
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
@@ -111,10 +133,10 @@ fn write(root: &Path, target: &Path) -> Result<String, Vec<String>> {
             page.len()
         )]);
     }
-    std::fs::write(file(target), &page).map_err(plain)?;
+    std::fs::write(file, &page).map_err(plain)?;
     Ok(format!(
         "{}: {} kB, the module {} kB uncompressed",
-        file(target).display(),
+        file.display(),
         page.len() / 1000,
         module.len() / 1000
     ))

@@ -338,6 +338,10 @@ fn run_interop(report: &mut Report, metadata: &Metadata, sources: &Sources<'_>) 
     for (name, why) in sources.absent() {
         report.left_out(name, &why);
     }
+    // Without it, its test fails.
+    if built && page::is_wanted(&sources.others) {
+        page::build(report, metadata);
+    }
     // Instructions are those of the build that people run.
     let is_measured = sources.others.contains(&"--measure");
     let built = built
@@ -359,6 +363,8 @@ fn run_interop(report: &mut Report, metadata: &Metadata, sources: &Sources<'_>) 
             .arg(kernel::directory(&metadata.target))
             .arg("--prometheus")
             .arg(prometheus::directory(&metadata.target))
+            .arg("--page")
+            .arg(page::file(metadata))
             .args(peers)
             .args(&sources.others);
         report.tests("interop tests", &mut command);

@@ -5,16 +5,19 @@ const PIECE = 5000;
 const SHOWN = 500;
 const COLUMNS = [
   ["number", "#"],
-  ["a", "CLIENT"],
-  ["b", "SERVER"],
-  ["packets", "PACKETS"],
-  ["bytes", "BYTES"],
-  ["elapsed_ns", "DURATION"],
-  ["rtt_ns", "RTT MIN"],
-  ["retransmitted", "RETRANSMITS"],
   ["lost_ns", "LOST TIME"],
   ["sentence", "VERDICT"],
+  ["a", "CLIENT"],
+  ["b", "SERVER"],
+  ["elapsed_ns", "DURATION"],
+  ["bytes", "BYTES"],
+  ["rtt_ns", "RTT MIN"],
+  ["retransmitted", "RETRANSMITS"],
+  ["packets", "PACKETS"],
 ];
+
+// The classes of the columns that are texts.
+const TEXTS = { a: "text end", b: "text end", sentence: "text long" };
 
 const find = (id) => document.getElementById(id);
 const waiting = new Map();
@@ -51,7 +54,26 @@ function size(bytes) {
   return `${at ? bytes.toFixed(1) : bytes} ${units[at]}`;
 }
 
+/** A cell of a table. An end, an address with its port, may be broken before each colon. */
+function cell(text, kind) {
+  const made = make("td", null, { class: kind });
+  const parts = kind === "text end" ? text.split(/(?=:)/) : [text];
+  parts.forEach((part, at) => made.append(...(at ? [make("wbr")] : []), part));
+  return made;
+}
+
+/** The names of files, at most three. */
+function named(files) {
+  const more = files.length > 3 ? ` and ${files.length - 3} more` : "";
+  return files.slice(0, 3).map((file) => file.name).join(", ") + more;
+}
+
 const SHOW = { bytes: size, elapsed_ns: time, rtt_ns: time, lost_ns: (ns) => (ns ? time(ns) : "-"), sentence: (text) => text ?? "-" };
+
+/** A number with its noun. */
+function count(number, noun) {
+  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+}
 
 function say(text, bad = false) {
   find("status").textContent = text;
@@ -68,7 +90,7 @@ async function start() {
     if (data.progress) {
       const { done, total, packets, connections } = data.progress;
       find("bar").value = total ? done / total : 1;
-      say(`${size(done)} of ${size(total)}: ${packets.toLocaleString("en")} packets, ${connections.toLocaleString("en")} connections`);
+      say(`${size(done)} of ${size(total)}: ${count(packets, "packet")}, ${count(connections, "connection")}`);
       return;
     }
     const { resolve, reject } = waiting.get(data.id);
@@ -76,7 +98,7 @@ async function start() {
     if (data.error !== undefined) reject(new Error(data.error)); else resolve(data.answer);
   };
   await ask("start", bytes);
-  say("Drop captures here, or choose them. They stay in this browser.");
+  say("Drop captures here, or choose them.");
   document.body.dataset.ready = "yes";
 }
 
@@ -97,13 +119,13 @@ async function analyse(files) {
     if (mine !== analyses) return;
     rows = all;
     for (const fault of found.faults) find("faults").append(make("li", fault));
-    const left = found.left_out ? ` ${found.left_out.toLocaleString("en")} connections are not listed: memory is full.` : "";
-    say(`${found.summary.packets.toLocaleString("en")} packets, ${found.connections.toLocaleString("en")} connections in ${size(found.bytes)}, read in ${found.seconds.toFixed(2)} s with ${size(found.memory)} of memory.${left}`);
+    const left = found.left_out ? ` Connections that are not listed, because memory is full: ${found.left_out.toLocaleString("en")}.` : "";
+    say(`${named(files)}: ${count(found.summary.packets, "packet")}, ${count(found.connections, "connection")} in ${size(found.bytes)}, read in ${found.seconds.toFixed(2)} s with ${size(found.memory)} of memory.${left}`);
     document.body.dataset.seconds = found.seconds;
     document.body.dataset.memory = found.memory;
     find("results").hidden = false;
     find("udp").hidden = !found.summary.seen["UDP packets"];
-    find("flows").hidden = true;
+    find("flows").parentElement.hidden = true;
     list();
   } catch (error) {
     // Other captures were chosen meanwhile, and their analysis has taken the place of this one.
@@ -126,16 +148,16 @@ function list() {
   const head = make("tr");
   for (const [name, title] of COLUMNS) {
     const mark = name === key ? (down ? " ▼" : " ▲") : "";
-    const cell = make("th", title + mark, { class: ["a", "b", "sentence"].includes(name) ? "text" : "" });
-    cell.onclick = () => { order = { key: name, down: name === key ? !down : true }; list(); };
-    head.append(cell);
+    const column = make("th", title + mark, { class: TEXTS[name] ?? "" });
+    column.onclick = () => { order = { key: name, down: name === key ? !down : true }; list(); };
+    head.append(column);
   }
   find("head").replaceChildren(head);
   find("body").replaceChildren(...chosen.slice(0, SHOWN).map((row) => {
     const line = make("tr", null, { tabindex: "0" });
     for (const [name] of COLUMNS) {
       const text = SHOW[name] ? SHOW[name](row[name]) : row[name].toLocaleString("en", { useGrouping: name !== "number" });
-      line.append(make("td", text, { class: typeof row[name] === "string" ? "text" : "" }));
+      line.append(cell(text, TEXTS[name] ?? ""));
     }
     line.onclick = () => show(row).catch((error) => say(error.message, true));
     line.onkeydown = (event) => { if (event.key === "Enter") line.onclick(); };
@@ -151,7 +173,7 @@ function side(direction, verdict, life) {
   const band = make("div", null, { class: "band" });
   const table = make("table");
   table.append(make("tr"));
-  for (const title of ["CAUSE", "TIME", "PART", "SPANS", "LONGEST", "UNTIL PACKET"]) table.rows[0].append(make("th", title));
+  for (const title of ["CAUSE", "TIME", "PART", "SPANS", "LONGEST", "UNTIL PACKET"]) table.rows[0].append(make("th", title, { class: title === "CAUSE" ? "text" : "" }));
   const causes = Object.entries(verdict.causes).sort((one, other) => other[1].time_ns - one[1].time_ns);
   for (const [name, share] of causes) {
     const percent = life ? (100 * share.time_ns) / life : 0;
@@ -188,8 +210,9 @@ async function show(row) {
     try {
       // A document with an address of its own, because the graphs keep their state in its fragment.
       const text = await ask("graph", row.at);
-      URL.revokeObjectURL(find("graph").src);
-      find("graph").src = URL.createObjectURL(new Blob([text], { type: "text/html" }));
+      URL.revokeObjectURL(find("graph").src.split("#")[0]);
+      const way = why ? `#tsg,${why.main}` : "";
+      find("graph").src = URL.createObjectURL(new Blob([text], { type: "text/html" })) + way;
       find("graph").hidden = false;
       document.body.dataset.drawn = "yes";
     } catch (error) {
@@ -204,16 +227,19 @@ async function show(row) {
 async function explainUdp() {
   const { flows, lines } = await ask("udp");
   const head = make("tr");
-  for (const title of ["#", "A", "B", "PROTOCOL", "DURATION", "RESULT", "NOT VISIBLE"]) head.append(make("th", title, { class: "text" }));
+  const columns = { "#": "", DURATION: "", RESULT: "text long", "NOT VISIBLE": "text long", CLIENT: "text end", SERVER: "text end", PROTOCOL: "text" };
+  for (const [title, kind] of Object.entries(columns)) head.append(make("th", title, { class: kind }));
+  find("rest").textContent = "";
   find("flows").replaceChildren(head, ...lines.map((flow) => {
     const line = make("tr");
     const end = (name) => `${flow[`${name}_address`]}:${flow[`${name}_port`]}`;
-    for (const text of [flow.flow, end("a"), end("b"), flow.protocol, time(flow.elapsed_ns), flow.sentence, flow.not_visible]) line.append(make("td", text, { class: "text" }));
+    const texts = [flow.flow, time(flow.elapsed_ns), flow.sentence, flow.not_visible, end("a"), end("b"), flow.protocol];
+    Object.values(columns).forEach((kind, at) => line.append(cell(texts[at], kind)));
     return line;
   }));
-  find("flows").hidden = false;
+  find("flows").parentElement.hidden = false;
   find("udp").hidden = true;
-  if (flows > lines.length) find("more").textContent += ` ${lines.length} of ${flows.toLocaleString("en")} UDP flows are shown.`;
+  if (flows > lines.length) find("rest").textContent = `${lines.length} of ${flows.toLocaleString("en")} UDP flows are shown.`;
 }
 
 find("udp").onclick = () => explainUdp().catch((error) => say(error.message, true));

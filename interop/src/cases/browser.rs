@@ -3,7 +3,7 @@
 use crate::net::Namespace;
 use crate::process::Process;
 use crate::runner::Bench;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -39,6 +39,9 @@ pub(super) struct Browser {
     session: Option<String>,
     /// Parts of a trace that have arrived.
     trace: Vec<Value>,
+    /// Workers and frames that the browser has attached to, and requests, since [`Browser::note_requests`].
+    attached: Vec<String>,
+    requests: Vec<String>,
 }
 
 impl Browser {
@@ -75,7 +78,8 @@ impl Browser {
                 let Ok(message) = serde_json::from_slice::<Value>(&message) else {
                     return;
                 };
-                let is_wanted = message["id"].is_u64() || is_of_trace(&message);
+                let is_wanted =
+                    message["id"].is_u64() || is_of_trace(&message) || is_of_network(&message);
                 if is_wanted && sender.send(message).is_err() {
                     return;
                 }
@@ -88,6 +92,8 @@ impl Browser {
             calls: 0,
             session: None,
             trace: Vec::new(),
+            attached: Vec::new(),
+            requests: Vec::new(),
         };
         let targets = browser.call("Target.getTargets", json!({}))?;
         let targets = targets["targetInfos"].as_array().context("no targets")?;
@@ -102,9 +108,18 @@ impl Browser {
 
     /// Calls a method and waits for its answer.
     pub(super) fn call(&mut self, method: &str, parameters: Value) -> Result<Value> {
+        self.call_in(self.session.clone(), method, parameters)
+    }
+
+    fn call_in(
+        &mut self,
+        session: Option<String>,
+        method: &str,
+        parameters: Value,
+    ) -> Result<Value> {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
-        if let Some(session) = &self.session {
+        if let Some(session) = session {
             message["sessionId"] = json!(session);
         }
         self.to.write_all(&serde_json::to_vec(&message)?)?;
@@ -114,6 +129,10 @@ impl Browser {
             let mut answer = answer.with_context(|| format!("no answer to {method}"))?;
             if is_of_trace(&answer) {
                 self.trace.push(answer);
+                continue;
+            }
+            if is_of_network(&answer) {
+                self.note(&answer);
                 continue;
             }
             if answer["id"] != self.calls {
@@ -202,6 +221,33 @@ impl Browser {
         Ok(of_main_threads(events))
     }
 
+    /// Notes every request of the page and of its workers from now on.
+    pub(super) fn note_requests(&mut self) -> Result<()> {
+        self.call("Network.enable", json!({}))?;
+        let attach =
+            json!({ "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true });
+        self.call("Target.setAutoAttach", attach)?;
+        ensure!(!self.attached.is_empty(), "no worker is attached to");
+        for session in std::mem::take(&mut self.attached) {
+            self.call_in(Some(session), "Network.enable", json!({}))?;
+        }
+        Ok(())
+    }
+
+    /// The addresses of the requests that have been noted.
+    pub(super) fn requests(&self) -> &[String] {
+        &self.requests
+    }
+
+    fn note(&mut self, event: &Value) {
+        let parameters = &event["params"];
+        let (list, text) = match event["method"] == ATTACHED {
+            true => (&mut self.attached, &parameters["sessionId"]),
+            false => (&mut self.requests, &parameters["request"]["url"]),
+        };
+        list.extend(text.as_str().map(str::to_owned));
+    }
+
     /// A mouse event; `button` is `left` or `none`.
     pub(super) fn mouse(&mut self, kind: &str, at: [f64; 2], button: &str) -> Result<()> {
         let parameters = json!({
@@ -279,6 +325,12 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", parameters)?;
         Ok(())
     }
+}
+
+const ATTACHED: &str = "Target.attachedToTarget";
+
+fn is_of_network(message: &Value) -> bool {
+    message["method"] == ATTACHED || message["method"] == "Network.requestWillBeSent"
 }
 
 fn is_of_trace(message: &Value) -> bool {

@@ -1,6 +1,7 @@
 //! The list of tests; each name states what the test shows.
 
 mod accel_ppp;
+mod analyser;
 mod bgp;
 mod bgp_edge;
 mod bgp_ends;
@@ -388,6 +389,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "a_page_zooms_toggles_and_reads_values",
         page::zooms_toggles_and_reads,
+    ),
+    case(
+        "the_page_of_the_analyser_shows_what_trace_does",
+        analyser::analyses_captures,
     ),
     case(
         "the_page_of_web_shows_what_show_does",

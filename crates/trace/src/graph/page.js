@@ -432,8 +432,8 @@ class Packets extends View {
     }));
   }
   status() {
-    const outside = this.above ? "; the window's end is above the picture" : "";
-    return this.range() + outside;
+    const outside = this.above ? "the window's end is above the picture" : "";
+    return [this.range(), outside].filter(Boolean).join("; ");
   }
 }
 function sign(path, how, x, y, k) {
