@@ -13,7 +13,7 @@ const BLOCK = 512 << 10;
 // browser's process fills it while the analyser works. A read at once waits for that process.
 const ahead = { file: null, start: 0, end: 0, room: new Uint8Array(AHEAD), stream: null };
 
-// Safari has no streams that fill a buffer of ours.
+// Not every browser has streams that fill a buffer of ours.
 const FILLS = (() => {
   try {
     return Boolean(new Blob().stream().getReader({ mode: "byob" }));

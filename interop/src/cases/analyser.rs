@@ -288,10 +288,11 @@ fn draws_the_main_direction(bench: &Bench<'_>, browser: &mut Browser) -> Result<
     let file = bench.root.join(CAPTURES[3]);
     let shown = take(browser, &file, choose)?;
     let first = shown.rows.first().context("no rows")?;
+    let number = first[0].parse::<u64>().ok();
     let why = lines(bench, &["why"], &file)?;
     let line = why
         .iter()
-        .find(|line| line["kind"] == "why" && line["connection"].to_string() == first[0]);
+        .find(|line| line["kind"] == "why" && line["connection"].as_u64() == number);
     let main = &line.context("no line of why")?["main"];
     browser.run("document.querySelector('#body tr').click()")?;
     let drawn = until(SOON, || {
