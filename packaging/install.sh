@@ -5,7 +5,7 @@
 # signature is by the release key, and the file has the listed checksum.
 #
 #   HEADEND_KEY     the release key: a line of minisign's .pub file. Get it from a place that BASE_URL does not control
-#   HEADEND_PREFIX  where bin/headend goes, by default /usr/local for root and ~/.local for others
+#   HEADEND_PREFIX  where bin/headend and share/headend go, by default /usr/local for root and ~/.local for others
 #
 # Needs curl or wget, sha256sum or shasum, tar, gzip, and one of minisign, rsign and OpenSSL 3 for the signature.
 set -eu
@@ -109,6 +109,10 @@ cp "$new" "$prefix/bin/.headend.new" 2>/dev/null || {
     fail "cannot write to $prefix/bin"
 }
 mv -f "$prefix/bin/.headend.new" "$prefix/bin/headend" || fail "cannot replace $prefix/bin/headend"
+page=${new%/headend}/headend-trace.html
+mkdir -p "$prefix/share/headend" && cp "$page" "$prefix/share/headend/.headend-trace.new" &&
+    mv -f "$prefix/share/headend/.headend-trace.new" "$prefix/share/headend/headend-trace.html" ||
+    echo "cannot write $prefix/share/headend/headend-trace.html, the web page of headend trace" >&2
 echo "$version is in $prefix/bin/headend"
 case ":$PATH:" in
 *":$prefix/bin:"*) ;;

@@ -21,6 +21,7 @@ use std::process::{Command, Stdio};
 
 use crate::cargo::Metadata;
 use crate::dist::target;
+use crate::page;
 use crate::run::Report;
 
 /// The largest Debian package and image, in bytes.
@@ -145,7 +146,7 @@ fn configurations(place: &Place) -> Result<String, String> {
     Ok(names.join(", "))
 }
 
-/// The folders, with the binary and what it prints about itself: manual pages and completions.
+/// The folders, with the binary, what it prints about itself (manual pages and completions), and the web page.
 fn place(report: &mut Report, metadata: &Metadata, binary: Option<PathBuf>) -> Option<Place> {
     let binary = match binary {
         Some(binary) => binary,
@@ -156,15 +157,18 @@ fn place(report: &mut Report, metadata: &Metadata, binary: Option<PathBuf>) -> O
             metadata.target.join(target::DEFAULT).join("dist/headend")
         }
     };
+    if !page::build(report, metadata) {
+        return None;
+    }
     let place = Place::new(metadata, binary);
     report
         .check("manual pages and completions", || {
-            prepare(&place).map_err(one)
+            prepare(&place, &page::file(metadata)).map_err(one)
         })
         .then_some(place)
 }
 
-fn prepare(place: &Place) -> Result<String, String> {
+fn prepare(place: &Place, page: &Path) -> Result<String, String> {
     let (out, own) = (&place.out, place.out.join("headend"));
     for directory in ["man", "completions"] {
         let directory = out.join(directory);
@@ -172,6 +176,7 @@ fn prepare(place: &Place) -> Result<String, String> {
         fs::create_dir_all(&directory).map_err(at(&directory))?;
     }
     fs::copy(&place.binary, &own).map_err(at(&place.binary))?;
+    fs::copy(page, out.join(page::NAME)).map_err(at(page))?;
     output(Command::new("strip").arg("--strip-debug").arg(&own))?;
     output(Command::new(&own).arg("man").arg(out.join("man")))?;
     for (shell, name) in [

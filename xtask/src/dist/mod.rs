@@ -12,6 +12,7 @@ mod symbols;
 pub(crate) mod target;
 
 use crate::cargo::{self, Metadata};
+use crate::page;
 use crate::run::Report;
 use std::path::PathBuf;
 
@@ -62,7 +63,7 @@ pub(crate) fn run(report: &mut Report, metadata: &Metadata, arguments: &Argument
         .targets
         .iter()
         .all(|name| target::build(report, metadata, name));
-    built && release::write(report, metadata, arguments)
+    built && page::build(report, metadata) && release::write(report, metadata, arguments)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use super::{Arguments, sbom, target};
 use crate::cargo::Metadata;
+use crate::page;
 use crate::run::Report;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,14 +43,16 @@ fn copy(metadata: &Metadata, target: &str, directory: &Path) -> Result<(), Strin
     }
     let text = sbom::of(target)?;
     std::fs::write(directory.join(format!("{name}.cdx.json")), text).map_err(io)?;
-    archive(&metadata.root, &from.join("headend"), target, directory)
+    let (binary, page) = (from.join("headend"), page::file(metadata));
+    archive(&metadata.root, &binary, &page, target, directory)
 }
 
 /// Writes what `install.sh` downloads. Its name has no version, so that a link to the last release can be constant. The
-/// same binary and commit give the same bytes.
+/// same binary, page and commit give the same bytes.
 pub(crate) fn archive(
     root: &Path,
     binary: &Path,
+    page: &Path,
     target: &str,
     directory: &Path,
 ) -> Result<(), String> {
@@ -58,6 +61,7 @@ pub(crate) fn archive(
     let tree = directory.join(&name);
     std::fs::create_dir_all(&tree).map_err(io)?;
     std::fs::copy(binary, tree.join("headend")).map_err(io)?;
+    std::fs::copy(page, tree.join(page::NAME)).map_err(io)?;
     for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         std::fs::copy(root.join(file), tree.join(file)).map_err(io)?;
     }

@@ -13,6 +13,9 @@ use super::{Place, at, deb, ensure, output, service};
 
 const CONFIGURATION: &str = "etc/headend/headend.toml";
 
+/// The web page of the analyser.
+const PAGE: &str = "usr/share/headend/headend-trace.html";
+
 /// What Debian's tools write for themselves.
 const BESIDES: &[&str] = &[
     "proc",
@@ -47,6 +50,7 @@ pub(super) fn test(place: &Place) -> Result<String, String> {
     ensure(version == wanted, || {
         format!("{version} is installed, not {wanted}")
     })?;
+    ensure(root.join(PAGE).exists(), || format!("there is no {PAGE}"))?;
     let kept = fs::read_to_string(root.join(CONFIGURATION)).map_err(at(&root))?;
     ensure(kept.ends_with("# of the operator\n"), || {
         format!("the operator's change is lost: {kept}")

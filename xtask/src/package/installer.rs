@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use super::{at, ensure, output};
 use crate::dist::release::archive;
 use crate::dist::target;
+use crate::page;
 
 const ARCHIVE: &str = "headend-x86_64-unknown-linux-musl.tar.gz";
 
@@ -120,12 +121,15 @@ fn key(directory: &Path, name: &str) -> Result<String, String> {
     Ok(text.lines().nth(1).unwrap_or_default().to_owned())
 }
 
-/// The files of a release that `key` has signed, archived as `cargo xtask dist` does. Its binary is a script.
+/// The files of a release that `key` has signed, archived as `cargo xtask dist` does. Its binary is a script, and its page
+/// is empty.
 fn release(root: &Path, directory: &Path, key: &str) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let binary = directory.join("headend");
     fs::write(&binary, "#!/bin/sh\necho headend 0.1.0\n").map_err(at(&binary))?;
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).map_err(at(&binary))?;
-    archive(root, &binary, target::DEFAULT, directory)?;
+    let page = directory.join(page::NAME);
+    fs::write(&page, "<!doctype html>\n").map_err(at(&page))?;
+    archive(root, &binary, &page, target::DEFAULT, directory)?;
     let sums = output(
         Command::new("sha256sum")
             .arg(ARCHIVE)
@@ -192,9 +196,12 @@ impl Test {
     fn installs(&self, verifier: &str) -> Result<(), String> {
         let done = self.run(verifier, &self.key)?;
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
-        let installed = self.prefix().join("bin/headend");
+        let installed = ["bin/headend", "share/headend/headend-trace.html"];
+        let is_installed = installed
+            .iter()
+            .all(|file| self.prefix().join(file).exists());
         ensure(
-            done.status.success() && text.contains("0.1.0 is in") && installed.exists(),
+            done.status.success() && text.contains("0.1.0 is in") && is_installed,
             || {
                 format!(
                     "{verifier}: {text}{}",
