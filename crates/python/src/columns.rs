@@ -47,7 +47,7 @@ pub(crate) fn push(chosen: &[usize], rows: &[Row<'_>; 2], values: &mut [Values])
             Get::Span(get) | Get::Time(get) => values.push(Value::Integer(get(row))),
             Get::Moment(get) => values.push(Value::Integer(Some(get(row)))),
             Get::Real(get) => values.push(Value::Real(get(row))),
-            Get::Flag(get) => values.push(Value::Flag(get(row))),
+            Get::Flag(get) => values.push(Value::Flag(Some(get(row)))),
             Get::Name(get) => values.push(Value::Text(Some(&get(row)))),
             Get::Text(get) => values.push(Value::Text(get(row).as_deref())),
         }

@@ -7,6 +7,7 @@
 //! | `table` | the results, as an Arrow stream |
 //! | `columns` | the columns of `trace` as Arrow arrays |
 //! | `causes` | the columns of `why` as Arrow arrays |
+//! | `flows` | UDP flows, and the columns of `why_udp` as Arrow arrays |
 //! | `rows` | arrays that grow by a value |
 //! | `spread` | map and reduce over ranges of captures, for several machines |
 //!
@@ -15,6 +16,7 @@
 
 mod causes;
 mod columns;
+mod flows;
 mod rows;
 mod run;
 mod source;
@@ -25,7 +27,7 @@ mod table;
 #[pyo3::pymodule]
 mod _headend {
     #[pymodule_export]
-    use super::run::{CaptureError, CaptureWarning, analyse};
+    use super::run::{CaptureError, CaptureWarning, analyse, explain};
     #[pymodule_export]
     use super::spread::{
         first_time, map_stream, merge, next_record, range_header, reduce_lots, starts, write_part,

@@ -44,7 +44,7 @@ pub(crate) enum Values {
 pub(crate) enum Value<'a> {
     Integer(Option<i64>),
     Real(Option<f64>),
-    Flag(bool),
+    Flag(Option<bool>),
     Text(Option<&'a str>),
 }
 
@@ -71,7 +71,7 @@ impl Values {
             (Values::Integers(values), Value::Integer(value)) => values.append_option(value),
             (Values::Times(values), Value::Integer(value)) => values.append_option(value),
             (Values::Reals(values), Value::Real(value)) => values.append_option(value),
-            (Values::Flags(values), Value::Flag(value)) => values.append_value(value),
+            (Values::Flags(values), Value::Flag(value)) => values.append_option(value),
             (Values::Texts(values), Value::Text(value)) => values.append_option(value),
             _ => unreachable!("a column's values are of its own type"),
         }

@@ -14,8 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use trace::capture::{Event, Stop};
 use trace::{Captures, Error, Findings, Options};
 
+use crate::flows::Explain;
 use crate::source::Input;
-use crate::table::{Found, Table, What};
+use crate::table::{Found, Subject, Table, What};
 
 pyo3::create_exception!(
     headend,
@@ -125,7 +126,45 @@ pub(crate) fn analyse(
     progress: Option<Py<PyAny>>,
     given: Given,
 ) -> PyResult<Table> {
-    let what = What::new(why, given.columns.as_deref())?;
+    let what = What::new(Subject::of(why), given.columns.as_deref())?;
+    let findings = read(py, paths, why, progress, &given, Captures::read)?;
+    complain(py, &findings, given.strict)?;
+    Ok(Table::new(Found::Whole(findings), what))
+}
+
+/// Explains UDP flows. `headend.why_udp` calls it.
+#[pyfunction]
+pub(crate) fn explain(
+    py: Python<'_>,
+    paths: &Bound<'_, PyAny>,
+    progress: Option<Py<PyAny>>,
+    given: Given,
+) -> PyResult<Table> {
+    let what = What::new(Subject::Flow, given.columns.as_deref())?;
+    let explain = |captures: Captures| {
+        let watch = Explain::new(captures.plan().seed());
+        captures.read_with(watch)
+    };
+    let (findings, explained) = read(py, paths, false, progress, &given, explain)?;
+    complain(py, &findings, given.strict)?;
+    let summary = explained.summary(findings.summary());
+    let found = Found::Flows {
+        findings: Box::new(findings),
+        flows: explained.into_flows(),
+        summary,
+    };
+    Ok(Table::new(found, what))
+}
+
+/// Opens captures and reads them by `work` on a thread of its own.
+fn read<T: Send + 'static>(
+    py: Python<'_>,
+    paths: &Bound<'_, PyAny>,
+    why: bool,
+    progress: Option<Py<PyAny>>,
+    given: &Given,
+    work: impl FnOnce(Captures) -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
     let stop = Arc::new(Flag(AtomicBool::new(false)));
     let mut captures = open(Input::all(paths)?, given.options(why)?, &stop);
     let total = captures.size();
@@ -149,11 +188,9 @@ pub(crate) fn analyse(
             None => Ok(()),
         }
     };
-    let findings = watch(py, captures, &stop, report)?;
+    let found = watch(py, move || work(captures), &stop, report)?;
     report(py)?;
-    let findings = findings.map_err(|error| CaptureError::new_err(text(&error)))?;
-    complain(py, &findings, given.strict)?;
-    Ok(Table::new(Found::Whole(findings), what))
+    found.map_err(|error| CaptureError::new_err(text(&error)))
 }
 
 fn open(inputs: Vec<Input>, options: Options, stop: &Arc<Flag>) -> Captures {
@@ -171,20 +208,20 @@ fn open(inputs: Vec<Input>, options: Options, stop: &Arc<Flag>) -> Captures {
     Captures::from_readers(readers, options, stop)
 }
 
-/// Reads on another thread, and lets Python run meanwhile.
+/// Does the work on another thread, and lets Python run meanwhile.
 ///
 /// # Errors
 /// A signal handler or the progress function raised an exception. The reading has then ended.
-fn watch(
+fn watch<T: Send + 'static>(
     py: Python<'_>,
-    captures: Captures,
+    work: impl FnOnce() -> T + Send + 'static,
     stop: &Flag,
     mut report: impl FnMut(Python<'_>) -> PyResult<()>,
-) -> PyResult<Result<Findings, Error>> {
+) -> PyResult<T> {
     let (send, mut receive) = mpsc::channel();
     let worker = std::thread::spawn(move || {
         // The receiver waits until this is sent.
-        let _ = send.send(captures.read());
+        let _ = send.send(work());
     });
     let mut raised = None;
     let found = loop {

@@ -17,7 +17,7 @@ use trace::{Captures, Options, Plan};
 
 use crate::run::{CaptureError, Given, text};
 use crate::source::{Input, Object};
-use crate::table::{Found, Table, What};
+use crate::table::{Found, Subject, Table, What};
 
 fn plan(options: Options) -> Plan {
     let options = Options {
@@ -201,7 +201,7 @@ pub(crate) fn merge(
     why: bool,
     columns: Option<Vec<String>>,
 ) -> PyResult<Table> {
-    let what = What::new(why, columns.as_deref())?;
+    let what = What::new(Subject::of(why), columns.as_deref())?;
     let merge = Merge::open(&paths).map_err(|error| CaptureError::new_err(error.to_string()))?;
     let (summary, files) = (merge.summary().clone(), merge.files().to_vec());
     Ok(Table::new(

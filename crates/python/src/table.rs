@@ -16,18 +16,67 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use trace::columns::{self as all, SCHEMA, SUMMARY, Summary};
 use trace::part::{Item, Merge};
+use trace::udp::Flow;
 use trace::{Connection, Findings};
 
+use crate::rows::Values;
 use crate::run::CaptureError;
-use crate::{causes, columns};
+use crate::{causes, columns, flows};
 
 /// Connections in a batch: about 15 MB with all columns.
 const BATCH: usize = 8192;
 
+/// What a row is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A connection.
+    Connection,
+    /// A direction of a connection, whose time is divided into causes.
+    Causes,
+    /// A UDP flow.
+    Flow,
+}
+
+impl Subject {
+    /// Connections, or why they are slow.
+    pub(crate) const fn of(why: bool) -> Subject {
+        match why {
+            true => Subject::Causes,
+            false => Subject::Connection,
+        }
+    }
+
+    fn fields(self) -> Vec<Field> {
+        match self {
+            Subject::Connection => all::ALL.iter().map(columns::field).collect(),
+            Subject::Causes => causes::fields(),
+            Subject::Flow => flows::fields(),
+        }
+    }
+
+    /// The version of the columns.
+    fn schema(self) -> String {
+        match self {
+            Subject::Connection => SCHEMA.to_string(),
+            Subject::Causes => trace::why::columns::SCHEMA.to_owned(),
+            Subject::Flow => trace::udp::columns::SCHEMA.to_owned(),
+        }
+    }
+
+    /// The columns of those indexes, empty.
+    fn empty(self, chosen: &[usize]) -> Vec<Values> {
+        match self {
+            Subject::Connection => columns::empty(chosen, BATCH),
+            Subject::Causes => causes::empty(chosen, BATCH),
+            Subject::Flow => flows::empty(chosen, BATCH),
+        }
+    }
+}
+
 /// Which rows and columns the table has.
 #[derive(Clone)]
 pub(crate) struct What {
-    why: bool,
+    subject: Subject,
     chosen: Arc<[usize]>,
     schema: SchemaRef,
 }
@@ -37,28 +86,19 @@ impl What {
     ///
     /// # Errors
     /// There is no column of that name.
-    pub(crate) fn new(why: bool, names: Option<&[String]>) -> PyResult<What> {
-        let fields: Vec<Field> = match why {
-            true => causes::fields(),
-            false => all::ALL.iter().map(columns::field).collect(),
-        };
+    pub(crate) fn new(subject: Subject, names: Option<&[String]>) -> PyResult<What> {
+        let fields = subject.fields();
         let chosen: Vec<usize> = match names {
             None => (0..fields.len()).collect(),
             Some(names) => (names.iter())
                 .map(|name| find(&fields, name))
                 .collect::<PyResult<_>>()?,
         };
-        let about = match why {
-            true => (
-                "headend.schema".to_owned(),
-                trace::why::columns::SCHEMA.to_owned(),
-            ),
-            false => ("headend.schema".to_owned(), SCHEMA.to_string()),
-        };
+        let about = ("headend.schema".to_owned(), subject.schema());
         let fields: Vec<Field> = chosen.iter().map(|&at| fields[at].clone()).collect();
         let schema = Schema::new_with_metadata(fields, HashMap::from([about]));
         Ok(What {
-            why,
+            subject,
             chosen: chosen.into(),
             schema: Arc::new(schema),
         })
@@ -75,7 +115,7 @@ fn find(fields: &[Field], name: &str) -> PyResult<usize> {
             .take(5)
             .collect();
         let hint = match like.is_empty() {
-            true => "docs/trace-columns.md lists all columns".to_owned(),
+            true => "column_names of a table lists all columns".to_owned(),
             false => format!("similar: {}", like.join(", ")),
         };
         PyValueError::new_err(format!("columns: there is no column {name:?}; {hint}"))
@@ -85,6 +125,12 @@ fn find(fields: &[Field], name: &str) -> PyResult<usize> {
 /// The results of one run, or of the parts of one.
 pub(crate) enum Found {
     Whole(Findings),
+    /// UDP flows, and the counts with theirs.
+    Flows {
+        findings: Box<Findings>,
+        flows: Vec<Flow>,
+        summary: Summary,
+    },
     /// Each stream reads the part files anew.
     Parts {
         paths: Vec<PathBuf>,
@@ -97,12 +143,21 @@ impl Found {
     fn summary(&self) -> &Summary {
         match self {
             Found::Whole(findings) => findings.summary(),
-            Found::Parts { summary, .. } => summary,
+            Found::Flows { summary, .. } | Found::Parts { summary, .. } => summary,
+        }
+    }
+
+    /// The findings of a run, if there are no parts.
+    fn findings(&self) -> Option<&Findings> {
+        match self {
+            Found::Whole(findings) => Some(findings),
+            Found::Flows { findings, .. } => Some(findings),
+            Found::Parts { .. } => None,
         }
     }
 }
 
-/// Connections, or the causes of their directions, as an Arrow stream.
+/// Connections, the causes of their directions, or UDP flows, as an Arrow stream.
 #[pyclass(frozen, module = "headend")]
 pub(crate) struct Table {
     found: Arc<Found>,
@@ -131,6 +186,7 @@ impl Table {
         drop(requested_schema);
         let rows = match &*self.found {
             Found::Whole(_) => Rows::Whole(Arc::clone(&self.found), 0, Vec::new()),
+            Found::Flows { .. } => Rows::Flows(Arc::clone(&self.found), 0),
             Found::Parts { paths, .. } => {
                 let merge = Merge::open(paths);
                 Rows::Parts(Box::new(
@@ -162,10 +218,16 @@ impl Table {
         fields.map(|field| field.name().clone()).collect()
     }
 
-    /// Number of connections found.
+    /// Number of TCP connections found.
     #[getter]
     fn connections(&self) -> u64 {
         self.found.summary().connections
+    }
+
+    /// Number of UDP flows found, if they were analysed.
+    #[getter]
+    fn flows(&self) -> u64 {
+        self.found.summary().flows
     }
 
     /// Counts of packets and connections, as in the summary of `headend trace --json`.
@@ -187,51 +249,52 @@ impl Table {
     /// Names of the files, in the order they were read.
     #[getter]
     fn files(&self) -> Vec<String> {
-        match &*self.found {
-            Found::Whole(findings) => {
-                let files = findings.files().iter();
-                files.map(|file| file.name.clone()).collect()
-            }
-            Found::Parts { files, .. } => files.clone(),
+        if let Found::Parts { files, .. } = &*self.found {
+            return files.clone();
         }
+        let findings = self.found.findings();
+        let files = findings.into_iter().flat_map(Findings::files);
+        files.map(|file| file.name.clone()).collect()
     }
 
     /// What is wrong with the files; empty if nothing is. Part files do not contain it.
     #[getter]
     fn faults(&self) -> Vec<String> {
-        match &*self.found {
-            Found::Whole(findings) => {
-                let files = findings.files().iter();
-                files.flat_map(|file| file.lines()).collect()
-            }
-            Found::Parts { .. } => Vec::new(),
-        }
+        let findings = self.found.findings();
+        let files = findings.into_iter().flat_map(Findings::files);
+        files.flat_map(|file| file.lines()).collect()
     }
 
     fn __repr__(&self) -> String {
-        let kind = if self.what.why { "why" } else { "trace" };
-        format!(
-            "<headend.Table of {kind}: {} connections, {} columns>",
-            self.found.summary().connections,
-            self.what.chosen.len()
-        )
+        let summary = self.found.summary();
+        let (kind, rows) = match self.what.subject {
+            Subject::Connection => ("trace", format!("{} connections", summary.connections)),
+            Subject::Causes => ("why", format!("{} connections", summary.connections)),
+            Subject::Flow => ("why_udp", format!("{} flows", summary.flows)),
+        };
+        let columns = self.what.chosen.len();
+        format!("<headend.Table of {kind}: {rows}, {columns} columns>")
     }
+}
+
+/// What a row is made from.
+enum One<'a> {
+    Connection(&'a Connection),
+    Flow(&'a Flow),
 }
 
 /// Where the rows come from.
 enum Rows {
     /// The results, the index of the next connection, and room for one.
     Whole(Arc<Found>, usize, Vec<u8>),
+    /// The results, and the index of the next flow.
+    Flows(Arc<Found>, usize),
     Parts(Box<Merge>),
 }
 
 impl Rows {
-    /// Passes up to `most` connections on; returns how many.
-    fn take(
-        &mut self,
-        most: usize,
-        mut with: impl FnMut(&Connection),
-    ) -> Result<usize, ArrowError> {
+    /// Passes up to `most` connections or flows on; returns how many.
+    fn take(&mut self, most: usize, mut with: impl FnMut(One<'_>)) -> Result<usize, ArrowError> {
         for taken in 0..most {
             match self {
                 Rows::Whole(found, next, room) => {
@@ -246,10 +309,20 @@ impl Rows {
                     connection.thaw(octets).map_err(external)?;
                     *next += 1;
                     connection.number = *next as u64;
-                    with(&connection);
+                    with(One::Connection(&connection));
+                }
+                Rows::Flows(found, next) => {
+                    let Found::Flows { flows, .. } = &**found else {
+                        return Ok(taken);
+                    };
+                    let Some(flow) = flows.get(*next) else {
+                        return Ok(taken);
+                    };
+                    *next += 1;
+                    with(One::Flow(flow));
                 }
                 Rows::Parts(merge) => match merge.next().map_err(external)? {
-                    Some(Item::Connection(connection, _)) => with(connection),
+                    Some(Item::Connection(connection, _)) => with(One::Connection(connection)),
                     Some(Item::Flow(..)) => {}
                     None => return Ok(taken),
                 },
@@ -276,16 +349,16 @@ impl Batches {
     /// The next batch; `None` after the last.
     fn batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let chosen = Arc::clone(&self.what.chosen);
-        let (why, end) = (self.what.why, self.end);
-        let mut values = match why {
-            true => causes::empty(&chosen, BATCH),
-            false => columns::empty(&chosen, BATCH),
-        };
+        let (subject, end) = (self.what.subject, self.end);
+        let mut values = subject.empty(&chosen);
         let mut rows = 0;
-        let taken = self.rows.take(BATCH, |connection| {
-            rows += match why {
-                true => causes::push(&chosen, connection, &mut values),
-                false => {
+        let taken = self.rows.take(BATCH, |one| {
+            rows += match (one, subject) {
+                (One::Flow(flow), _) => flows::push(&chosen, flow, &mut values),
+                (One::Connection(connection), Subject::Causes) => {
+                    causes::push(&chosen, connection, &mut values)
+                }
+                (One::Connection(connection), _) => {
                     columns::push(&chosen, &all::rows(connection, end), &mut values);
                     1
                 }
@@ -295,7 +368,7 @@ impl Batches {
         if taken == 0 {
             return Ok(None);
         }
-        let arrays = values.iter_mut().map(crate::rows::Values::finish).collect();
+        let arrays = values.iter_mut().map(Values::finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.what.schema);
         RecordBatch::try_new_with_options(schema, arrays, &options).map(Some)

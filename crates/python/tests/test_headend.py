@@ -9,6 +9,7 @@ import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import tempfile
 import threading
@@ -46,6 +47,43 @@ def plain(table: pyarrow.Table) -> list[dict[str, Any]]:
     ]
     rows: list[dict[str, Any]] = table.cast(pyarrow.schema(fields)).to_pylist()
     return rows
+
+
+def datagrams(path: Path, payloads: list[tuple[bool, int, int, bytes]]) -> None:
+    """Write a capture of UDP datagrams: from end a or to it, ports of a and b, payload. They are 20 ms apart."""
+    with path.open("wb") as file:
+        # Link type 101 is IP without a link layer.
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
+        for number, (from_a, a_port, b_port, payload) in enumerate(payloads):
+            ends = [(b"\x0a\0\0\x01", a_port), (b"\x0a\0\0\x02", b_port)]
+            (source, sport), (target, dport) = ends if from_a else ends[::-1]
+            udp = struct.pack(">HHHH", sport, dport, 8 + len(payload), 0) + payload
+            head = struct.pack(">BBHIBBH", 0x45, 0, 20 + len(udp), 0, 64, 17, 0)
+            packet = head + source + target + udp
+            time_us = number * 20_000
+            stamp = (1_700_000_000 + time_us // 1_000_000, time_us % 1_000_000)
+            file.write(struct.pack("<IIII", *stamp, len(packet), len(packet)) + packet)
+
+
+def udp_capture(path: Path) -> None:
+    """A capture with RTP that loses 3 packets, a question of DNS with its answer, and the start of QUIC."""
+    rtp = [
+        (True, 6000, 6002, struct.pack(">BBHII", 0x80, 8, n, n * 160, 7) + bytes(160))
+        for n in range(60)
+        if n not in range(20, 23)
+    ]
+    dns = [
+        (True, 5353, 53, struct.pack(">HHQ", 9, 0x0100, 0)),
+        (False, 5353, 53, struct.pack(">HHQ", 9, 0x8100, 0)),
+    ]
+    first = b"\xc0\0\0\0\x01\x08abcdefgh\x04clnt\0" + struct.pack(">H", 0x4000 | 1178)
+    answer = b"\xe0\0\0\0\x01\x04clnt\x08serverid" + struct.pack(">H", 0x4000 | 402)
+    quic = [
+        (True, 40000, 443, first.ljust(1200, b"\x55")),
+        (False, 40000, 443, answer.ljust(423, b"\x55")),
+        (True, 40000, 443, b"\x40serverid".ljust(60, b"\x55")),
+    ]
+    datagrams(path, rtp + dns + quic)
 
 
 class AgainstTheCommand(unittest.TestCase):
@@ -89,6 +127,62 @@ class AgainstTheCommand(unittest.TestCase):
                     {cause: share["time_ns"] for cause, share in side["causes"].items()},
                 )
                 self.assertEqual(sum(times.values()), row["elapsed_ns"])
+
+
+    def test_each_value_of_why_udp_is_the_commands(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            own = Path(directory) / "udp.pcap"
+            udp_capture(own)
+            counts: dict[str, int] = {}
+            for capture in [own, *GOLDEN]:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", headend.CaptureWarning)
+                    table = headend.why_udp(capture)
+                rows = plain(pyarrow.table(table))
+                lines = [line for line in command("why", "-u", capture) if line["kind"] == "why_udp"]
+                self.assertEqual((len(rows), table.flows), (len(lines), len(lines)), capture.name)
+                for row, line in zip(rows, lines, strict=True):
+                    self.assertEqual(row, flat(row, line), capture.name)
+                    counts[row["protocol"]] = counts.get(row["protocol"], 0) + 1
+        self.assertLessEqual({"rtp", "dns", "quic", "unknown"}, counts.keys())
+
+    def test_a_table_of_flows_has_what_the_packets_show(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            own = Path(directory) / "udp.pcap"
+            udp_capture(own)
+            table = headend.why_udp(own)
+        rtp, dns, quic = plain(pyarrow.table(table))
+        self.assertEqual((rtp["a2b_expected"], rtp["a2b_lost"], rtp["a2b_lost_in_a_row"]), (60, 3, 3))
+        self.assertEqual((rtp["b2a_lost"], rtp["dns_questions"], rtp["quic_retry"]), (None,) * 3)
+        self.assertEqual((dns["dns_answer_max_ns"], dns["dns_unanswered"]), (20_000_000, 0))
+        self.assertEqual((quic["quic_answer_ns"], quic["quic_handshake_ns"]), (20_000_000, 40_000_000))
+        self.assertEqual((quic["quic_version"], quic["quic_retry"]), ("0x00000001", False))
+        self.assertEqual((table.summary["udp_packets"], table.summary["udp_flows"]), (62, 3))
+        self.assertIn("why_udp: 3 flows", repr(table))
+
+
+def flat(row: dict[str, Any], line: dict[str, Any]) -> dict[str, Any]:
+    """The values that a row of why_udp must have by the command's line, or as they are where the line has none."""
+    expected = row | {name: line[name] for name in line.keys() & row.keys()}
+    for side in ("a2b", "b2a"):
+        streams = line[side]["streams"]
+        for name in ("packets", "bytes", "silence_ns", "silence_until_packet"):
+            expected[f"{side}_{name}"] = line[side][name]
+        for name in ("expected", "lost", "out_of_order", "duplicates"):
+            counts = [stream[name] for stream in streams]
+            expected[f"{side}_{name}"] = sum(counts) if counts else None
+        if len(streams) == 1:
+            for name in ("payload_type", "jitter_mean_ns", "jitter_max_ns", "lost_in_a_row_until_packet"):
+                expected[f"{side}_{name}"] = streams[0][name]
+    for part in ("dns", "quic"):
+        names = [name.removeprefix(f"{part}_") for name in row if name.startswith(f"{part}_")]
+        values = line[part] or dict.fromkeys(names)
+        expected |= {f"{part}_{name}": values[name] for name in names if name in values}
+    for end in ("client", "server"):
+        spin = (line["quic"] or {}).get(f"{end}_spin", {})
+        for name in ("rtt_min_ns", "rtt_median_ns", "rtt_max_ns"):
+            expected[f"quic_{end}_spin_{name}"] = spin.get(name)
+    return expected
 
 
 class Readers(unittest.TestCase):

@@ -236,7 +236,7 @@ impl Quic {
             true if self.answered.is_some() => {
                 self.replied.get_or_insert(time);
             }
-            true => self.repeats(datagram, time),
+            true => self.count_repeat(datagram, time),
         }
         if self.is_greased(datagram) {
             self.greased[side] += 1;
@@ -266,7 +266,7 @@ impl Quic {
 
     /// Counts a datagram that repeats the ClientHello: nothing else is to be sent in Initial packets before the server's
     /// first packet (RFC 9002 6.2).
-    fn repeats(&mut self, datagram: &[u8], time: i64) {
+    fn count_repeat(&mut self, datagram: &[u8], time: i64) {
         let initial = |packet| matches!(packet, Packet::Long(long) if long.kind == Kind::Initial);
         if self.hello_is_read && Packet::parse(datagram).is_some_and(initial) {
             self.repeated_hellos += 1;
@@ -341,6 +341,30 @@ impl Quic {
     #[must_use]
     pub fn answer(&self) -> Option<i64> {
         Some(self.answered?.saturating_sub(self.started).max(0))
+    }
+
+    /// Time from the server's first packet to the client's next.
+    #[must_use]
+    pub fn reply(&self) -> Option<i64> {
+        Some(self.replied?.saturating_sub(self.answered?).max(0))
+    }
+
+    /// Time from the client's first packet to the server's first with a short header.
+    #[must_use]
+    pub fn server_data(&self) -> Option<i64> {
+        Some(self.served?.saturating_sub(self.started).max(0))
+    }
+
+    /// Datagrams that repeat the ClientHello before the server's first packet; `None` if it could not be read.
+    #[must_use]
+    pub fn repeats(&self) -> Option<u64> {
+        self.hello_is_read.then_some(self.repeated_hellos)
+    }
+
+    /// Time from the client's first packet to the first that repeats the ClientHello.
+    #[must_use]
+    pub fn first_repeat(&self) -> Option<i64> {
+        Some(self.repeated_at?.saturating_sub(self.started).max(0))
     }
 }
 

@@ -8,7 +8,9 @@
 //! | `traffic` | what `why` keeps of a flow |
 //! | `sequence` | sequence numbers that a payload shows: loss, reordering, jitter |
 //! | `report` | the result for a flow in one sentence |
+//! | `columns` | the results as a table |
 
+pub mod columns;
 pub mod report;
 pub mod sequence;
 pub mod traffic;
@@ -171,6 +173,12 @@ impl Flows {
     #[must_use]
     pub fn flows(&self) -> &[Flow] {
         &self.flows
+    }
+
+    /// The flows, by number, without the table to find them.
+    #[must_use]
+    pub fn into_flows(self) -> Vec<Flow> {
+        self.flows
     }
 
     /// Packets counted.

@@ -1,7 +1,7 @@
-"""TCP connections in captures, and why they are slow, as Arrow tables.
+"""TCP connections and UDP flows in captures, and why they are slow, as Arrow tables.
 
-`trace` returns a row for each TCP connection, `why` a row for each direction that sent data. Both return a `Table`,
-which pyarrow, polars, DuckDB and every other reader of the Arrow PyCapsule interface take without a copy. `emulate` runs a
+`trace` returns a row for each TCP connection, `why` a row for each direction that sent data, and `why_udp` a row for
+each UDP flow. All return a `Table`, which pyarrow, polars, DuckDB and every other reader of the Arrow PyCapsule interface take without a copy. `emulate` runs a
 scenario of `headend emulate` with many seeds and values.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headend._headend import CaptureError, CaptureWarning, Table, analyse
+from headend._headend import CaptureError, CaptureWarning, Table, analyse, explain
 from headend.spread import merge
 from headend.sweep import emulate
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from headend._headend import Options, Source
 
-__all__ = ["CaptureError", "CaptureWarning", "Table", "emulate", "merge", "trace", "why"]
+__all__ = ["CaptureError", "CaptureWarning", "Table", "emulate", "merge", "trace", "why", "why_udp"]
 
 
 def trace(
@@ -74,6 +74,38 @@ def why(
     The arguments are those of `trace`. docs/why.md describes the causes.
     """
     return _analyse(True, locals())
+
+
+def why_udp(
+    paths: Source | Iterable[Source],
+    *,
+    columns: Sequence[str] | None = None,
+    realm: bool = False,
+    checksum: bool = False,
+    first_packet: int = 1,
+    last_packet: int | None = None,
+    strict: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> Table:
+    """Explain UDP flows: QUIC, RTP, ESP, WireGuard, DNS; return a row for each flow.
+
+    The arguments are those of `trace`. The analysis runs on one thread. docs/python.md describes the columns, docs/why.md
+    what the packets show.
+    """
+    chosen = None if columns is None else list(columns)
+    options: Options = {
+        "columns": chosen,
+        "memory": 2 << 30,
+        "idle": 7200.0,
+        "idle_closed": 1800.0,
+        "realm": realm,
+        "checksum": checksum,
+        "threads": 1,
+        "first_packet": first_packet,
+        "last_packet": last_packet,
+        "strict": strict,
+    }
+    return explain(paths, progress, options)
 
 
 def _analyse(with_why: bool, given: dict[str, Any]) -> Table:

@@ -32,6 +32,8 @@ class Table:
     @property
     def connections(self) -> int: ...
     @property
+    def flows(self) -> int: ...
+    @property
     def summary(self) -> dict[str, int | None | dict[str, int]]: ...
     @property
     def files(self) -> list[str]: ...
@@ -41,6 +43,12 @@ class Table:
 def analyse(
     paths: Source | Iterable[Source],
     why: bool,
+    progress: Callable[[int, int], object] | None,
+    given: Options,
+) -> Table: ...
+
+def explain(
+    paths: Source | Iterable[Source],
     progress: Callable[[int, int], object] | None,
     given: Options,
 ) -> Table: ...

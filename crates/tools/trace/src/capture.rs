@@ -72,7 +72,7 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
         summary.udp = Some(flows.packets());
         summary.flows = flows.flows().len() as u64;
         summary.flows_beyond = flows.beyond();
-        flows.flows().to_vec()
+        flows.into_flows()
     });
     let good = found.is_good();
     let results = Results {

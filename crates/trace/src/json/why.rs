@@ -166,20 +166,15 @@ fn dns(dns: &Dns) -> Value {
 }
 
 fn quic(quic: &Quic) -> Value {
-    let since = |from: Option<i64>, to: Option<i64>| {
-        from.zip(to)
-            .map(|(from, to)| to.saturating_sub(from).max(0))
-    };
-    let started = Some(quic.started);
     json!({
         "version": format!("0x{:08x}", quic.version),
         "server_name": (!quic.server_name.is_empty()).then_some(&quic.server_name),
         "handshake_ns": quic.handshake(),
         "answer_ns": quic.answer(),
-        "reply_ns": since(quic.answered, quic.replied),
-        "server_data_ns": since(started, quic.served),
-        "repeated_hellos": quic.hello_is_read.then_some(quic.repeated_hellos),
-        "first_repeat_ns": since(started, quic.repeated_at),
+        "reply_ns": quic.reply(),
+        "server_data_ns": quic.server_data(),
+        "repeated_hellos": quic.repeats(),
+        "first_repeat_ns": quic.first_repeat(),
         "retry": quic.retried,
         "version_negotiation": quic.negotiated_version,
         "early_packets": quic.early_packets,

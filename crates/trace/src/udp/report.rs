@@ -158,23 +158,18 @@ fn of_quic(quic: &Quic, flow: &Flow) -> String {
         (None, None) => out.push_str("the server did not answer"),
     }
     let to_server = quic.answer();
-    let to_client = quic.answered.zip(quic.replied);
     if let Some(time) = to_server {
         out += &format!(" ({} until the server's first packet", span(time, 2));
-        if let Some((answered, replied)) = to_client {
-            let time = replied.saturating_sub(answered).max(0);
+        if let Some(time) = quic.reply() {
             out += &format!(", {} from it to the client's next", span(time, 2));
         }
         out.push(')');
     }
     if quic.repeated_hellos > 0 {
-        let waited = quic
-            .repeated_at
-            .map_or(0, |at| at.saturating_sub(quic.started));
         out += &format!(
             ", the client sent its ClientHello again {}, first after {}",
             times(quic.repeated_hellos),
-            span(waited, 2)
+            span(quic.first_repeat().unwrap_or(0), 2)
         );
     }
     for (is, what) in [
