@@ -70,7 +70,9 @@ pub(crate) fn fields() -> Vec<Field> {
 
 fn kind(get: Get) -> Kind {
     match get {
-        Get::Count(_) | Get::Maybe(_) | Get::Span(_) | Get::Side(..) => Kind::Integer,
+        Get::Count(_) | Get::Maybe(_) | Get::Span(_) | Get::Side(..) | Get::End(..) => {
+            Kind::Integer
+        }
         Get::Moment(_) => Kind::Time,
         Get::Flag(_) => Kind::Flag,
         Get::Text(_) => Kind::Text,
@@ -99,6 +101,10 @@ pub(crate) fn push(chosen: &[usize], flow: &Flow, values: &mut [Values]) -> usiz
                 let text = get(&report);
                 values.push(Value::Text(text.as_deref()));
                 continue;
+            }
+            Get::End(end, get) => {
+                let quic = report.flow.quic.as_deref();
+                Value::Integer(quic.and_then(|quic| get(quic, end)).map(signed))
             }
             Get::Side(from_a, get) => Value::Integer(get(&report.side(from_a)).map(signed)),
         });

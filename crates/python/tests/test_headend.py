@@ -182,6 +182,10 @@ def flat(row: dict[str, Any], line: dict[str, Any]) -> dict[str, Any]:
         spin = (line["quic"] or {}).get(f"{end}_spin", {})
         for name in ("rtt_min_ns", "rtt_median_ns", "rtt_max_ns"):
             expected[f"quic_{end}_spin_{name}"] = spin.get(name)
+        prefix = f"quic_{end}_initials_"
+        initials = (line["quic"] or {}).get(f"{end}_initials", {})
+        for name in [name.removeprefix(prefix) for name in row if name.startswith(prefix)]:
+            expected[prefix + name] = initials[name] if line["quic"] else None
     return expected
 
 

@@ -1,16 +1,27 @@
 //! QUIC in UDP flows, as far as a passive observer sees it: version, connection IDs, the time of the handshake, the
-//! server's name from the Initial packets, ECN codepoints, and round trips by the spin bit (RFC 9000, 9001, 9369).
+//! server's name and the packet numbers of the Initial packets, ECN codepoints, and round trips by the spin bit (RFC
+//! 9000, 9001, 9369).
 //!
-//! Left out: loss, reordering and data in flight, because the packet numbers of an established connection are
-//! encrypted; connection migration, because a flow is two addresses and ports; what 0-RTT packets hold.
+//! Left out: loss, reordering and data in flight after the Initial packets, because the keys of all later packets are
+//! secret; connection migration, because a flow is two addresses and ports; what 0-RTT packets hold.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `initial` | keys of Initial packets, and their decryption |
+//! | `numbers` | packet numbers of Initial packets: loss, copies, data that is sent again |
+//! | `spin` | round trips by the spin bit |
 
 mod initial;
+mod numbers;
+mod spin;
 
 use serde::{Deserialize, Serialize};
-use wire::quic::{Kind, Long, Packet, crypto_frames};
+use wire::quic::{CryptoFrames, Kind, Long, Packet};
 use wire::tls;
 
-use crate::rtt::Times;
+use initial::Opener;
+pub use numbers::Numbers;
+pub use spin::Spin;
 
 /// Bytes of a ClientHello that are put together.
 const HELLO_MAX: usize = 8 << 10;
@@ -18,112 +29,8 @@ const HELLO_MAX: usize = 8 << 10;
 /// Pieces of a ClientHello that wait for the ones before them. Browsers send up to about 20, in any order.
 const PIECES_MAX: usize = 64;
 
-/// Datagrams of a flow whose first one is not QUIC are not looked at.
+/// A datagram with a client's first Initial packet is at least that long (RFC 9000 14.1).
 const CLIENT_DATAGRAM_MIN: usize = 1200;
-
-/// Edges of the spin bit after which its round trips count: an end that does not spin keeps it constant, or sets it at
-/// random for each packet.
-const PACKETS_PER_EDGE_MIN: u64 = 2;
-
-/// Times between two changes of the spin bit that are kept for their median. Beyond it, every second one is dropped.
-const KEPT_MAX: usize = 64;
-
-/// Changes of the spin bit from which its round trips are believed, and packets per change: an end that sets the bit at
-/// random for each packet changes it with every second one.
-const BELIEVED_EDGES: u64 = 4;
-const BELIEVED_PACKETS_PER_EDGE: u64 = 3;
-
-/// The spin bit of one end's packets (RFC 9000 17.4).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spin {
-    kept: Vec<i64>,
-    /// Every that many-th time is kept.
-    stride: u64,
-    last: Option<bool>,
-    edge: Option<i64>,
-    /// Packets with a short header.
-    pub packets: u64,
-    /// Changes of the bit.
-    pub edges: u64,
-    /// Number, shortest, longest and sum of the times between two changes, in nanoseconds.
-    count: u64,
-    min: i64,
-    max: i64,
-    sum: i64,
-}
-
-impl Spin {
-    fn packet(&mut self, spin: bool, time: i64) {
-        self.packets += 1;
-        if self.last.replace(spin).is_none_or(|last| last == spin) {
-            return;
-        }
-        self.edges += 1;
-        if let Some(edge) = self.edge.replace(time) {
-            let passed = time.saturating_sub(edge).max(0);
-            self.min = if self.count == 0 {
-                passed
-            } else {
-                self.min.min(passed)
-            };
-            self.max = self.max.max(passed);
-            self.sum = self.sum.saturating_add(passed);
-            self.keep(passed);
-            self.count += 1;
-        }
-    }
-
-    fn keep(&mut self, passed: i64) {
-        self.stride = self.stride.max(1);
-        if !self.count.is_multiple_of(self.stride) {
-            return;
-        }
-        if self.kept.len() == KEPT_MAX {
-            let mut odd = true;
-            self.kept.retain(|_| {
-                odd = !odd;
-                !odd
-            });
-            self.stride = self.stride.saturating_mul(2);
-            if !self.count.is_multiple_of(self.stride) {
-                return;
-            }
-        }
-        self.kept.push(passed);
-    }
-
-    /// Median time between two changes, and how many times were much shorter. `None` unless the end seems to spin:
-    /// enough changes, enough packets between them, and at most a quarter of the times shorter than a quarter of the
-    /// median. Packets out of order add short times (RFC 9312 4.2).
-    #[must_use]
-    pub fn median(&self) -> Option<(i64, u64)> {
-        let packets = self.edges.saturating_mul(BELIEVED_PACKETS_PER_EDGE);
-        if self.edges < BELIEVED_EDGES || self.packets < packets {
-            return None;
-        }
-        let mut kept = self.kept.clone();
-        kept.sort_unstable();
-        let median = *kept.get(kept.len() / 2)?;
-        let short = kept.iter().filter(|&&time| time < median / 4).count();
-        (short <= kept.len() / 4).then_some((median, short as u64))
-    }
-
-    /// Round trips between changes of the bit. None if it changes so often that the end sets it at random.
-    #[must_use]
-    pub fn round_trips(&self) -> Times {
-        let spins = self.packets >= self.edges * PACKETS_PER_EDGE_MIN;
-        match spins {
-            true => Times {
-                count: self.count,
-                min: self.min,
-                max: self.max,
-                sum: self.sum,
-                squares: 0.0,
-            },
-            false => Times::default(),
-        }
-    }
-}
 
 /// A QUIC connection in a UDP flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,16 +77,17 @@ pub struct Quic {
     pub codepoints: [[u64; 3]; 2],
     /// The spin bit of the client's and of the server's packets.
     pub spin: [Spin; 2],
+    /// Packet numbers of the client's and of the server's Initial packets.
+    pub initials: [Numbers; 2],
     #[serde(skip)]
     hello: Option<Box<Hello>>,
+    #[serde(skip)]
+    opener: Option<Box<Opener>>,
 }
 
 /// A ClientHello in pieces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Hello {
-    /// The connection ID that keys are derived from.
-    id: Vec<u8>,
-    version: u32,
     octets: Vec<u8>,
     early: Vec<(u64, Vec<u8>)>,
 }
@@ -198,11 +106,8 @@ impl Quic {
             version: long.version,
             original_destination_id: hexadecimal(long.destination),
             started: time,
-            hello: Some(Box::new(Hello {
-                id: long.destination.to_vec(),
-                version: long.version,
-                ..Hello::default()
-            })),
+            hello: Some(Box::default()),
+            opener: Some(Box::new(Opener::new(long.destination))),
             ..Quic::default()
         })
     }
@@ -226,6 +131,8 @@ impl Quic {
         time: i64,
     ) {
         let side = usize::from(!from_client);
+        let repeats = from_client && self.answered.is_none() && self.hello_is_read;
+        let copies = self.initials[0].duplicates;
         if let Some(count) = self.codepoints[side].get_mut(usize::from(codepoint).wrapping_sub(1)) {
             *count += 1;
         }
@@ -236,7 +143,7 @@ impl Quic {
             true if self.answered.is_some() => {
                 self.replied.get_or_insert(time);
             }
-            true => self.count_repeat(datagram, time),
+            true => {}
         }
         if self.is_greased(datagram) {
             self.greased[side] += 1;
@@ -257,10 +164,13 @@ impl Quic {
                     return;
                 }
                 Packet::Long(long) => {
-                    self.long(from_client, &long, &rest[..long.length]);
+                    self.long(from_client, &long, &rest[..long.length], time);
                     rest = &rest[long.length..];
                 }
             }
+        }
+        if repeats && self.initials[0].duplicates == copies {
+            self.count_repeat(datagram, time);
         }
     }
 
@@ -268,7 +178,7 @@ impl Quic {
     /// first packet (RFC 9002 6.2).
     fn count_repeat(&mut self, datagram: &[u8], time: i64) {
         let initial = |packet| matches!(packet, Packet::Long(long) if long.kind == Kind::Initial);
-        if self.hello_is_read && Packet::parse(datagram).is_some_and(initial) {
+        if Packet::parse(datagram).is_some_and(initial) {
             self.repeated_hellos += 1;
             self.repeated_at.get_or_insert(time);
         }
@@ -281,7 +191,7 @@ impl Quic {
             && datagram.first().is_some_and(|first| first & 0xc0 == 0)
     }
 
-    fn long(&mut self, from_client: bool, long: &Long<'_>, packet: &[u8]) {
+    fn long(&mut self, from_client: bool, long: &Long<'_>, packet: &[u8], time: i64) {
         let id = match from_client {
             true => &mut self.client_id,
             false => &mut self.server_id,
@@ -289,32 +199,60 @@ impl Quic {
         if id.is_empty() {
             *id = hexadecimal(long.source);
         }
+        if matches!(long.kind, Kind::Handshake | Kind::ZeroRtt) {
+            self.initials[usize::from(!from_client)].other();
+        }
         match long.kind {
             Kind::Retry if !from_client => {
                 self.retried = true;
                 // The client's next Initial packet has keys of the ID that the server chose (RFC 9001 5.2).
-                if let Some(hello) = &mut self.hello {
-                    hello.id = long.source.to_vec();
+                if let Some(opener) = &mut self.opener {
+                    **opener = Opener::new(long.source);
+                    self.initials[0].send_anew();
                 }
             }
             Kind::VersionNegotiation => self.negotiated_version = true,
             Kind::ZeroRtt if from_client => self.early_packets += 1,
-            Kind::Initial if from_client => {
-                self.version = long.version;
-                self.read(long, packet);
+            Kind::Initial => {
+                if from_client {
+                    self.version = long.version;
+                }
+                self.open(from_client, long, packet, time);
             }
             _ => {}
         }
     }
 
-    /// Reads the ClientHello in an Initial packet of the client.
-    fn read(&mut self, long: &Long<'_>, packet: &[u8]) {
+    /// Opens an Initial packet: takes its number and, of the client, its part of the ClientHello.
+    fn open(&mut self, from_client: bool, long: &Long<'_>, packet: &[u8], time: i64) {
+        let Some(opener) = &mut self.opener else {
+            return;
+        };
+        let numbers = &mut self.initials[usize::from(!from_client)];
+        let sealed = (packet, long.number_at);
+        let Some(opened) = opener.open(long.version, from_client, sealed, numbers.next()) else {
+            return;
+        };
+        if opener.is_used_up() {
+            self.opener = None;
+        }
+        let mut frames = CryptoFrames::new(&opened.payload);
+        let crypto: Vec<(u64, &[u8])> = frames.by_ref().collect();
+        // Without the right keys, the payload is no list of frames.
+        if frames.is_whole() {
+            numbers.packet(opened.number, &crypto, time);
+        }
+        if from_client {
+            self.read(&crypto);
+        }
+    }
+
+    /// Reads the ClientHello in pieces.
+    fn read(&mut self, crypto: &[(u64, &[u8])]) {
         let Some(hello) = &mut self.hello else {
             return;
         };
-        hello.version = long.version;
-        let payload = initial::open(hello.version, &hello.id, packet, long.number_at);
-        for (offset, octets) in crypto_frames(&payload.unwrap_or_default()) {
+        for &(offset, octets) in crypto {
             hello.add(offset, octets);
         }
         match tls::hello(&hello.octets) {

@@ -137,27 +137,56 @@ pub fn varint(octets: &[u8]) -> Option<(u64, &[u8])> {
 /// A piece of the cryptographic handshake: its offset and its octets (RFC 9000 19.6).
 pub type Crypto<'a> = (u64, &'a [u8]);
 
-/// The CRYPTO frames of an Initial packet's payload, up to the first malformed frame.
-pub fn crypto_frames(mut payload: &[u8]) -> impl Iterator<Item = Crypto<'_>> {
-    core::iter::from_fn(move || {
+/// The CRYPTO frames of an Initial packet's payload, up to the first frame that is malformed or that no Initial packet has.
+#[derive(Debug, Clone)]
+pub struct CryptoFrames<'a> {
+    payload: &'a [u8],
+}
+
+impl<'a> CryptoFrames<'a> {
+    /// The frames of a payload.
+    #[must_use]
+    pub const fn new(payload: &'a [u8]) -> CryptoFrames<'a> {
+        CryptoFrames { payload }
+    }
+
+    /// After the last frame: whether the whole payload was one of an Initial packet (RFC 9000 12.4).
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.payload.is_empty()
+    }
+}
+
+impl<'a> Iterator for CryptoFrames<'a> {
+    type Item = Crypto<'a>;
+
+    fn next(&mut self) -> Option<Crypto<'a>> {
         loop {
-            let (&kind, rest) = payload.split_first()?;
-            payload = rest;
-            match kind {
+            let (&kind, rest) = self.payload.split_first()?;
+            self.payload = match kind {
                 // PADDING and PING.
-                0 | 1 => {}
-                2 | 3 => payload = acknowledgment(kind, rest)?,
+                0 | 1 => rest,
+                2 | 3 => acknowledgment(kind, rest)?,
                 6 => {
                     let (offset, rest) = varint(rest)?;
                     let (length, rest) = varint(rest)?;
                     let (octets, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-                    payload = rest;
+                    self.payload = rest;
                     return Some((offset, octets));
                 }
+                0x1c => close(rest)?,
                 _ => return None,
             }
         }
-    })
+    }
+}
+
+/// Skips a CONNECTION_CLOSE frame: error, frame type and reason (RFC 9000 19.19).
+fn close(octets: &[u8]) -> Option<&[u8]> {
+    let (_error, rest) = varint(octets)?;
+    let (_kind, rest) = varint(rest)?;
+    let (length, rest) = varint(rest)?;
+    rest.get(usize::try_from(length).ok()?..)
 }
 
 /// Skips an ACK frame (RFC 9000 19.3).
@@ -231,10 +260,21 @@ mod tests {
     #[test]
     fn frames_of_a_handshake_are_found_among_others() {
         let payload = [
-            0, 1, 6, 0, 2, b'a', b'b', 2, 0, 0, 0, 0, 6, 2, 1, b'c', 0, 0x1c, 6, 0, 0,
+            0, 1, 6, 0, 2, b'a', b'b', 2, 0, 0, 0, 0, 6, 2, 1, b'c', 0, 0x1c, 10, 6, 2, b'n', b'o',
+            // STREAM, which no Initial packet has.
+            8, 6, 0, 0,
         ];
-        let frames: Vec<Crypto<'_>> = crypto_frames(&payload).collect();
-        assert_eq!(frames, [(0, &b"ab"[..]), (2, b"c")]);
+        let mut frames = CryptoFrames::new(&payload[..23]);
+        assert_eq!(
+            frames.by_ref().collect::<Vec<_>>(),
+            [(0, &b"ab"[..]), (2, b"c")]
+        );
+        assert!(frames.is_whole());
+        for wrong in [&payload[..22], &payload[..27]] {
+            let mut frames = CryptoFrames::new(wrong);
+            assert_eq!(frames.by_ref().count(), 2);
+            assert!(!frames.is_whole());
+        }
     }
 
     proptest! {
@@ -243,7 +283,7 @@ mod tests {
             if let Some(Packet::Long(long)) = Packet::parse(&octets) {
                 prop_assert!(long.length <= octets.len() && long.number_at <= long.length.max(long.number_at));
             }
-            crypto_frames(&octets).for_each(drop);
+            CryptoFrames::new(&octets).for_each(drop);
         }
     }
 }

@@ -6,7 +6,7 @@ use trace::json::why;
 use trace::udp::report::Report;
 use trace::udp::sequence::STREAMS_MAX;
 use trace::udp::{Datagram, Flows};
-use wire::quic::{Packet, crypto_frames};
+use wire::quic::{CryptoFrames, Packet};
 
 /// Takes datagrams, each after two octets of its length; the highest bit is its direction.
 ///
@@ -25,7 +25,9 @@ pub fn target(data: &[u8]) {
         if let Some(Packet::Long(long)) = Packet::parse(octets) {
             assert!(long.length <= octets.len());
         }
-        let frames: usize = crypto_frames(octets).map(|(_, octets)| octets.len()).sum();
+        let frames: usize = CryptoFrames::new(octets)
+            .map(|(_, octets)| octets.len())
+            .sum();
         assert!(frames <= octets.len());
         let from_low = head & 0x8000 == 0;
         // Of DNS, ESP in UDP, and all else.
@@ -58,5 +60,9 @@ pub fn target(data: &[u8]) {
         let short: u64 = quic.spin.iter().map(|spin| spin.packets).sum();
         assert!(short <= count && quic.spin.iter().all(|spin| spin.edges < count));
         assert!(quic.server_name.len() <= data.len());
+        for numbers in &quic.initials {
+            let packets = numbers.packets + numbers.duplicates;
+            assert!(packets <= 128 && numbers.retransmitted <= numbers.packets);
+        }
     }
 }

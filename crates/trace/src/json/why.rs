@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::quic::{Quic, Spin};
+use crate::quic::{Numbers, Quic, Spin};
 use crate::udp::Sent;
 use crate::udp::report::Report as Flow;
 use crate::udp::sequence::{Protocol, Stream};
@@ -179,8 +179,21 @@ fn quic(quic: &Quic) -> Value {
         "version_negotiation": quic.negotiated_version,
         "early_packets": quic.early_packets,
         "greased_packets": quic.greased,
+        "client_initials": numbers(&quic.initials[0], quic.started),
+        "server_initials": numbers(&quic.initials[1], quic.started),
         "client_spin": spin(&quic.spin[0]),
         "server_spin": spin(&quic.spin[1]),
+    })
+}
+
+fn numbers(numbers: &Numbers, started: i64) -> Value {
+    json!({
+        "packets": numbers.packets,
+        "missing": numbers.missing(),
+        "duplicates": numbers.duplicates,
+        "out_of_order": numbers.reordered,
+        "retransmitted": numbers.retransmitted,
+        "first_retransmission_ns": numbers.retransmitted_after(started),
     })
 }
 

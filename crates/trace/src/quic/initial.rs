@@ -1,6 +1,6 @@
-//! Opens the client's Initial packets, whose keys follow from the connection ID (RFC 9001 5, RFC 9369 3.3).
+//! Opens the Initial packets of both ends, whose keys follow from the connection ID (RFC 9001 5, RFC 9369 3.3).
 //!
-//! The authentication tag is not verified: a packet that was changed on its way shows a wrong ClientHello or none.
+//! The authentication tag is not verified: a packet that was changed on its way shows a wrong ClientHello or none, and a payload that is no list of frames.
 
 use aes::Aes128;
 use aes::cipher::{BlockEncrypt as _, KeyInit as _};
@@ -21,7 +21,7 @@ const SALT_2: [u8; 20] = [
 const TAG: usize = 16;
 
 /// Keys of one end's Initial packets.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Keys {
     pub(super) key: [u8; 16],
     pub(super) iv: [u8; 12],
@@ -69,11 +69,11 @@ impl Keys {
     }
 
     /// Encrypts or decrypts a payload: AES-GCM without its tag is the counter mode from 2 on (NIST SP 800-38D).
-    pub(super) fn apply(&self, number: u32, payload: &mut [u8]) {
+    pub(super) fn apply(&self, number: u64, payload: &mut [u8]) {
         let cipher = Aes128::new(&self.key.into());
         let mut block = [0; 16];
         block[..12].copy_from_slice(&self.iv);
-        for (octet, part) in block[8..12].iter_mut().zip(number.to_be_bytes()) {
+        for (octet, part) in block[4..12].iter_mut().zip(number.to_be_bytes()) {
             *octet ^= part;
         }
         for (counter, chunk) in (2u32..).zip(payload.chunks_mut(16)) {
@@ -93,21 +93,80 @@ fn encrypt(cipher: &Aes128, block: [u8; 16]) -> [u8; 16] {
     block.into()
 }
 
-/// The payload of a client's Initial packet, whose packet number begins at `number_at`; `None` if its version is
-/// unknown or it is too short.
-pub(super) fn open(version: u32, id: &[u8], packet: &[u8], number_at: usize) -> Option<Vec<u8>> {
-    let keys = Keys::new(version, id, true)?;
-    let sample = packet.get(number_at + 4..)?.first_chunk::<16>()?;
-    let mask = keys.mask(sample);
-    let width = usize::from((packet[0] ^ mask[0]) & 3) + 1;
-    let number = packet.get(number_at..number_at + width)?;
-    let number = number.iter().zip(&mask[1..]);
-    let number = number.fold(0u32, |sum, (octet, mask)| {
-        sum << 8 | u32::from(octet ^ mask)
-    });
-    let mut payload = packet
-        .get(number_at + width..packet.len().checked_sub(TAG)?)?
-        .to_vec();
-    keys.apply(number, &mut payload);
-    Some(payload)
+/// Packets that are opened of a flow. The handshake of an honest connection needs far less.
+const OPENED_MAX: u32 = 128;
+
+/// Opens the Initial packets of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Opener {
+    /// The connection ID that keys are derived from.
+    id: Vec<u8>,
+    /// Keys of the client and of the server, and the version they are of. It may change (RFC 9369 4.1).
+    keys: Option<(u32, [Keys; 2])>,
+    opened: u32,
+}
+
+/// An opened packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Opened {
+    pub(super) number: u64,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Opener {
+    pub(super) fn new(id: &[u8]) -> Opener {
+        Opener {
+            id: id.to_vec(),
+            keys: None,
+            opened: 0,
+        }
+    }
+
+    /// Whether no more packets of the flow shall be opened.
+    pub(super) const fn is_used_up(&self) -> bool {
+        self.opened >= OPENED_MAX
+    }
+
+    /// An Initial packet, whose packet number begins at `number_at`. `next` is one more than the sender's highest number
+    /// so far. `None` if the version is unknown or the packet is too short.
+    pub(super) fn open(
+        &mut self,
+        version: u32,
+        of_client: bool,
+        (packet, number_at): (&[u8], usize),
+        next: u64,
+    ) -> Option<Opened> {
+        if self.keys.as_ref().is_none_or(|(of, _)| *of != version) {
+            let keys = |of_client| Keys::new(version, &self.id, of_client);
+            self.keys = Some((version, [keys(true)?, keys(false)?]));
+        }
+        let (_, keys) = self.keys.as_ref()?;
+        let keys = &keys[usize::from(!of_client)];
+        let sample = packet.get(number_at + 4..)?.first_chunk::<16>()?;
+        let mask = keys.mask(sample);
+        let width = usize::from((packet[0] ^ mask[0]) & 3) + 1;
+        let shown = packet.get(number_at..number_at + width)?;
+        let shown = shown.iter().zip(&mask[1..]);
+        let shown = shown.fold(0, |sum, (octet, mask)| sum << 8 | u64::from(octet ^ mask));
+        let number = in_full(shown, 8 * width as u32, next);
+        let mut payload = packet
+            .get(number_at + width..packet.len().checked_sub(TAG)?)?
+            .to_vec();
+        keys.apply(number, &mut payload);
+        self.opened += 1;
+        Some(Opened { number, payload })
+    }
+}
+
+/// A packet number of which a packet shows the low bits: the one nearest to `next` (RFC 9000 A.3).
+pub(super) const fn in_full(shown: u64, bits: u32, next: u64) -> u64 {
+    let window = 1 << bits;
+    let near = (next & !(window - 1)) | shown;
+    if near + window / 2 <= next && near < (1 << 62) - window {
+        near + window
+    } else if near > next + window / 2 && near >= window {
+        near - window
+    } else {
+        near
+    }
 }

@@ -1,4 +1,5 @@
-use super::initial::Keys;
+use super::initial::{Keys, in_full};
+use super::spin::KEPT_MAX;
 use super::*;
 use proptest::prelude::*;
 
@@ -23,20 +24,46 @@ const FRAME: &str = "060040f1010000ed0303ebf8fa56f12939b9584a3896472ec40bb863cfd
 
 /// The client's packet of that appendix, protected.
 fn client() -> Vec<u8> {
-    let keys = Keys::new(1, &octets(ID), true).unwrap();
     let mut payload = octets(FRAME);
     payload.resize(1162, 0);
-    keys.apply(2, &mut payload);
-    let mut packet = octets("c300000001088394c8f03e5157080000449e00000002");
+    sealed(
+        true,
+        "c300000001088394c8f03e5157080000449e00000002",
+        2,
+        &payload,
+    )
+}
+
+/// A packet of the connection of that appendix: header with a number of four octets, number, payload. Its tag is not
+/// verified.
+fn sealed(of_client: bool, header: &str, number: u64, payload: &[u8]) -> Vec<u8> {
+    let keys = Keys::new(1, &octets(ID), of_client).unwrap();
+    let mut payload = payload.to_vec();
+    keys.apply(number, &mut payload);
+    let mut packet = octets(header);
+    let number_at = packet.len() - 4;
     let mask = keys.mask(payload.first_chunk().unwrap());
     packet[0] ^= mask[0] & 0x0f;
-    for (octet, mask) in packet[18..].iter_mut().zip(&mask[1..]) {
+    for (octet, mask) in packet[number_at..].iter_mut().zip(&mask[1..]) {
         *octet ^= mask;
     }
     packet.extend(payload);
-    // Its tag, which is not verified.
-    packet.extend(octets("e221af44860018ab0856972e194cd934"));
+    packet.extend([7; 16]);
     packet
+}
+
+/// An Initial packet with CRYPTO data, or with PING if it has none.
+fn initial(of_client: bool, number: u32, crypto: Option<(u8, usize)>) -> Vec<u8> {
+    let mut payload = match crypto {
+        None => vec![1],
+        Some((offset, length)) => [vec![6, offset, length as u8], vec![0xaa; length]].concat(),
+    };
+    payload.resize(1162, 0);
+    let header = match of_client {
+        true => format!("c300000001088394c8f03e5157080000449e{number:08x}"),
+        false => format!("c3000000010008f067a5502a4262b500449e{number:08x}"),
+    };
+    sealed(of_client, &header, number.into(), &payload)
 }
 
 #[test]
@@ -168,14 +195,72 @@ fn short(spin: bool) -> Vec<u8> {
 }
 
 #[test]
+fn packet_numbers_are_completed_as_in_rfc_9000_appendix_a() {
+    assert_eq!(in_full(0x9b32, 16, 0xa82f_30eb), 0xa82f_9b32);
+    assert_eq!(in_full(2, 8, 0), 2);
+    assert_eq!(in_full(0xff, 8, 0x100), 0xff);
+    assert_eq!(in_full(0, 8, 0x100), 0x100);
+}
+
+#[test]
+fn numbers_of_both_ends_tell_copies_from_data_sent_again() {
+    let mut quic = started();
+    // The client's ClientHello had number 2.
+    quic.datagram(true, &initial(true, 3, Some((0, 40))), 0, 300);
+    quic.datagram(true, &initial(true, 3, Some((0, 40))), 0, 310);
+    quic.datagram(true, &client(), 0, 320);
+    quic.datagram(false, &initial(false, 0, Some((0, 60))), 0, 400);
+    quic.datagram(false, &initial(false, 2, Some((0, 60))), 0, 600);
+    quic.datagram(true, &initial(true, 4, None), 0, 700);
+    let [client, server] = &quic.initials;
+    assert_eq!((client.packets, client.duplicates), (3, 2));
+    assert_eq!(
+        (client.retransmitted, client.retransmitted_at),
+        (1, Some(300))
+    );
+    assert_eq!((client.missing(), client.reordered), (0, 0));
+    assert_eq!((server.packets, server.missing()), (2, 1));
+    assert_eq!(
+        (server.retransmitted, server.retransmitted_at),
+        (1, Some(600))
+    );
+    // Copies are not the client's.
+    assert_eq!((quic.repeated_hellos, quic.repeated_at), (1, Some(300)));
+}
+
+#[test]
+fn packets_without_the_right_keys_have_no_numbers() {
+    let mut quic = started();
+    // As if the server had answered another client.
+    let payload = vec![0; 1162];
+    let other = Keys::new(1, &[5; 8], false).unwrap();
+    let mut packet = initial(false, 0, None);
+    let at = packet.len() - 16 - payload.len();
+    packet.splice(at..at + payload.len(), payload);
+    other.apply(0, &mut packet[at..]);
+    quic.datagram(false, &packet, 0, 400);
+    assert_eq!(quic.initials[1], Numbers::default());
+}
+
+#[test]
+fn a_flow_opens_a_bounded_number_of_packets() {
+    let mut quic = started();
+    for number in 3..1000 {
+        quic.datagram(true, &initial(true, number, None), 0, 5);
+    }
+    assert_eq!(quic.initials[0].packets, 128);
+    assert_eq!(quic.opener, None);
+}
+
+#[test]
 fn a_hello_is_repeated_until_the_server_answers() {
     let mut quic = started();
-    quic.datagram(true, &client(), 0, 300);
-    quic.datagram(true, &client(), 0, 900);
+    quic.datagram(true, &initial(true, 3, Some((0, 40))), 0, 300);
+    quic.datagram(true, &initial(true, 4, None), 0, 900);
     let mut server = client();
     server[0] = 0xe0;
     quic.datagram(false, &server, 0, 1000);
-    quic.datagram(true, &client(), 0, 1400);
+    quic.datagram(true, &initial(true, 5, None), 0, 1400);
     assert_eq!((quic.repeated_hellos, quic.repeated_at), (2, Some(300)));
     assert_eq!((quic.answer(), quic.replied), (Some(1000), Some(1400)));
     let mut quiet = started();

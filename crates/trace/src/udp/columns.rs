@@ -8,7 +8,7 @@ use super::Sent;
 use super::report::Report;
 use super::sequence::{Protocol, Stream};
 use super::traffic::{Dns, Sender};
-use crate::quic::{Quic, Spin};
+use crate::quic::{Numbers, Quic, Spin};
 
 /// Version of the columns.
 pub const SCHEMA: &str = "why_udp/1";
@@ -24,6 +24,9 @@ pub struct Side<'a> {
 
 /// Computes a number of a direction.
 pub type OfSide = fn(&Side<'_>) -> Option<u64>;
+
+/// Computes a number of one end of a QUIC connection: 0 is the client, 1 the server.
+pub type OfEnd = fn(&Quic, usize) -> Option<u64>;
 
 /// Computes a column's value. The variant is the value's type.
 #[derive(Clone, Copy)]
@@ -42,6 +45,8 @@ pub enum Get {
     Text(for<'a> fn(&'a Report<'_>) -> Option<Cow<'a, str>>),
     /// A number of the direction that end `a` sends, or of the other one. It may be absent.
     Side(bool, OfSide),
+    /// A number of the client, or of the server, of a QUIC connection. It may be absent.
+    End(usize, OfEnd),
 }
 
 impl Get {
@@ -123,7 +128,7 @@ const SIDE: [(&str, OfSide, &str); 13] = [
 
 /// Columns after those of the directions: name, value, description.
 #[rustfmt::skip]
-const PROTOCOLS: [(&str, Get, &str); 24] = [
+const PROTOCOLS: [(&str, Get, &str); 18] = [
     ("dns_questions", Get::Maybe(|report| Some(dns(report)?.questions)),
         "Questions, each once."),
     ("dns_unanswered", Get::Maybe(|report| Some(dns(report)?.unanswered())),
@@ -160,17 +165,28 @@ const PROTOCOLS: [(&str, Get, &str); 24] = [
         "The server sent a Version Negotiation packet."),
     ("quic_early_packets", Get::Maybe(|report| Some(quic(report)?.early_packets)),
         "Packets with the client's 0-RTT data."),
-    ("quic_client_spin_rtt_min_ns", Get::Span(|report| Some(spins(report, 0)?.round_trips().min)),
-        "Shortest round trip by the client's spin bit; absent unless the client seems to spin."),
-    ("quic_client_spin_rtt_median_ns", Get::Span(|report| Some(spins(report, 0)?.median()?.0)),
+];
+
+/// Columns of each end of a QUIC connection: the end of the name, value, description.
+#[rustfmt::skip]
+const END: [(&str, OfEnd, &str); 9] = [
+    ("initials_packets", |quic, end| Some(initials(quic, end)?.packets),
+        "Initial packets whose numbers can be read, without duplicates."),
+    ("initials_missing", |quic, end| Some(initials(quic, end)?.missing()),
+        "Numbers between the lowest and the highest without a packet: lost before the point of capture, or left out by the sender."),
+    ("initials_duplicates", |quic, end| Some(initials(quic, end)?.duplicates),
+        "Initial packets with a number that had arrived before."),
+    ("initials_out_of_order", |quic, end| Some(initials(quic, end)?.reordered),
+        "Initial packets with a number below an earlier one."),
+    ("initials_retransmitted", |quic, end| Some(initials(quic, end)?.retransmitted),
+        "Initial packets with CRYPTO data that a packet with another number had."),
+    ("initials_first_retransmission_ns", |quic, end| initials(quic, end)?.retransmitted_after(quic.started).map(i64::unsigned_abs),
+        "Time from the client's first packet to the first of these."),
+    ("spin_rtt_min_ns", |quic, end| Some(spins(quic, end)?.round_trips().min.unsigned_abs()),
+        "Shortest round trip by the spin bit; absent unless the end seems to spin."),
+    ("spin_rtt_median_ns", |quic, end| Some(spins(quic, end)?.median()?.0.unsigned_abs()),
         "Median of these round trips."),
-    ("quic_client_spin_rtt_max_ns", Get::Span(|report| Some(spins(report, 0)?.round_trips().max)),
-        "Longest of these round trips."),
-    ("quic_server_spin_rtt_min_ns", Get::Span(|report| Some(spins(report, 1)?.round_trips().min)),
-        "Shortest round trip by the server's spin bit; absent unless the server seems to spin."),
-    ("quic_server_spin_rtt_median_ns", Get::Span(|report| Some(spins(report, 1)?.median()?.0)),
-        "Median of these round trips."),
-    ("quic_server_spin_rtt_max_ns", Get::Span(|report| Some(spins(report, 1)?.round_trips().max)),
+    ("spin_rtt_max_ns", |quic, end| Some(spins(quic, end)?.round_trips().max.unsigned_abs()),
         "Longest of these round trips."),
 ];
 
@@ -210,10 +226,13 @@ fn quic<'a>(report: &Report<'a>) -> Option<&'a Quic> {
     report.flow.quic.as_deref()
 }
 
+fn initials(quic: &Quic, end: usize) -> Option<&Numbers> {
+    quic.initials.get(end)
+}
+
 /// The spin bit of an end that seems to spin.
-fn spins<'a>(report: &Report<'a>, side: usize) -> Option<&'a Spin> {
-    let spin = quic(report)?.spin.get(side)?;
-    spin.median().map(|_| spin)
+fn spins(quic: &Quic, end: usize) -> Option<&Spin> {
+    quic.spin.get(end).filter(|spin| spin.median().is_some())
 }
 
 /// All columns, in order.
@@ -231,10 +250,18 @@ pub static ALL: LazyLock<Vec<Column>> = LazyLock::new(|| {
             get: Get::Side(from_a, get),
         })
     });
-    let before = FLOW.into_iter().map(whole);
+    let ends = ["client", "server"].into_iter().enumerate();
+    let ends = ends.flat_map(|(at, end)| {
+        END.map(|(name, get, doc)| Column {
+            name: format!("quic_{end}_{name}"),
+            doc: format!("The {end}: {doc}"),
+            get: Get::End(at, get),
+        })
+    });
+    let before = FLOW.into_iter().map(whole).chain(sides);
     before
-        .chain(sides)
         .chain(PROTOCOLS.into_iter().map(whole))
+        .chain(ends)
         .collect()
 });
 

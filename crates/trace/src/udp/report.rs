@@ -9,8 +9,8 @@ use crate::quic::Quic;
 use crate::span::span;
 
 /// What a passive observer does not see of a flow.
-const HIDDEN_QUIC: &str =
-    "losses, reordering and ACKs after the handshake: QUIC encrypts packet numbers";
+const HIDDEN_QUIC: &str = "losses, reordering and ACKs after the Initial packets: only the two ends have the keys of \
+                           Handshake packets and of all later ones";
 const HIDDEN_STREAM: &str = "losses on the way from this point to the receiver";
 const HIDDEN_DNS: &str = "whether a question or its answer was lost";
 const HIDDEN_ALL: &str =
@@ -70,7 +70,14 @@ impl<'a> Report<'a> {
         let dns = self.traffic.dns.as_ref();
         let asked = dns.map_or(0, |dns| dns.unanswered().saturating_add(dns.repeated));
         let quic = self.flow.quic.as_deref();
-        let repeated = quic.map_or(0, |quic| quic.repeated_hellos);
+        let repeated = quic.map_or(0, |quic| {
+            let [client, server] = &quic.initials;
+            let repeated = client.retransmitted.max(quic.repeated_hellos);
+            let lost = client.missing().saturating_add(server.missing());
+            repeated
+                .saturating_add(server.retransmitted)
+                .saturating_add(lost)
+        });
         let waited = quic.and_then(Quic::handshake).unwrap_or(0);
         let slowest = dns.map_or(0, |dns| dns.slowest.0);
         (
@@ -172,6 +179,7 @@ fn of_quic(quic: &Quic, flow: &Flow) -> String {
             span(quic.first_repeat().unwrap_or(0), 2)
         );
     }
+    initials(quic, &mut out);
     for (is, what) in [
         (quic.retried, "the server sent Retry"),
         (
@@ -206,6 +214,36 @@ fn of_quic(quic: &Quic, flow: &Flow) -> String {
         );
     }
     out
+}
+
+/// What the numbers of the Initial packets show.
+fn initials(quic: &Quic, out: &mut String) {
+    for (numbers, name) in quic.initials.iter().zip(["client", "server"]) {
+        // The client's first repetitions have been described.
+        if numbers.retransmitted > 0 && (name == "server" || quic.repeated_hellos == 0) {
+            let after = numbers.retransmitted_after(quic.started).unwrap_or(0);
+            *out += &format!(
+                ", the {name} sent CRYPTO data again {}, first after {}",
+                times(numbers.retransmitted),
+                span(after, 2)
+            );
+        }
+        let lost = numbers.missing();
+        if lost > 0 {
+            let sent = numbers.packets.saturating_add(lost);
+            *out += &format!(
+                ", {lost} of {sent} Initial packets of the {name} did not reach this point"
+            );
+        }
+        for (count, what) in [
+            (numbers.reordered, "out of order"),
+            (numbers.duplicates, "duplicate"),
+        ] {
+            if count > 0 {
+                *out += &format!(", {count} Initial packets of the {name} {what}");
+            }
+        }
+    }
 }
 
 fn of_unknown(flow: &Flow) -> String {
