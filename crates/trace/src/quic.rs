@@ -3,15 +3,17 @@
 //! 9000, 9001, 9369).
 //!
 //! Left out: loss, reordering and data in flight after the Initial packets, because the keys of all later packets are
-//! secret; connection migration, because a flow is two addresses and ports; what 0-RTT packets hold.
+//! secret; migration with a new connection ID; what 0-RTT packets hold.
 //!
 //! | file | what it has |
 //! |---|---|
 //! | `initial` | keys of Initial packets, and their decryption |
+//! | `moves` | a client's move to another address |
 //! | `numbers` | packet numbers of Initial packets: loss, copies, data that is sent again |
 //! | `spin` | round trips by the spin bit |
 
 mod initial;
+mod moves;
 mod numbers;
 mod spin;
 
@@ -20,6 +22,7 @@ use wire::quic::{CryptoFrames, Kind, Long, Packet};
 use wire::tls;
 
 use initial::Opener;
+pub use moves::{MOVES_MAX, Move};
 pub use numbers::Numbers;
 pub use spin::Spin;
 
@@ -79,6 +82,10 @@ pub struct Quic {
     pub spin: [Spin; 2],
     /// Packet numbers of the client's and of the server's Initial packets.
     pub initials: [Numbers; 2],
+    /// The client's first moves to other addresses and ports, and how many there were.
+    pub moves: Vec<Move>,
+    /// See `moves`.
+    pub move_count: u64,
     #[serde(skip)]
     hello: Option<Box<Hello>>,
     #[serde(skip)]
@@ -120,6 +127,21 @@ impl Quic {
     /// Gives up the ClientHello.
     pub(crate) fn stop_reading(&mut self) {
         self.hello = None;
+    }
+
+    /// The connection ID that the server chose first.
+    pub(crate) fn server_connection_id(&self) -> Vec<u8> {
+        let octets = (0..self.server_id.len()).step_by(2);
+        let octet = |at| u8::from_str_radix(self.server_id.get(at..at + 2)?, 16).ok();
+        octets.filter_map(octet).collect()
+    }
+
+    /// The client sends from another address or port.
+    pub(crate) fn note_move(&mut self, moved: Move) {
+        self.move_count += 1;
+        if self.moves.len() < MOVES_MAX {
+            self.moves.push(moved);
+        }
     }
 
     /// A datagram of the flow. The client sent the first one.
@@ -196,7 +218,9 @@ impl Quic {
             true => &mut self.client_id,
             false => &mut self.server_id,
         };
-        if id.is_empty() {
+        // The ID in a Retry packet is for the client's next packet only, and that in a Version Negotiation packet is the
+        // client's.
+        if id.is_empty() && !matches!(long.kind, Kind::Retry | Kind::VersionNegotiation) {
             *id = hexadecimal(long.source);
         }
         if matches!(long.kind, Kind::Handshake | Kind::ZeroRtt) {

@@ -6,19 +6,22 @@
 //! | file | what it has |
 //! |---|---|
 //! | `traffic` | what `why` keeps of a flow |
+//! | `moves` | QUIC connections whose client has another address |
 //! | `sequence` | sequence numbers that a payload shows: loss, reordering, jitter |
 //! | `report` | the result for a flow in one sentence |
 //! | `columns` | the results as a table |
 
 pub mod columns;
+mod moves;
 pub mod report;
 pub mod sequence;
 pub mod traffic;
 
 use crate::key::FlowKey;
-use crate::quic::Quic;
+use crate::quic::{Move, Quic};
 use core::net::IpAddr;
 use hashbrown::HashTable;
+use moves::Homes;
 use traffic::{Seen, TRAFFIC_MAX, Traffic};
 use wire::packet::Packet;
 use wire::udp::Udp;
@@ -66,6 +69,23 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// The flow of a first packet, with nothing counted.
+    fn first(at: usize, file: u32, datagram: &Datagram) -> Flow {
+        Flow {
+            number: at as u64 + 1,
+            first_packet: datagram.number,
+            file,
+            key: datagram.key,
+            a_is_low: datagram.from_low,
+            first_time: datagram.time,
+            last_time: datagram.time,
+            a: Sent::default(),
+            b: Sent::default(),
+            quic: None,
+            traffic: None,
+        }
+    }
+
     /// Address and port of end `a`.
     #[must_use]
     pub fn a_end(&self) -> (IpAddr, u16) {
@@ -144,6 +164,8 @@ pub struct Flows {
     explains: bool,
     /// Flows that keep pieces of a ClientHello.
     reading: usize,
+    /// Where clients of QUIC may have moved to.
+    homes: Homes,
 }
 
 impl Flows {
@@ -161,6 +183,7 @@ impl Flows {
             looks: false,
             explains: false,
             reading: 0,
+            homes: Homes::new(seed),
         }
     }
 
@@ -211,32 +234,12 @@ impl Flows {
         codepoint: u8,
     ) -> Option<u64> {
         let before = self.flows.len();
-        let number = self.packet(datagram);
-        let Some(flow) = number.and_then(|number| self.flows.get_mut(number as usize - 1)) else {
-            return number;
-        };
-        if !self.looks {
-            return number;
+        let (at, from_a) = self.place(datagram, payload)?;
+        if self.looks {
+            self.look(at, at == before, from_a, (datagram, payload), codepoint);
         }
-        if number > Some(before as u64) {
-            let length = datagram.length.saturating_sub(8) as usize;
-            flow.quic = Quic::start(payload, length, datagram.time).map(Box::new);
-            if let Some(quic) = &mut flow.quic {
-                self.reading += 1;
-                if self.reading > READING_MAX {
-                    quic.stop_reading();
-                    self.reading -= 1;
-                }
-            }
-        }
-        if let Some(quic) = &mut flow.quic {
-            let reading = quic.is_reading();
-            let from_a = datagram.from_low == flow.a_is_low;
-            quic.datagram(from_a, payload, codepoint, datagram.time);
-            self.reading -= usize::from(reading && !quic.is_reading());
-        }
-        if self.explains && (flow.traffic.is_some() || before < TRAFFIC_MAX) {
-            let from_a = datagram.from_low == flow.a_is_low;
+        if self.explains && (self.flows[at].traffic.is_some() || before < TRAFFIC_MAX) {
+            let flow = &mut self.flows[at];
             let seen = Seen {
                 from_a,
                 ports: [flow.a_end().1, flow.b_end().1],
@@ -248,53 +251,103 @@ impl Flows {
             };
             flow.traffic.get_or_insert_default().packet(&seen);
         }
-        number
+        Some(at as u64 + 1)
+    }
+
+    /// Looks for QUIC in a datagram of the flow with that index.
+    fn look(
+        &mut self,
+        at: usize,
+        is_first: bool,
+        from_a: bool,
+        (datagram, payload): (&Datagram, &[u8]),
+        codepoint: u8,
+    ) {
+        let flow = &mut self.flows[at];
+        if is_first {
+            let length = datagram.length.saturating_sub(8) as usize;
+            flow.quic = Quic::start(payload, length, datagram.time).map(Box::new);
+            if let Some(quic) = &mut flow.quic {
+                self.reading += 1;
+                if self.reading > READING_MAX {
+                    quic.stop_reading();
+                    self.reading -= 1;
+                }
+            }
+        }
+        let Some(quic) = &mut flow.quic else {
+            return;
+        };
+        let (reading, has_id) = (quic.is_reading(), !quic.server_id.is_empty());
+        quic.datagram(from_a, payload, codepoint, datagram.time);
+        self.reading -= usize::from(reading && !quic.is_reading());
+        if self.explains && !has_id && !quic.server_id.is_empty() {
+            let id = quic.server_connection_id();
+            self.homes.learn(at, &flow.key, !flow.a_is_low, &id);
+        }
     }
 
     /// Counts a packet. Returns its flow's number, or `None` if the flow is beyond the limit.
     pub fn packet(&mut self, datagram: &Datagram) -> Option<u64> {
+        let (at, _) = self.place(datagram, &[])?;
+        Some(at as u64 + 1)
+    }
+
+    /// Counts a packet. Returns its flow's index, and whether end `a` sent it.
+    fn place(&mut self, datagram: &Datagram, payload: &[u8]) -> Option<(usize, bool)> {
         self.packets += 1;
         let (flows, seed) = (&mut self.flows, self.seed);
         let hash = datagram.key.hash(seed);
         let found = self
             .table
             .find(hash, |&at| flows[at as usize].key == datagram.key);
-        let at = match found {
-            Some(&at) => at as usize,
-            None if flows.len() >= self.limit => {
-                self.beyond += 1;
-                return None;
+        let (at, from_a) = match found {
+            Some(&at) => {
+                let at = at as usize;
+                (at, datagram.from_low == flows[at].a_is_low)
             }
-            None => {
-                let at = flows.len();
-                flows.push(Flow {
-                    number: at as u64 + 1,
-                    first_packet: datagram.number,
-                    file: self.file,
-                    key: datagram.key,
-                    a_is_low: datagram.from_low,
-                    first_time: datagram.time,
-                    last_time: datagram.time,
-                    a: Sent::default(),
-                    b: Sent::default(),
-                    quic: None,
-                    traffic: None,
-                });
-                self.table
-                    .insert_unique(hash, at as u32, |&at| flows[at as usize].key.hash(seed));
-                at
-            }
+            None => match self.homes.find(datagram, payload) {
+                Some(found) => {
+                    if found.is_first {
+                        note_move(&mut flows[found.flow], datagram);
+                    }
+                    (found.flow, found.from_client)
+                }
+                None if flows.len() >= self.limit => {
+                    self.beyond += 1;
+                    return None;
+                }
+                None => {
+                    let at = flows.len();
+                    flows.push(Flow::first(at, self.file, datagram));
+                    self.table
+                        .insert_unique(hash, at as u32, |&at| flows[at as usize].key.hash(seed));
+                    (at, true)
+                }
+            },
         };
         let flow = &mut flows[at];
         flow.last_time = datagram.time;
-        let sent = if datagram.from_low == flow.a_is_low {
-            &mut flow.a
-        } else {
-            &mut flow.b
-        };
+        let sent = if from_a { &mut flow.a } else { &mut flow.b };
         sent.packets += 1;
         sent.bytes += u64::from(datagram.length);
-        Some(flow.number)
+        Some((at, from_a))
+    }
+}
+
+/// The client of a flow sends from another address or port, first with this datagram.
+fn note_move(flow: &mut Flow, datagram: &Datagram) {
+    let since = |time: i64| datagram.time.saturating_sub(time).max(0);
+    let (address, port) = datagram.key.end(datagram.from_low);
+    let moved = Move {
+        address,
+        port,
+        packet: datagram.number,
+        after: since(flow.first_time),
+        silence: since(flow.last_time),
+    };
+    if let Some(quic) = &mut flow.quic {
+        quic.note_move(moved);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::quic::{Numbers, Quic, Spin};
+use crate::quic::{Move, Numbers, Quic, Spin};
 use crate::udp::Sent;
 use crate::udp::report::Report as Flow;
 use crate::udp::sequence::{Protocol, Stream};
@@ -181,8 +181,19 @@ fn quic(quic: &Quic) -> Value {
         "greased_packets": quic.greased,
         "client_initials": numbers(&quic.initials[0], quic.started),
         "server_initials": numbers(&quic.initials[1], quic.started),
+        "moves": quic.move_count,
+        "moved": quic.moves.iter().map(moved).collect::<Vec<_>>(),
         "client_spin": spin(&quic.spin[0]),
         "server_spin": spin(&quic.spin[1]),
+    })
+}
+
+fn moved(moved: &Move) -> Value {
+    json!({
+        "address": moved.address.to_string(), "port": moved.port,
+        "packet": moved.packet,
+        "after_ns": moved.after,
+        "silence_ns": moved.silence,
     })
 }
 

@@ -128,7 +128,7 @@ const SIDE: [(&str, OfSide, &str); 13] = [
 
 /// Columns after those of the directions: name, value, description.
 #[rustfmt::skip]
-const PROTOCOLS: [(&str, Get, &str); 18] = [
+const PROTOCOLS: [(&str, Get, &str); 22] = [
     ("dns_questions", Get::Maybe(|report| Some(dns(report)?.questions)),
         "Questions, each once."),
     ("dns_unanswered", Get::Maybe(|report| Some(dns(report)?.unanswered())),
@@ -165,6 +165,14 @@ const PROTOCOLS: [(&str, Get, &str); 18] = [
         "The server sent a Version Negotiation packet."),
     ("quic_early_packets", Get::Maybe(|report| Some(quic(report)?.early_packets)),
         "Packets with the client's 0-RTT data."),
+    ("quic_moves", Get::Maybe(|report| Some(quic(report)?.move_count)),
+        "Other addresses and ports that the client sent from with the same connection ID."),
+    ("quic_first_move_address", Get::Text(|report| Some(quic(report)?.moves.first()?.address.to_string().into())),
+        "Address that the client first moved to."),
+    ("quic_first_move_port", Get::Maybe(|report| Some(quic(report)?.moves.first()?.port.into())),
+        "Port that the client first moved to."),
+    ("quic_first_move_packet", Get::Maybe(|report| Some(quic(report)?.moves.first()?.packet)),
+        "The first packet from there."),
 ];
 
 /// Columns of each end of a QUIC connection: the end of the name, value, description.

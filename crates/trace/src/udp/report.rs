@@ -1,6 +1,6 @@
 //! The result for a UDP flow: what its packets show, in one sentence, and what they do not show.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use super::Flow;
 use super::sequence::{Protocol, Stream};
@@ -10,7 +10,7 @@ use crate::span::span;
 
 /// What a passive observer does not see of a flow.
 const HIDDEN_QUIC: &str = "losses, reordering and ACKs after the Initial packets: only the two ends have the keys of \
-                           Handshake packets and of all later ones";
+                           Handshake packets and of all later ones; whether the client moved with a new connection ID";
 const HIDDEN_STREAM: &str = "losses on the way from this point to the receiver";
 const HIDDEN_DNS: &str = "whether a question or its answer was lost";
 const HIDDEN_ALL: &str =
@@ -180,6 +180,7 @@ fn of_quic(quic: &Quic, flow: &Flow) -> String {
         );
     }
     initials(quic, &mut out);
+    moves(quic, &mut out);
     for (is, what) in [
         (quic.retried, "the server sent Retry"),
         (
@@ -244,6 +245,24 @@ fn initials(quic: &Quic, out: &mut String) {
             }
         }
     }
+}
+
+/// Where the client moved to.
+fn moves(quic: &Quic, out: &mut String) {
+    let Some(moved) = quic.moves.first() else {
+        return;
+    };
+    let place = SocketAddr::new(moved.address, moved.port);
+    *out += &format!(
+        ", the client moved to {place} in packet {}, after {}",
+        moved.packet,
+        span(moved.after, 2)
+    );
+    let more = quic.move_count.saturating_sub(1);
+    if more > 0 {
+        *out += &format!(" and again {}", times(more));
+    }
+    out.push_str(", with the same connection ID, as when a NAT forgets a flow");
 }
 
 fn of_unknown(flow: &Flow) -> String {
