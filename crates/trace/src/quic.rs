@@ -68,10 +68,12 @@ pub struct Quic {
     pub served: Option<i64>,
     /// The whole ClientHello was read. The client's Initial packets after it repeat it until the server answers.
     pub hello_is_read: bool,
-    /// Datagrams that repeat the ClientHello before the server's first packet, and the time of the first of them.
+    /// Datagrams that repeat the ClientHello before the server's first packet, and the times of the first and the last.
     pub repeated_hellos: u64,
     /// See `repeated_hellos`.
     pub repeated_at: Option<i64>,
+    /// See `repeated_hellos`.
+    pub repeated_until: Option<i64>,
     /// Packets with data of the client before the handshake is complete (0-RTT).
     pub early_packets: u64,
     /// Packets of both ends after the handshake whose fixed bit is 0 (RFC 9287). Their spin bit counts as well.
@@ -203,6 +205,7 @@ impl Quic {
         if Packet::parse(datagram).is_some_and(initial) {
             self.repeated_hellos += 1;
             self.repeated_at.get_or_insert(time);
+            self.repeated_until = Some(time);
         }
     }
 
@@ -297,6 +300,21 @@ impl Quic {
     #[must_use]
     pub fn handshake(&self) -> Option<i64> {
         Some(self.established?.saturating_sub(self.started).max(0))
+    }
+
+    /// Time that the handshake lost because packets were sent again: from an end's first packet to its last with CRYPTO
+    /// data that it had sent before. Of both ends, the longer one.
+    #[must_use]
+    pub fn lost(&self) -> i64 {
+        let [client, server] = &self.initials;
+        let until = |time: Option<i64>| time.map(|time| time.min(self.established.unwrap_or(time)));
+        let client = until(client.retransmitted_until.max(self.repeated_until));
+        let server = until(server.retransmitted_until).zip(self.answered);
+        let ends = [client.map(|time| (time, self.started)), server];
+        let lost = ends.into_iter().flatten();
+        lost.map(|(time, from)| time.saturating_sub(from).max(0))
+            .max()
+            .unwrap_or(0)
     }
 
     /// Time from the client's first packet to the server's first.

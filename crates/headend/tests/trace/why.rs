@@ -150,6 +150,15 @@ fn udp_flows_are_explained_when_asked() {
         (&3.into(), &60.into())
     );
     assert_eq!(lines[3]["worst_udp"], serde_json::json!([2, 1, 3]));
+    // The outage is longer than an answer that did not arrive.
+    assert_eq!(
+        (&lines[1]["lost_ns"], &stream["outage_ns"]),
+        (&lines[3]["main"]["lost_ns"], &lines[1]["lost_ns"])
+    );
+    assert_eq!(
+        (&lines[3]["main"]["kind"], &lines[3]["main"]["number"]),
+        (&"why_udp".into(), &2.into())
+    );
     let only = home.good("why -u --json --oUDP3 udp.pcap");
     assert!(
         !only.contains("rtp") && only.contains("cannot say"),

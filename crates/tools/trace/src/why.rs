@@ -73,6 +73,37 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Time that the slowest connection lost.
+    fn lost(&self) -> i64 {
+        self.worst.first().map_or(0, Report::lost)
+    }
+
+    /// Whether the first sentence is about a UDP flow: one lost more time than any connection, or no connection lost time.
+    fn is_udp_first(&self) -> bool {
+        let udp = self.udp.as_ref().map_or(0, udp::Worst::lost);
+        self.udp.is_some() && (udp > self.lost() || self.lost() == 0)
+    }
+
+    /// What the first sentence is about.
+    fn main(&self) -> Option<lines::Main> {
+        let udp = self.udp.as_ref().filter(|_| self.is_udp_first());
+        if let Some((udp, number)) = udp.and_then(|udp| Some((udp, udp.number()?))) {
+            return Some(lines::Main {
+                is_udp: true,
+                number,
+                lost: udp.lost(),
+            });
+        }
+        let slowest = self.worst.first()?;
+        Some(lines::Main {
+            is_udp: false,
+            number: slowest.number,
+            lost: slowest.lost(),
+        })
+    }
+}
+
 /// Writes the report.
 ///
 /// # Errors
@@ -127,7 +158,7 @@ pub(super) fn print<W: Write>(
         let udp = udp
             .as_ref()
             .map(|(count, worst)| (*count, worst.as_slice()));
-        let last = lines::summary(counts, &worst, udp);
+        let last = lines::summary(counts, &worst, udp, summary.main());
         line(&last, paper.text());
     } else {
         page::write(&summary, paper.text());

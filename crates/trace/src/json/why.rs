@@ -104,6 +104,7 @@ pub fn flow(report: &Flow<'_>) -> Value {
         "a_address": a.to_string(), "a_port": a_port,
         "b_address": b.to_string(), "b_port": b_port,
         "elapsed_ns": flow.elapsed(),
+        "lost_ns": report.lost(),
         "protocol": report.protocol,
         "sentence": report.sentence,
         "not_visible": report.not_visible,
@@ -142,6 +143,7 @@ fn stream(stream: &Stream) -> Value {
         "lost": stream.lost(),
         "lost_in_a_row": gap,
         "lost_in_a_row_until_packet": (packet > 0).then_some(packet),
+        "outage_ns": payload_type.map(|_| stream.outage.0),
         "out_of_order": stream.reordered,
         "duplicates": stream.duplicates,
         "restarts": stream.restarts,
@@ -223,14 +225,30 @@ fn spin(spin: &Spin) -> Value {
     })
 }
 
+/// What the report's first sentence is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Main {
+    /// A UDP flow, not a connection.
+    pub is_udp: bool,
+    /// Its number.
+    pub number: u64,
+    /// Time that it lost, in nanoseconds.
+    pub lost: i64,
+}
+
 /// The summary's line: connections with and without data, and the numbers of those that lost most time. With `-u`, also
-/// the number of UDP flows, and the numbers of the worst.
+/// the number of UDP flows, and the numbers of the worst. `main` is what the first sentence is about.
 #[must_use]
 pub fn summary(
     (with_data, without_data): (u64, u64),
     worst: &[u64],
     udp: Option<(u64, &[u64])>,
+    main: Option<Main>,
 ) -> Value {
+    let main = main.map(|main| {
+        let kind = if main.is_udp { "why_udp" } else { "why" };
+        json!({"kind": kind, "number": main.number, "lost_ns": main.lost})
+    });
     json!({
         "schema": "trace.why_summary/1",
         "kind": "why_summary",
@@ -239,5 +257,6 @@ pub fn summary(
         "worst": worst,
         "udp_flows": udp.map(|(flows, _)| flows),
         "worst_udp": udp.map(|(_, worst)| worst),
+        "main": main,
     })
 }

@@ -25,8 +25,10 @@ pub struct Numbers {
     pub reordered: u64,
     /// Packets with CRYPTO data that a packet with another number had.
     pub retransmitted: u64,
-    /// Time of the first of them, in nanoseconds since 1970.
+    /// Times of the first and of the last of them, in nanoseconds since 1970.
     pub retransmitted_at: Option<i64>,
+    /// See `retransmitted_at`.
+    pub retransmitted_until: Option<i64>,
     /// Lowest and highest number.
     range: Option<(u64, u64)>,
     /// Packets of the sender's other spaces since the highest number, and numbers that they may have used.
@@ -82,6 +84,7 @@ impl Numbers {
         if ranges.iter().any(|&range| self.has_part_of(range)) {
             self.retransmitted += 1;
             self.retransmitted_at.get_or_insert(time);
+            self.retransmitted_until = Some(time);
         }
         ranges.into_iter().for_each(|range| self.add(range));
     }

@@ -224,6 +224,11 @@ fn numbers_of_both_ends_tell_copies_from_data_sent_again() {
         (server.retransmitted, server.retransmitted_at),
         (1, Some(600))
     );
+    // The client's data until 300, and the server's from 400 to 600; what follows the handshake does not count.
+    assert_eq!(quic.lost(), 300);
+    quic.datagram(true, &short(false), 0, 800);
+    quic.datagram(false, &initial(false, 3, Some((0, 60))), 0, 2000);
+    assert_eq!(quic.lost(), 400);
     // Copies are not the client's.
     assert_eq!((quic.repeated_hellos, quic.repeated_at), (1, Some(300)));
 }

@@ -69,7 +69,7 @@ pub struct Column {
 
 /// Columns before those of the directions: name, value, description.
 #[rustfmt::skip]
-const FLOW: [(&str, Get, &str); 11] = [
+const FLOW: [(&str, Get, &str); 12] = [
     ("flow", Get::Count(|report| report.flow.number),
         "Number of the flow, in the order of first packets."),
     ("a_address", Get::Text(|report| Some(report.flow.a_end().0.to_string().into())),
@@ -84,6 +84,8 @@ const FLOW: [(&str, Get, &str); 11] = [
         "Time of the flow's first packet."),
     ("elapsed_ns", Get::Count(|report| report.flow.elapsed().unsigned_abs()),
         "Time from the flow's first packet to its last."),
+    ("lost_ns", Get::Count(|report| report.lost().unsigned_abs()),
+        "Time lost: to packets of QUIC's handshake that were sent again, until DNS's slowest answer, or in RTP's longest outage; otherwise 0."),
     ("protocol", Get::Text(|report| Some(report.protocol.into())),
         "What the payload is: quic, rtp, esp, wireguard, dns or unknown."),
     ("sentence", Get::Text(|report| Some(report.sentence.as_str().into())),
@@ -97,7 +99,7 @@ const FLOW: [(&str, Get, &str); 11] = [
 /// Columns of each direction: the end of the name, value, description. Those after `silence_until_packet` are absent
 /// unless the payload shows sequence numbers.
 #[rustfmt::skip]
-const SIDE: [(&str, OfSide, &str); 13] = [
+const SIDE: [(&str, OfSide, &str); 14] = [
     ("packets", |side| Some(side.sent.packets),
         "Packets."),
     ("bytes", |side| Some(side.sent.bytes),
@@ -116,6 +118,8 @@ const SIDE: [(&str, OfSide, &str); 13] = [
         "The most packets lost in a row."),
     ("lost_in_a_row_until_packet", |side| present(longest(side)?.gap_max.1),
         "The packet after them."),
+    ("outage_ns", |side| longest_outage(side),
+        "Longest outage of an RTP stream: the packets lost in a row, times their spacing."),
     ("out_of_order", |side| sum(side, |stream| stream.reordered),
         "Packets with a sequence number below an earlier one."),
     ("duplicates", |side| sum(side, |stream| stream.duplicates),
@@ -219,6 +223,11 @@ fn main<'a>(side: &Side<'a>) -> Option<&'a Stream> {
 /// The stream with the most packets lost in a row.
 fn longest<'a>(side: &Side<'a>) -> Option<&'a Stream> {
     streams(side).max_by_key(|stream| stream.gap_max.0)
+}
+
+fn longest_outage(side: &Side<'_>) -> Option<u64> {
+    let rtp = streams(side).filter(|stream| matches!(stream.protocol, Protocol::Rtp(_)));
+    rtp.map(|stream| stream.outage.0.unsigned_abs()).max()
 }
 
 fn dns<'a>(report: &Report<'a>) -> Option<&'a Dns> {

@@ -60,6 +60,18 @@ impl<'a> Report<'a> {
         [self.flow.a_end(), self.flow.b_end()]
     }
 
+    /// Time that the flow lost, in nanoseconds: to packets of the handshake that were sent again (QUIC), until the slowest
+    /// answer (DNS), or in the longest outage (RTP). Of the rest, the packets show no time.
+    #[must_use]
+    pub fn lost(&self) -> i64 {
+        let senders = [&self.traffic.a, &self.traffic.b].into_iter();
+        let streams = senders.flat_map(|sender| sender.streams.iter());
+        let outage = streams.map(|stream| stream.outage.0).max().unwrap_or(0);
+        let handshake = self.flow.quic.as_deref().map_or(0, Quic::lost);
+        let answer = self.traffic.dns.as_ref().map_or(0, |dns| dns.slowest.0);
+        outage.max(handshake).max(answer)
+    }
+
     /// How bad the flow is: the worst flow has the highest value.
     #[must_use]
     pub fn weight(&self) -> Weight {
@@ -237,11 +249,12 @@ fn initials(quic: &Quic, out: &mut String) {
             );
         }
         for (count, what) in [
-            (numbers.reordered, "out of order"),
-            (numbers.duplicates, "duplicate"),
+            (numbers.reordered, "arrived out of order"),
+            (numbers.duplicates, "arrived again"),
         ] {
+            let plural = if count == 1 { "" } else { "s" };
             if count > 0 {
-                *out += &format!(", {count} Initial packets of the {name} {what}");
+                *out += &format!(", {count} Initial packet{plural} of the {name} {what}");
             }
         }
     }

@@ -164,12 +164,17 @@ pub struct Stream {
     pub reordered: u64,
     /// The most numbers missing in a row, and the packet that showed it.
     pub gap_max: (u64, u64),
+    /// The longest outage of RTP, in nanoseconds, and the packet that ended it: the time between the packets around the
+    /// numbers that are missing, without one step between packets.
+    pub outage: (i64, u64),
     /// The number started again: another sender with the same identifier, or a gap too long to be a loss.
     pub restarts: u64,
     /// RTP's jitter, if the clock of its time stamps is known.
     pub jitter: Jitter,
     lowest: u64,
     highest: u64,
+    /// Time of the packet with the highest number.
+    highest_time: i64,
     /// Numbers below the highest that arrived: bit 0 is the highest itself.
     window: u64,
     /// Numbers expected before the last restart.
@@ -178,7 +183,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    fn new(shown: &Shown) -> Stream {
+    fn new(shown: &Shown, time: i64) -> Stream {
         Stream {
             protocol: shown.protocol,
             stream: shown.stream,
@@ -186,10 +191,12 @@ impl Stream {
             duplicates: 0,
             reordered: 0,
             gap_max: (0, 0),
+            outage: (0, 0),
             restarts: 0,
             jitter: Jitter::default(),
             lowest: shown.number,
             highest: shown.number,
+            highest_time: time,
             window: 1,
             before: 0,
             counts: false,
@@ -246,6 +253,13 @@ impl Stream {
             if step - 1 > self.gap_max.0 {
                 self.gap_max = (step - 1, packet);
             }
+            let passed = time.saturating_sub(self.highest_time).max(0);
+            self.highest_time = time;
+            // The packets of a step are at most some thousands.
+            let outage = passed - passed / (step.cast_signed());
+            if outage > self.outage.0 && matches!(self.protocol, Protocol::Rtp(_)) {
+                self.outage = (outage, packet);
+            }
         } else {
             self.behind(step.unsigned_abs(), number);
         }
@@ -274,8 +288,9 @@ impl Stream {
     }
 
     /// The numbers start again with this packet.
-    fn restart(&mut self, shown: &Shown) {
+    fn restart(&mut self, shown: &Shown, time: i64) {
         self.before = self.expected();
+        self.highest_time = time;
         (self.lowest, self.highest, self.window) = (shown.number, shown.number, 1);
         self.jitter.last = None;
         self.packets += 1;
@@ -327,17 +342,17 @@ impl Streams {
         {
             if !stream.packet(&shown, time, packet) {
                 match stream.counts {
-                    true => stream.restart(&shown),
-                    false => *stream = Stream::new(&shown),
+                    true => stream.restart(&shown, time),
+                    false => *stream = Stream::new(&shown, time),
                 }
             }
             return;
         }
         self.miss();
         if self.list.len() < STREAMS_MAX {
-            self.list.push(Stream::new(&shown));
+            self.list.push(Stream::new(&shown, time));
         } else if let Some(place) = self.list.iter_mut().find(|stream| !stream.counts) {
-            *place = Stream::new(&shown);
+            *place = Stream::new(&shown, time);
         }
     }
 }

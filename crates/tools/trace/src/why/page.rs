@@ -23,6 +23,11 @@ pub(super) fn write(summary: &Summary, out: &mut String) {
 
 fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
     let udp = summary.udp.as_ref();
+    if summary.is_udp_first()
+        && let Some(sentence) = udp.and_then(Worst::sentence)
+    {
+        writeln!(out, "{sentence}")?;
+    }
     let Some(first) = summary.worst.first() else {
         writeln!(
             out,
@@ -40,11 +45,6 @@ fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
         }
         return Ok(());
     };
-    if first.lost() == 0
-        && let Some(sentence) = udp.and_then(Worst::sentence)
-    {
-        writeln!(out, "{sentence}")?;
-    }
     if let Some(side) = first.main() {
         writeln!(out, "{}.", side.verdict)?;
         writeln!(

@@ -13,11 +13,18 @@ use trace::text::span;
 pub(super) struct Worst {
     count: u64,
     list: Vec<(Weight, u64, String, String)>,
+    /// The flow that lost most time, if one did: time, number and sentence.
+    slowest: Option<(i64, u64, String)>,
 }
 
 impl Worst {
     pub(super) fn add(&mut self, report: &Report<'_>) {
         self.count += 1;
+        let lost = report.lost();
+        if lost > self.lost() {
+            let (number, sentence) = (report.flow.number, report.sentence.clone());
+            self.slowest = Some((lost, number, sentence));
+        }
         let weight = report.weight();
         let at = self.list.partition_point(|other| other.0 >= weight);
         if at < WORST {
@@ -33,8 +40,23 @@ impl Worst {
         (self.count, self.list.iter().map(|worst| worst.1).collect())
     }
 
-    /// What the worst flow's packets show.
+    /// Time that the slowest flow lost.
+    pub(super) fn lost(&self) -> i64 {
+        self.slowest.as_ref().map_or(0, |(lost, ..)| *lost)
+    }
+
+    /// Number of the slowest flow, or else of the worst.
+    pub(super) fn number(&self) -> Option<u64> {
+        let slowest = self.slowest.as_ref().map(|(_, number, _)| *number);
+        slowest.or_else(|| Some(self.list.first()?.1))
+    }
+
+    /// What the packets of this flow show.
     pub(super) fn sentence(&self) -> Option<String> {
+        if let Some((lost, number, sentence)) = &self.slowest {
+            let lost = span(*lost, 2);
+            return Some(format!("UDP flow {number} lost {lost}: {sentence}."));
+        }
         let (_, number, sentence, _) = self.list.first()?;
         Some(format!("UDP flow {number}: {sentence}."))
     }

@@ -68,6 +68,22 @@ fn a_loss_a_swap_and_a_copy_of_rtp_are_told_apart_across_the_wrap() {
 }
 
 #[test]
+fn an_outage_of_rtp_is_the_spacing_times_the_packets_lost_in_a_row() {
+    // A packet each 20 ms.
+    let mut streams = Streams::default();
+    let numbers = (0..30u16).filter(|number| !(12..17).contains(number) && *number != 20);
+    for (packet, number) in (1..).zip(numbers) {
+        let payload = rtp(number, u32::from(number) * 160);
+        let time = i64::from(number) * 20 * MS;
+        streams.packet((&payload, payload.len()), PORTS, time, packet);
+    }
+    assert_eq!(only(&streams).outage, (5 * 20 * MS, 13));
+    // Data of WireGuard has no spacing of its own.
+    let found = self::streams([1, 2, 3, 4, 5, 6, 7, 8, 19].map(wireguard), PORTS);
+    assert_eq!((only(&found).lost(), only(&found).outage.0), (10, 0));
+}
+
+#[test]
 fn esp_and_wireguard_show_their_numbers() {
     let numbers = [5, 6, 7, 8, 9, 10, 11, 14, 15, 16];
     let found = streams(numbers.map(|number| esp(number as u32)), [500, 4500]);
