@@ -538,9 +538,9 @@ pub(super) const TABLES: &[Inside] = &[
     Inside {
         krate: "tools/trace",
         order: &[
-            "filter", "stop", "results", "values", "written", "files", "names", "painters",
-            "parquet", "progress", "low", "hi", "absent", "report", "why", "flags", "live",
-            "watch", "capture", "help", "diff", "twin",
+            "filter", "stop", "owners", "results", "values", "written", "files", "names",
+            "painters", "parquet", "progress", "low", "hi", "absent", "report", "why", "flags",
+            "live", "watch", "capture", "help", "diff", "twin",
         ],
         besides: &[(
             "low",

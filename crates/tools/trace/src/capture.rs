@@ -40,22 +40,24 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
     announce(style, &names, paper)?;
     report_events(style, &mut captures);
     // Lines on the terminal would disturb a report that is redrawn.
-    let closings = captures.is_live() && !low.quiet && ticker.is_none();
+    let reports = ticker.as_ref().is_some_and(Ticker::reports);
+    let closings = captures.is_live() && !low.quiet && !reports;
     let closings = low.closings.unwrap_or(closings);
-    let (found, flows) = match Watchers::new(style, closings, captures.plan())? {
+    let (found, flows, ticker) = match Watchers::new(style, closings, captures.plan())? {
         Some(watchers) => {
             let session = Session::new(style, watchers, &names, paper, ticker);
             let (found, session) = read_with(captures, session)?;
             let mut watchers = session.watch;
             let flows = watchers.flows.take();
             watchers.finish()?;
-            (found, flows)
+            (found, flows, session.ticker)
         }
         None if low.continuous || ticker.is_some() => {
             let session = Session::new(style, (), &names, paper, ticker);
-            (read_with(captures, session)?.0, None)
+            let (found, session) = read_with(captures, session)?;
+            (found, None, session.ticker)
         }
-        None => (captures.read().map_err(plain)?, None),
+        None => (captures.read().map_err(plain)?, None, None),
     };
     if low.contents {
         tell_incomplete(style, &found)?;
@@ -83,6 +85,7 @@ pub(super) fn read<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<
             stop,
         },
         summary,
+        processes: ticker.map(Ticker::into_learnt),
     };
     Ok(Captured {
         results,
@@ -318,9 +321,9 @@ impl<V: Watch + Between, W: Write> Watch for Session<'_, V, W> {
     fn finished(&mut self, finished: Vec<Finished>, end: i64) -> Result<Vec<Finished>> {
         for connection in &finished {
             self.watch.close(connection.first_packet);
-            if let Some(ticker) = &mut self.ticker {
-                ticker.forget(connection.first_packet);
-            }
+        }
+        if let Some(ticker) = &mut self.ticker {
+            ticker.forget(&finished)?;
         }
         if !self.style.args.low.continuous {
             return Ok(finished);

@@ -300,7 +300,7 @@ fn analysis(low: &LowArgs) -> Options {
         threads: low.threads,
         resync: low.resync,
         why: low.why,
-        recent: low.why && low.live.is_some(),
+        recent: (low.why || low.json) && low.live.is_some(),
         ..Options::default()
     }
 }

@@ -34,6 +34,7 @@ mod hi;
 mod live;
 mod low;
 mod names;
+mod owners;
 mod painters;
 mod parquet;
 mod progress;
@@ -243,7 +244,11 @@ fn merge<W: Write>(style: &Style<'_>, paper: &mut Paper<W>) -> Result<Captured> 
         files: merge.files().len(),
     };
     Ok(Captured {
-        results: Results { source, summary },
+        results: Results {
+            source,
+            summary,
+            processes: None,
+        },
         good: faulty.is_empty(),
         counts: None,
     })

@@ -7,9 +7,11 @@
 //! | `live/frames` | frames as a capture file would have them |
 //! | `live/ticker` | what senders waited for in each interval |
 //! | `live/processes` | the processes that the host's own connections belong to |
+//! | `live/learning` | these processes, kept for the report at the end |
 //! | `live/text`, `live/lines` | the report of an interval as text and as JSON |
 
 mod frames;
+mod learning;
 mod lines;
 mod processes;
 mod source;
@@ -60,12 +62,13 @@ pub(super) fn open(args: &HiArgs, name: &str, stop: &Arc<Stop>) -> Result<Opened
     let start = source::wall();
     let capture = Capture::open(name, &options).map_err(|error| anyhow!("{name}: {error}"))?;
     let meter = Arc::new(Meter::default());
-    let ticker = match low.why {
+    let names = low.why || low.json;
+    let ticker = match names {
         true => Some(Ticker::new(args, &capture, start, Arc::clone(&meter))),
         false => None,
     };
-    // Names of processes are for `why` only.
-    let dropped = match low.why {
+    // Names of processes are for `why` and JSON only.
+    let dropped = match names {
         true => reactor::drop_capabilities_but_to_read_processes(),
         false => reactor::drop_capabilities(),
     };

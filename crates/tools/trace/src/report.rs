@@ -411,7 +411,9 @@ impl Style<'_> {
         results.source.each(udp, wanted, |entry| match entry.what {
             What::Connection(connection) => {
                 self.loss.set(self.loss.get().add(connection));
-                writer.connection(connection)
+                let learnt = results.processes.iter();
+                let members = learnt.flat_map(|learnt| learnt.members(connection.first_packet));
+                writer.connection_with(connection, members)
             }
             What::Flow(flow) if udp && self.args.chosen_flow(flow.number) => writer.flow(flow),
             What::Flow(_) => Ok(()),

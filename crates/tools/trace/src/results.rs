@@ -9,12 +9,15 @@ use trace::part::{Header, Item, Merge, Writer};
 use trace::udp::Flow;
 use trace::{Connection, Findings, Summary};
 
+use super::owners::Learnt;
 use super::stop::Stop;
 
 /// The results to report.
 pub(super) struct Results {
     pub(super) source: Source,
     pub(super) summary: Summary,
+    /// The processes of connections that were captured at an interface of their host.
+    pub(super) processes: Option<Learnt>,
 }
 
 /// The source of the connections.

@@ -36,10 +36,16 @@ struct Pair {
     times: [i64; CAUSES],
 }
 
+/// A connection that the text reports, and the processes at its ends in words.
+struct Slow {
+    report: Report,
+    processes: Option<String>,
+}
+
 /// Everything the text needs.
 #[derive(Default)]
 struct Summary {
-    worst: Vec<Report>,
+    worst: Vec<Slow>,
     pairs: BTreeMap<Option<(IpAddr, IpAddr)>, Pair>,
     /// Connections with data, and those without.
     with_data: u64,
@@ -51,7 +57,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn add(&mut self, slow: Report) {
+    fn add(&mut self, slow: Report, processes: Option<String>) {
         self.with_data += 1;
         let hosts = (slow.a.0.min(slow.b.0), slow.a.0.max(slow.b.0));
         let known = self.pairs.contains_key(&Some(hosts)) || self.pairs.len() < PAIRS_MAX;
@@ -65,9 +71,10 @@ impl Summary {
         }
         let at = self
             .worst
-            .partition_point(|other| other.lost() >= slow.lost());
+            .partition_point(|other| other.report.lost() >= slow.lost());
         if at < WORST {
-            self.worst.insert(at, slow);
+            let report = slow;
+            self.worst.insert(at, Slow { report, processes });
             self.worst.truncate(WORST);
         }
     }
@@ -76,7 +83,7 @@ impl Summary {
 impl Summary {
     /// Time that the slowest connection lost.
     fn lost(&self) -> i64 {
-        self.worst.first().map_or(0, Report::lost)
+        self.worst.first().map_or(0, |slow| slow.report.lost())
     }
 
     /// Whether the first sentence is about a UDP flow: one lost more time than any connection, or no connection lost time.
@@ -95,7 +102,7 @@ impl Summary {
                 lost: udp.lost(),
             });
         }
-        let slowest = self.worst.first()?;
+        let slowest = &self.worst.first()?.report;
         Some(lines::Main {
             is_udp: false,
             number: slowest.number,
@@ -144,15 +151,24 @@ pub(super) fn print<W: Write>(
             summary.without_data += 1;
             return Ok(());
         };
+        let (key, learnt) = (connection.first_packet, results.processes.as_ref());
         if json {
-            line(&lines::connection(&slow), paper.text());
+            let mut object = lines::connection(&slow);
+            for (name, process) in learnt.into_iter().flat_map(|learnt| learnt.members(key)) {
+                object[name] = process;
+            }
+            line(&object, paper.text());
             paper.turn()?;
         }
-        summary.add(slow);
+        summary.add(slow, learnt.and_then(|learnt| learnt.words(key)));
         Ok::<(), io::Error>(())
     })?;
     if json {
-        let worst: Vec<u64> = summary.worst.iter().map(|slow| slow.number).collect();
+        let worst: Vec<u64> = summary
+            .worst
+            .iter()
+            .map(|slow| slow.report.number)
+            .collect();
         let counts = (summary.with_data, summary.without_data);
         let udp = summary.udp.as_ref().map(udp::Worst::numbers);
         let udp = udp

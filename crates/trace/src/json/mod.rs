@@ -60,6 +60,18 @@ impl<'t, W: Write> Writer<'t, W> {
     /// # Errors
     /// Those of the output.
     pub fn connection(&mut self, connection: &Connection) -> io::Result<()> {
+        self.connection_with(connection, [])
+    }
+
+    /// Writes a connection, with further members after those of its columns.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn connection_with(
+        &mut self,
+        connection: &Connection,
+        members: impl IntoIterator<Item = (&'static str, serde_json::Value)>,
+    ) -> io::Result<()> {
         let line = &mut self.line;
         begin(line, "connection");
         let rows = columns::rows(connection, self.end);
@@ -76,6 +88,10 @@ impl<'t, W: Write> Writer<'t, W> {
                 Get::Name(get) => text(line, &get(row)),
                 Get::Text(get) => maybe(line, get(row), |line, value| text(line, &value)),
             }
+        }
+        for (name, value) in members {
+            key(line, name);
+            line.extend_from_slice(value.to_string().as_bytes());
         }
         self.end_line()?;
         if self.details {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use trace::why::Cause;
 
-use super::processes::Owner;
 use super::ticker::{Report, Slow};
+use crate::owners::Owner;
 
 /// Appends the line.
 pub(super) fn write(report: &Report, out: &mut String) {
@@ -36,8 +36,8 @@ fn connection(slow: &Slow) -> Value {
         "first_packet": slow.first_packet,
         "a_address": slow.a.0.to_string(), "a_port": slow.a.1,
         "b_address": slow.b.0.to_string(), "b_port": slow.b.1,
-        "a_process": slow.a_owner.as_ref().map(owner),
-        "b_process": slow.b_owner.as_ref().map(owner),
+        "a_process": slow.a_owner.as_ref().map(Owner::object),
+        "b_process": slow.b_owner.as_ref().map(Owner::object),
         "direction": if interval.from_a { "a2b" } else { "b2a" },
         "span_ns": interval.span,
         "bytes": interval.bytes,
@@ -47,16 +47,6 @@ fn connection(slow: &Slow) -> Value {
         "part": interval.part(),
         "sentence": interval.to_string(),
         "causes_ns": causes,
-    })
-}
-
-/// A process; `pid` and `name` are null where they may not be read.
-fn owner(owner: &Owner) -> Value {
-    let process = owner.process.as_ref();
-    json!({
-        "uid": owner.uid,
-        "pid": process.map(|process| process.pid),
-        "name": process.map(|process| process.name.as_str()),
     })
 }
 

@@ -7,6 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use reactor::netlink::{FoundSocket, Sockets};
 
+use crate::owners::{Owner, Process};
+
 /// Files of processes that one search looks at. Sockets of further ones have no name.
 const FILES_MAX: usize = 200_000;
 
@@ -16,26 +18,11 @@ const SEARCHES: u8 = 3;
 /// Names that are kept. Beyond it, all are forgotten and found again.
 const NAMES_MAX: usize = 65_536;
 
-/// A process that has a socket open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: u32,
-    /// Its command name (proc(5), `comm`).
-    pub(super) name: String,
-}
-
 /// The host's sockets at the ends of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) a: Option<FoundSocket>,
     pub(super) b: Option<FoundSocket>,
-}
-
-/// The owner of a socket, as far as it is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Owner {
-    pub(super) uid: u32,
-    pub(super) process: Option<Process>,
 }
 
 enum Name {

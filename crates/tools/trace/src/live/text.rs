@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
-use super::processes::Owner;
 use super::ticker::{Report, Slow};
+use crate::owners::Owner;
 
 /// The report.
 pub(super) fn page(report: &Report) -> String {
@@ -63,13 +63,9 @@ fn row(slow: &Slow, out: &mut String) -> std::fmt::Result {
 
 /// The sender's process; the receiver's if only that is of this host.
 fn process(sender: Option<&Owner>, receiver: Option<&Owner>) -> String {
-    let named = |owner: &Owner| match &owner.process {
-        Some(process) => format!("{}/{}", process.pid, process.name),
-        None => format!("uid {}", owner.uid),
-    };
     match (sender, receiver) {
-        (Some(sender), _) => named(sender),
-        (None, Some(receiver)) => format!("to {}", named(receiver)),
+        (Some(sender), _) => sender.words(),
+        (None, Some(receiver)) => format!("to {}", receiver.words()),
         (None, None) => "-".to_owned(),
     }
 }

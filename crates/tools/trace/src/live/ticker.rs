@@ -12,12 +12,14 @@ use anyhow::Result;
 use cli::screen::Screen;
 use reactor::capture::{Capture, CaptureStats};
 use trace::why::{Interval, Mark, Moment};
-use trace::{Analyzer, Connection};
+use trace::{Analyzer, Connection, Finished};
 
-use super::processes::{Ends, Owner, Processes};
+use super::learning::Learning;
+use super::processes::{Ends, Processes};
 use super::source::Meter;
 use super::{EVERY, lines, text};
 use crate::hi::HiArgs;
+use crate::owners::{Learnt, Owner};
 use crate::report::Paper;
 
 /// Connections that a report lists.
@@ -77,6 +79,9 @@ pub(in super::super) struct Ticker {
     before: CaptureStats,
     known: HashMap<u64, Known>,
     processes: Option<Processes>,
+    learning: Learning,
+    /// Reports, and does not only learn the processes of connections.
+    reports: bool,
     json: bool,
     screen: Screen,
 }
@@ -92,6 +97,8 @@ impl Ticker {
             before: CaptureStats::default(),
             known: HashMap::new(),
             processes: Processes::new(capture.index()),
+            learning: Learning::default(),
+            reports: args.low.why,
             json: args.low.json,
             screen: Screen::new(),
         }
@@ -110,6 +117,11 @@ impl Ticker {
         if clock < self.from.saturating_add(self.every) {
             return Ok(());
         }
+        if !self.reports {
+            self.learn(analyzer);
+            self.from = clock;
+            return Ok(());
+        }
         let report = self.report(analyzer, clock);
         if self.json {
             lines::write(&report, paper.text());
@@ -123,9 +135,61 @@ impl Ticker {
         Ok(())
     }
 
-    /// A connection has left the analyser.
-    pub(in super::super) fn forget(&mut self, first_packet: u64) {
-        self.known.remove(&first_packet);
+    /// Whether it reports, and does not only learn the processes of connections.
+    pub(in super::super) const fn reports(&self) -> bool {
+        self.reports
+    }
+
+    /// Connections have left the analyser. Of those that are still open, as at the end of the capture, the sockets are
+    /// looked up.
+    ///
+    /// # Errors
+    /// A connection cannot be read.
+    pub(in super::super) fn forget(&mut self, finished: &[Finished]) -> Result<()> {
+        let mut lookups = LOOKUPS_MAX;
+        let mut connection = Connection::default();
+        for finished in finished {
+            let key = finished.first_packet;
+            let known = self.known.remove(&key).and_then(|known| known.ends);
+            let is_known = known.is_some() || self.learning.has(key);
+            let Some(processes) = self.processes.as_mut().filter(|_| !is_known && lookups > 0)
+            else {
+                continue;
+            };
+            lookups -= 1;
+            connection.thaw(&finished.octets)?;
+            let ends = processes.ends(connection.a_end(), connection.b_end());
+            self.learning.add(key, ends);
+        }
+        Ok(())
+    }
+
+    /// The processes of all connections, as far as they are known.
+    pub(in super::super) fn into_learnt(mut self) -> Learnt {
+        if let Some(processes) = &mut self.processes {
+            processes.search();
+            self.learning.settle(processes, true);
+        }
+        self.learning.learnt
+    }
+
+    /// Looks up the sockets of connections that had packets, each until they are found.
+    fn learn(&mut self, analyzer: &mut Analyzer) {
+        let Some(processes) = &mut self.processes else {
+            return;
+        };
+        let (learning, mut lookups) = (&mut self.learning, LOOKUPS_MAX);
+        analyzer.recent(|connection| {
+            let key = connection.first_packet;
+            if lookups > 0 && !learning.has(key) {
+                lookups -= 1;
+                let ends = processes.ends(connection.a_end(), connection.b_end());
+                learning.add(key, ends);
+            }
+            false
+        });
+        processes.search();
+        learning.settle(processes, false);
     }
 
     fn report(&mut self, analyzer: &mut Analyzer, until: i64) -> Report {
@@ -145,6 +209,7 @@ impl Ticker {
                 slow.a_owner = processes.owner(slow.ends.a);
                 slow.b_owner = processes.owner(slow.ends.b);
             }
+            self.learning.settle(processes, false);
         }
         let (now, before) = (self.meter.stats(), self.before);
         self.before = now;
@@ -181,7 +246,9 @@ impl Ticker {
             && let Some(processes) = &mut self.processes
         {
             *lookups -= 1;
-            ends = Some(processes.ends(a, b));
+            let found = processes.ends(a, b);
+            self.learning.add(key, found);
+            ends = Some(found);
         }
         if known.is_some() || self.known.len() < KNOWN_MAX {
             self.known.insert(key, Known { mark, ends });
@@ -226,7 +293,7 @@ pub(super) mod tests {
     use trace::why::{CAUSES, Cause};
 
     use super::*;
-    use crate::live::processes::Process;
+    use crate::owners::Process;
 
     /// A connection that waited for a queue for so many milliseconds of a second.
     pub(in crate::live) fn slow(port: u16, lost: i64, bytes: u64) -> Slow {

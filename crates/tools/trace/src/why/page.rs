@@ -8,7 +8,7 @@ use trace::why::findings::{End, Finding, Seen, Unit};
 use trace::why::{Cause, Report, Side};
 
 use super::udp::Worst;
-use super::{Pair, Summary};
+use super::{Pair, Slow, Summary};
 
 /// Pairs of hosts that the text lists.
 const PAIRS: usize = 10;
@@ -28,7 +28,7 @@ fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
     {
         writeln!(out, "{sentence}")?;
     }
-    let Some(first) = summary.worst.first() else {
+    let Some(Slow { report: first, .. }) = summary.worst.first() else {
         writeln!(
             out,
             "No connection sent data ({} connections without data).",
@@ -75,7 +75,13 @@ fn try_write(summary: &Summary, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-fn connection(slow: &Report, out: &mut String) -> std::fmt::Result {
+fn connection(
+    Slow {
+        report: slow,
+        processes,
+    }: &Slow,
+    out: &mut String,
+) -> std::fmt::Result {
     writeln!(
         out,
         "connection {}: a {}, b {}, {}{}",
@@ -85,6 +91,9 @@ fn connection(slow: &Report, out: &mut String) -> std::fmt::Result {
         span(slow.life, 2),
         distance(slow)
     )?;
+    if let Some(processes) = processes {
+        writeln!(out, "  processes: {processes}")?;
+    }
     for side in slow.sides.iter().rev() {
         direction(side, out)?;
     }
