@@ -24,6 +24,10 @@ struct Path {
     moved: u32,
     /// Segments of the sender are cut into so many packets.
     cut: u64,
+    /// A lost segment is sent again at once, mostly with the same time stamp.
+    is_quick: bool,
+    /// Each capture has the packets of its side's sender twice.
+    is_twice: bool,
     offset: i64,
     ppm: f64,
     is_swapped: bool,
@@ -138,7 +142,10 @@ fn run_path(path: &Path) -> Vec<Passing> {
                 if !(is_lost && path.cut == 1 && length > 0) && bytes == 0 {
                     break;
                 }
-                again += 220 * MS + random.below(50) as i64 * MS;
+                again += match path.is_quick {
+                    true => MS / 10 + random.below(400) as i64 * 1000,
+                    false => 220 * MS + random.below(50) as i64 * MS,
+                };
             }
             if from_client {
                 sequence = sequence.wrapping_add(length + u32::from(at == 0));
@@ -262,6 +269,9 @@ fn capture(path: &Path) -> Truth {
             (one.lost > 0).then_some(one.lost),
             one.near.1,
         ));
+        if path.is_twice {
+            seen[near].push((one.near.0 + 10_000, at, None, one.near.1));
+        }
         let mut before = None;
         for far in &one.far {
             seen[1 - near].push((far.0, at, None, far.1));
@@ -397,6 +407,8 @@ fn path() -> impl Strategy<Value = Path> {
         nat: fields.2,
         moved: if fields.0 { fields.3 } else { 0 },
         cut: 1,
+        is_quick: false,
+        is_twice: false,
         offset: clocks.0,
         ppm: clocks.1,
         is_swapped: clocks.2,
@@ -456,5 +468,40 @@ proptest! {
         prop_assert!(losses.0.iter().all(Vec::is_empty));
         let duplicated: u64 = found.ways.iter().map(|way| way.duplicated.packets).sum();
         prop_assert_eq!(duplicated, truth.duplicated);
+    }
+    #[test]
+    fn transmissions_that_look_the_same_are_lost_one_by_one(path in path()) {
+        let path = Path { stamps: true, ids: false, is_quick: true, duplicate: 0, ..path };
+        let truth = capture(&path);
+        let (found, losses) = compare(&truth.captures);
+        for (point, capture) in truth.captures.iter().enumerate() {
+            // Which of them was lost cannot be told.
+            let looks = |lost: &[(u64, u64)]| {
+                let looks = lost.iter().map(|&(number, bytes)| {
+                    let sight = capture[number as usize - 1];
+                    (sight.key.source_port, sight.sequence, sight.stamps, bytes)
+                });
+                let mut looks: Vec<_> = looks.collect();
+                looks.sort_unstable();
+                looks
+            };
+            prop_assert_eq!(looks(&losses.0[point]), looks(&truth.lost[point]), "{:?}", path);
+        }
+        for way in found.ways {
+            prop_assert_eq!((way.extra.packets, way.copies, way.duplicated.packets), (0, 0, 0));
+        }
+    }
+
+    #[test]
+    fn packets_that_a_capture_has_twice_are_no_losses(path in path()) {
+        let path = Path { stamps: true, ids: false, is_twice: true, duplicate: 0, ..path };
+        let truth = capture(&path);
+        let (found, losses) = compare(&truth.captures);
+        prop_assert_eq!(&losses.0, &truth.lost);
+        let packets: usize = truth.captures.iter().map(Vec::len).sum();
+        let passed: u64 = found.ways.iter().map(|way| way.pairs + way.lost.packets).sum();
+        let copies: u64 = found.ways.iter().map(|way| way.copies).sum();
+        prop_assert_eq!(copies, passed);
+        prop_assert_eq!(3 * passed - truth.lost.concat().len() as u64, packets as u64);
     }
 }

@@ -80,6 +80,11 @@ pub(super) struct Flow {
     pub(super) track: Track,
     recent: [(u64, i64); RECENT],
     next_recent: u8,
+    /// Packets that look like an earlier one.
+    alike: u64,
+    /// Packets that such a packet looks like.
+    repeated: u64,
+    last_alike: u64,
     // The rest is of both points' flow, and kept in A's.
     pub(super) way: Option<Way>,
     pub(super) stamps: Kept,
@@ -106,6 +111,19 @@ impl Flow {
             recent.0 == full && time.saturating_sub(recent.1).saturating_abs() <= span
         };
         self.recent.iter().any(same)
+    }
+
+    /// Notes a packet that looks like an earlier one, by its hash of everything.
+    #[cold]
+    pub(super) fn note_alike(&mut self, full: u64) {
+        self.alike += 1;
+        self.repeated += u64::from(self.last_alike != full);
+        self.last_alike = full;
+    }
+
+    /// Whether most packets come twice, so that the capture and not the sender repeats them.
+    pub(super) fn comes_twice(&self) -> bool {
+        2 * self.repeated > self.packets.saturating_sub(self.alike)
     }
 }
 

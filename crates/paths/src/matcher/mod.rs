@@ -301,7 +301,7 @@ impl Matcher {
     fn counterpart(&self, entry: &Entry, lane: u32) -> Option<(u32, bool)> {
         let shared = self.points[0].flows.get(lane);
         let mut best: Option<(u32, (u32, bool, i64))> = None;
-        let mut several = false;
+        let (mut several, mut are_alike) = (false, true);
         for &slot in self.marks.iter_hash(entry.mark) {
             let other = self.pending.get(slot);
             if other.mark != entry.mark || other.point == entry.point {
@@ -319,14 +319,16 @@ impl Matcher {
                 // The one that has waited longest.
                 None => i64::try_from(other.sight.number).unwrap_or(i64::MAX),
             };
-            several |= best.is_some();
             // A copy is matched only after what it is a copy of.
-            let rank = (score, !other.is_copy, away.saturating_neg());
+            let rank = (score, !self.is_captured_again(other), away.saturating_neg());
+            several |= best.is_some();
+            are_alike &= best.is_none_or(|(_, highest)| (rank.0, rank.1) == (highest.0, highest.1));
             if best.is_none_or(|(_, highest)| rank > highest) {
                 best = Some((slot, rank));
             }
         }
-        best.map(|(slot, rank)| (slot, !several || rank.0 >= SCORE_DISTINCT))
+        let is_sure = |score: u32| !several || score >= SCORE_DISTINCT && !are_alike;
+        best.map(|(slot, rank)| (slot, is_sure(rank.0)))
     }
 
     /// Removes a waiting packet from all tables.
@@ -345,11 +347,15 @@ impl Matcher {
     fn wait<S: Sink>(&mut self, mut entry: Entry, lane: Option<u32>, sink: &mut S) -> bool {
         let point = entry.point;
         entry.is_copy |= self.is_copy(&entry);
+        if entry.is_copy {
+            let flow = self.points[point as usize].flows.get_mut(entry.flow);
+            flow.note_alike(entry.full);
+        }
         let way = lane.and_then(|lane| self.points[0].flows.get(lane).way);
         if entry.is_copy && way.is_some_and(|way| self.is_repeated(&entry, way)) {
             return true;
         }
-        let is_copy = entry.is_copy;
+        let is_copy = self.is_captured_again(&entry);
         if self.is_beyond(&entry) {
             self.points[point as usize].found.at_edges += 1;
             return is_copy;
@@ -415,7 +421,7 @@ impl Matcher {
         entry
     }
 
-    /// Whether the same transmission was seen at this point shortly before.
+    /// Whether a packet that looks the same was seen at this point shortly before.
     fn is_copy(&self, entry: &Entry) -> bool {
         let span = match entry.is_distinct() {
             true => COPY_SPAN_DISTINCT,
@@ -440,6 +446,17 @@ impl Matcher {
             Some(_) => self.marks.iter_hash(entry.mark).any(|&slot| same(slot)),
             None => self.pending.latest(&flow.waiting, COMPARED).any(same),
         }
+    }
+
+    /// Whether the capture repeats an earlier packet, and not its sender. Transmissions of the same data within one tick of
+    /// the time stamps differ only by their identification, which IPv6 lacks.
+    #[inline]
+    fn is_captured_again(&self, entry: &Entry) -> bool {
+        let comes_twice = || {
+            let flows = &self.points[entry.point as usize].flows;
+            flows.get(entry.flow).comes_twice()
+        };
+        entry.is_copy && (entry.sight.id != 0 || comes_twice())
     }
 
     /// Notes, for losses before and after the point, what TCP shows there.

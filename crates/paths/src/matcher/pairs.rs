@@ -325,10 +325,14 @@ impl Matcher {
     pub(super) fn lose<S: Sink>(&mut self, entry: &Entry, sink: &mut S) {
         let lane = self.lane(entry.point, entry.flow);
         let way = lane.and_then(|lane| self.points[0].flows.get(lane).way);
-        if entry.is_copy {
-            if let Some(way) = way
-                && !self.is_repeated(entry, way)
-            {
+        if entry.is_copy
+            && let Some(way) = way
+            && self.is_repeated(entry, way)
+        {
+            return;
+        }
+        if self.is_captured_again(entry) {
+            if let Some(way) = way {
                 self.ways[way as usize].copies += 1;
             }
             return;

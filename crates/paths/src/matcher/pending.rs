@@ -24,7 +24,7 @@ pub(super) struct Entry {
     pub(super) mark: u64,
     /// Everything that tells transmissions of the same data apart, as a hash.
     pub(super) full: u64,
-    /// An earlier packet of the same point is the same transmission.
+    /// An earlier packet of the same point looks the same.
     pub(super) is_copy: bool,
     /// It is in the lists; false for a slot that is free.
     pub(super) is_waiting: bool,
