@@ -15,6 +15,7 @@ use crate::block::Sink;
 use crate::fault::OpenError;
 
 pub(crate) use pcap::{HEADER_LEN as PCAP_HEADER_LEN, MAGIC_MICROS, MAGIC_NANOS};
+pub use pcapng::Statistics;
 
 /// Format of a capture file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,6 +208,14 @@ impl Walker {
         match self {
             Walker::PcapNg(walker) => Some(walker),
             _ => None,
+        }
+    }
+
+    /// What the capture counted.
+    pub(crate) fn statistics(&self) -> Statistics {
+        match self {
+            Walker::PcapNg(walker) => walker.statistics(),
+            _ => Statistics::default(),
         }
     }
 

@@ -15,8 +15,8 @@
 //!   format.
 //! - MRT: RFC 6396 and 8050.
 //!
-//! Left out: pcapng's name resolution, statistics and decryption blocks and all options but those of time (skipped by
-//! length); snoop of versions other than 2; ERF's meta-data; file formats that only tcptrace reads (NetMetrix,
+//! Left out: pcapng's name resolution and decryption blocks, and all options but those of time and of what the capture
+//! dropped (skipped by length); snoop of versions other than 2; ERF's meta-data; file formats that only tcptrace reads (NetMetrix,
 //! NetScout, ns); lz4 and the like (named in the error).
 #![forbid(unsafe_code)]
 
@@ -36,7 +36,7 @@ mod writer;
 
 pub use block::{Block, Record};
 pub use fault::{Effect, Fault, Faults, Gap, OpenError};
-pub use format::{Format, UNKNOWN_LINK};
+pub use format::{Format, Statistics, UNKNOWN_LINK};
 pub use pcapng_writer::{PcapngWriter, Way};
 pub use reader::{Division, Reader, find_block, first_time};
 pub use source::Compression;

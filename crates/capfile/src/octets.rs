@@ -26,6 +26,15 @@ impl Order {
         }
     }
 
+    pub(crate) fn u64(self, octets: &[u8], at: usize) -> u64 {
+        let (first, second) = (self.u32(octets, at), self.u32(octets, at + 4));
+        let (high, low) = match self {
+            Order::Big => (first, second),
+            Order::Little => (second, first),
+        };
+        u64::from(high) << 32 | u64::from(low)
+    }
+
     /// Two 32-bit words, the more significant one first whatever the order.
     #[inline(always)]
     pub(crate) fn u64_of_words(self, octets: &[u8], at: usize) -> u64 {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use crate::block::{Block, Sink};
 use crate::fault::{Fault, Faults, Gap, OpenError};
-use crate::format::{Format, Found, HEAD_LEN, MAGIC_LEN, Walker};
+use crate::format::{Format, Found, HEAD_LEN, MAGIC_LEN, Statistics, Walker};
 use crate::source::{Compression, Pulled, Source};
 
 /// Reads a capture file.
@@ -95,6 +95,12 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// What the capturing host counted, up to the last block that was read: only in pcapng files, mostly at their end.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.walker.statistics()
     }
 
     /// Reads no block of a pcapng file that begins at this offset or later. Has no effect on other formats.

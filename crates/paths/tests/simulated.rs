@@ -475,7 +475,7 @@ proptest! {
         let truth = capture(&path);
         let (found, losses) = compare(&truth.captures);
         for (point, capture) in truth.captures.iter().enumerate() {
-            // Which of them was lost cannot be told.
+            // No field says which of them was lost.
             let looks = |lost: &[(u64, u64)]| {
                 let looks = lost.iter().map(|&(number, bytes)| {
                     let sight = capture[number as usize - 1];

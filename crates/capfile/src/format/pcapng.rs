@@ -2,7 +2,8 @@
 //! and interfaces.
 //!
 //! A section's length is not used: the section ends where the next one starts. Packets are in Enhanced, Simple and the
-//! obsolete Packet Blocks; blocks of other types are skipped. A Simple Packet Block has no time stamp, and gets that of
+//! obsolete Packet Blocks. `statistics` reads what the
+//! capture counted; blocks of other types are skipped. A Simple Packet Block has no time stamp, and gets that of
 //! the packet before it.
 //!
 //! A block is read or skipped only if its two lengths agree. After a fault, `search` finds the next blocks. `division` is
@@ -16,8 +17,10 @@ use crate::octets::Order;
 mod division;
 mod interface;
 mod search;
+mod statistics;
 
 use interface::Interface;
+pub use statistics::Statistics;
 
 /// The type of a Section Header Block, which reads the same in both byte orders.
 const SECTION: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -33,6 +36,7 @@ const OTHERS: [u32; 6] = [4, 5, 9, 10, 0xbad, 0x4000_0bad];
 const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
+const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
 /// Type and length before, and the length again after, whatever is in a block.
@@ -50,6 +54,8 @@ const INTERFACES_MAX: usize = 1 << 16;
 pub(crate) struct PcapNg {
     order: Order,
     interfaces: Vec<Interface>,
+    /// Counters of the sections before.
+    earlier: Statistics,
     /// The block that is being passed over.
     passing: Option<Passing>,
     last_ns: i64,
@@ -108,6 +114,7 @@ impl PcapNg {
         Ok(PcapNg {
             order,
             interfaces: Vec::new(),
+            earlier: Statistics::default(),
             passing: None,
             last_ns: 0,
             until: u64::MAX,
@@ -122,6 +129,11 @@ impl PcapNg {
 
     pub(crate) fn unfinished(&self) -> Option<u64> {
         self.passing.map(|passing| passing.offset)
+    }
+
+    /// The counters of all interfaces so far.
+    pub(crate) fn statistics(&self) -> Statistics {
+        statistics::sum(self.earlier, &self.interfaces)
     }
 
     pub(crate) fn walk(&mut self, octets: &[u8], from: usize, sink: &mut Sink<'_>) -> Step {
@@ -173,6 +185,10 @@ impl PcapNg {
             SIMPLE_PACKET => self.simple(body, at, sink),
             OBSOLETE_PACKET => self.obsolete(body, at, sink),
             INTERFACE => self.interface(body, at, sink),
+            STATISTICS => {
+                statistics::note(&mut self.interfaces, self.order, &body[8..]);
+                Ok(())
+            }
             _ => Ok(()),
         };
         if let Err(fault) = done {
@@ -208,6 +224,7 @@ impl PcapNg {
             return Done::End;
         }
         self.order = order;
+        self.earlier = self.statistics();
         self.interfaces.clear();
         Done::Next(at + block.len())
     }

@@ -11,6 +11,7 @@ mod pcapng;
 mod real;
 mod resync;
 mod snoop;
+mod statistics;
 mod support;
 mod tsh;
 mod writing;

@@ -399,6 +399,73 @@ fn both_interfaces_of_one_capture_are_compared() {
     assert_eq!(found["a2b"]["lost"]["packets"], 0);
 }
 
+/// A pcapng file's statistics of an interface (draft-ietf-opsawg-pcapng 4.6): isb_ifrecv (4), isb_ifdrop (5), isb_osdrop (7).
+fn statistics(interface: u8, counters: &[(u8, u8)]) -> Vec<u8> {
+    let length = 28 + 12 * counters.len() as u8;
+    let mut block = vec![5, 0, 0, 0, length, 0, 0, 0, interface, 0, 0, 0];
+    block.extend([0; 8]);
+    for (code, count) in counters {
+        block.extend([*code, 0, 8, 0, *count, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    block.extend([0, 0, 0, 0, length, 0, 0, 0]);
+    block
+}
+
+#[test]
+fn packets_that_the_capture_itself_dropped_are_reported_once_for_each_file() {
+    let home = home("dropped");
+    let lossy = [
+        home.read("user1.pcapng"),
+        statistics(0, &[(4, 200), (5, 10)]),
+        statistics(1, &[(4, 100), (7, 2)]),
+    ];
+    home.put("lossy.pcapng", &lossy.concat());
+    let sentence = "headend: lossy.pcapng: the capture lost 12 packets: the interface dropped 10, the operating system \
+                    dropped 2 (the interface received 300); a packet that the capture lost looks like one that the path \
+                    lost\n";
+    let object = "{\"schema\":\"trace.file/1\",\"kind\":\"file\",\"file\":\"lossy.pcapng\",\"received\":300,\
+                  \"accepted\":null,\"dropped_by_interface\":10,\"dropped_by_system\":2}";
+    for line in [
+        "",
+        "-l ",
+        "--json ",
+        "why ",
+        "why --json ",
+        "diff -q --json ",
+    ] {
+        let said = home.run(&format!("{line}lossy.pcapng"));
+        assert_eq!(said.status, 0, "{line}: {}", said.err);
+        assert_eq!(
+            said.err.matches(sentence).count(),
+            1,
+            "{line}: {}",
+            said.err
+        );
+        let lines: Vec<&str> = said.out.lines().collect();
+        match line {
+            "diff -q --json " => {
+                assert_eq!(summary(&said)["a"]["capture_dropped"], 12);
+            }
+            line if line.contains("json") => {
+                assert_eq!(lines[lines.len() - 2], object, "{line}");
+            }
+            _ => {}
+        }
+    }
+    // A capture that lost nothing has a line, one that does not say has none.
+    let whole = [home.read("user1.pcapng"), statistics(1, &[(5, 0)])];
+    home.put("whole.pcapng", &whole.concat());
+    for (file, lines) in [("whole.pcapng", 1), ("user1.pcapng", 0)] {
+        let said = home.run(&format!("--json {file}"));
+        assert!(!said.err.contains("the capture lost 0"), "{}", said.err);
+        let found = said.out.matches("\"dropped_by_interface\":0").count();
+        assert_eq!(found, lines, "{file}");
+        assert_eq!(said.out.contains("trace.file/1"), lines > 0, "{file}");
+    }
+    let said = home.run("diff -q --json user1.pcapng");
+    assert_eq!(summary(&said)["a"]["capture_dropped"], Value::Null);
+}
+
 /// The header of an outer IPv4 packet (RFC 791) or IPv6 packet (RFC 8200).
 fn outer(is_v6: bool, protocol: u8, length: usize) -> Vec<u8> {
     let [high, low] = (length as u16).to_be_bytes();

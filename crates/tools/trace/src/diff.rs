@@ -111,6 +111,7 @@ fn diff(args: &Args) -> Result<ExitCode> {
     kept.finish()?;
     // Both report their faults.
     let good = captures.each_ref().map(Capture::report_faults);
+    read::report_losses(&captures, args.files.len());
     let compared = Compared {
         captures: &captures,
         found: &found,

@@ -418,6 +418,9 @@ impl Style<'_> {
             What::Flow(flow) if udp && self.args.chosen_flow(flow.number) => writer.flow(flow),
             What::Flow(_) => Ok(()),
         })?;
+        for file in results.source.reports() {
+            writer.file(&file.name, &file.statistics);
+        }
         writer.finish(&results.summary)?;
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use trace::part::{Header, Item, Merge, Writer};
 use trace::udp::Flow;
-use trace::{Connection, Findings, Summary};
+use trace::{Connection, FileReport, Findings, Summary};
 
 use super::owners::Learnt;
 use super::stop::Stop;
@@ -57,6 +57,14 @@ impl Source {
         match self {
             Source::Read { files, .. } => files.len(),
             Source::Parts { files, .. } => *files,
+        }
+    }
+
+    /// The reports of the files, unless each part had its own.
+    pub(super) fn reports(&self) -> &[FileReport] {
+        match self {
+            Source::Read { found, .. } => found.files(),
+            Source::Parts { .. } => &[],
         }
     }
 

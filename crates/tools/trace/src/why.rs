@@ -164,6 +164,12 @@ pub(super) fn print<W: Write>(
         Ok::<(), io::Error>(())
     })?;
     if json {
+        for file in results.source.reports() {
+            if let Some(object) = trace::json::file(&file.name, &file.statistics) {
+                paper.text().push_str(&object);
+                paper.text().push('\n');
+            }
+        }
         let worst: Vec<u64> = summary
             .worst
             .iter()

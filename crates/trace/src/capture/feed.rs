@@ -168,6 +168,7 @@ impl Feed {
             let report = &mut self.reports[current.index];
             if let Origin::File(reader) = &current.from {
                 report.set_faults(reader.faults(), self.stop.is_set());
+                report.statistics = reader.statistics();
             }
             (self.report)(Event::Closed(report));
         }

@@ -1,6 +1,6 @@
 //! The results of an analysis.
 
-use capfile::{Effect, Fault, Faults, Gap, OpenError};
+use capfile::{Effect, Fault, Faults, Gap, OpenError, Statistics};
 use std::io;
 
 use super::Error;
@@ -19,7 +19,7 @@ pub struct Findings {
 /// Places with skipped bytes that [`FileReport::lines`] lists.
 const GAPS_MAX: usize = 8;
 
-/// Errors and faults of one capture file.
+/// Errors and faults of one capture file, and what its capture lost.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct FileReport {
@@ -37,6 +37,8 @@ pub struct FileReport {
     pub gaps: Vec<Gap>,
     /// How many such places there are, and their bytes together.
     pub skipped: (u64, u64),
+    /// What the capturing host counted; only pcapng files say it.
+    pub statistics: Statistics,
 }
 
 /// Why a capture file cannot be read.
@@ -79,7 +81,35 @@ impl FileReport {
         Some(format!("{name}: first fault at octet {offset}: {first}"))
     }
 
-    /// What is wrong with the file, as sentences that begin with its name.
+    /// How many packets the capture itself dropped, in one line with the file's name; `None` if none, or if the file does
+    /// not say.
+    #[must_use]
+    pub fn loss(&self) -> Option<String> {
+        let counts = &self.statistics;
+        let dropped = counts.dropped();
+        let by = [
+            ("interface", counts.dropped_by_interface),
+            ("operating system", counts.dropped_by_system),
+        ];
+        let by = by.into_iter().filter_map(|(who, count)| {
+            let count = count.filter(|&count| count > 0)?;
+            Some(format!("the {who} dropped {count}"))
+        });
+        let by = by.collect::<Vec<_>>().join(", ");
+        let received = counts.received.map_or(String::new(), |count| {
+            format!(" (the interface received {count})")
+        });
+        let packets = if dropped == 1 { "packet" } else { "packets" };
+        (dropped > 0).then(|| {
+            format!(
+                "{}: the capture lost {dropped} {packets}: {by}{received}; a packet that the capture lost looks like \
+                 one that the path lost",
+                self.name
+            )
+        })
+    }
+
+    /// What is wrong with the file, and what its capture lost, as sentences that begin with its name.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let name = &self.name;
@@ -107,6 +137,7 @@ impl FileReport {
                 "{name}: skipped {octets} octets in {count} places in all"
             ));
         }
+        lines.extend(self.loss());
         lines
     }
 

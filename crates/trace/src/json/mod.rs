@@ -14,6 +14,8 @@ pub mod why;
 
 use std::io::{self, Write};
 
+use capfile::Statistics;
+
 use crate::Connection;
 use crate::columns::{self, Get, SCHEMA, SUMMARY, Summary, Table};
 use crate::details::community_id;
@@ -159,6 +161,14 @@ impl<'t, W: Write> Writer<'t, W> {
         self.end_line()
     }
 
+    /// Writes what a file's capture counted, if the file says it.
+    pub fn file(&mut self, name: &str, counts: &Statistics) {
+        if let Some(object) = file(name, counts) {
+            self.line.extend_from_slice(object.as_bytes());
+            self.line.push(b'\n');
+        }
+    }
+
     /// Writes the summary and flushes.
     ///
     /// # Errors
@@ -189,6 +199,30 @@ impl<'t, W: Write> Writer<'t, W> {
         self.line.clear();
         Ok(())
     }
+}
+
+/// What a file's capture counted, as an object; `None` if the file does not say.
+#[must_use]
+pub fn file(name: &str, counts: &Statistics) -> Option<String> {
+    if counts.is_empty() {
+        return None;
+    }
+    let mut out = Vec::new();
+    begin(&mut out, "file");
+    key(&mut out, "file");
+    text(&mut out, name);
+    let counts = [
+        ("received", counts.received),
+        ("accepted", counts.accepted),
+        ("dropped_by_interface", counts.dropped_by_interface),
+        ("dropped_by_system", counts.dropped_by_system),
+    ];
+    for (name, count) in counts {
+        key(&mut out, name);
+        maybe(&mut out, count, integer);
+    }
+    out.push(b'}');
+    Some(String::from_utf8_lossy(&out).into_owned())
 }
 
 /// The summary as an object.

@@ -161,6 +161,7 @@ pub fn map<R: Read>(
     let mut report = FileReport::default();
     name.clone_into(&mut report.name);
     report.set_faults(reader.faults(), false);
+    report.statistics = reader.statistics();
     side.faults = report.lines();
     side.packets = decoder.number;
     side.is_fragmented = !decoder.parts.is_empty();

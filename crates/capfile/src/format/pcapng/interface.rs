@@ -2,6 +2,7 @@
 
 use wire::link::LinkType;
 
+use super::statistics::Statistics;
 use crate::octets::Order;
 
 const END_OF_OPTIONS: u16 = 0;
@@ -18,6 +19,8 @@ pub(super) struct Interface {
     pub(super) snaplen: u32,
     pub(super) resolution: Resolution,
     pub(super) offset_s: i64,
+    /// What the capture counted at it.
+    pub(super) statistics: Statistics,
 }
 
 /// How long a unit of the time stamps is.
@@ -31,6 +34,23 @@ pub(super) enum Resolution {
     Binary(u32),
 }
 
+/// Calls `take` with code and value of each option of a block. False if one reaches past the block.
+pub(super) fn options(order: Order, octets: &[u8], mut take: impl FnMut(u16, &[u8])) -> bool {
+    let mut rest = octets;
+    while let Some((header, after)) = rest.split_first_chunk::<4>() {
+        let (code, length) = (order.u16(header, 0), usize::from(order.u16(header, 2)));
+        if code == END_OF_OPTIONS {
+            break;
+        }
+        let Some(value) = after.get(..length) else {
+            return false;
+        };
+        take(code, value);
+        rest = after.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+    true
+}
+
 impl Interface {
     /// Reads a block from its link type to before the length at its end, at least 8 octets; and whether its options
     /// are whole.
@@ -40,26 +60,16 @@ impl Interface {
             snaplen: order.u32(body, 4),
             resolution: Resolution::Nanos(1000),
             offset_s: 0,
+            statistics: Statistics::default(),
         };
-        let mut rest = &body[8..];
-        while let Some((header, after)) = rest.split_first_chunk::<4>() {
-            let (code, length) = (order.u16(header, 0), usize::from(order.u16(header, 2)));
-            if code == END_OF_OPTIONS {
-                break;
+        let are_whole = options(order, &body[8..], |code, value| match (code, value) {
+            (IF_TSRESOL, &[resolution]) => interface.resolution = Resolution::new(resolution),
+            (IF_TSOFFSET, value) if value.len() == 8 => {
+                interface.offset_s = offset(order, value);
             }
-            let Some(value) = after.get(..length) else {
-                return (interface, false);
-            };
-            match (code, value) {
-                (IF_TSRESOL, &[resolution]) => interface.resolution = Resolution::new(resolution),
-                (IF_TSOFFSET, value) if length == 8 => {
-                    interface.offset_s = offset(order, value);
-                }
-                _ => {}
-            }
-            rest = after.get(length.next_multiple_of(4)..).unwrap_or_default();
-        }
-        (interface, true)
+            _ => {}
+        });
+        (interface, are_whole)
     }
 
     /// The time after that many units, in ns since 1970, and whether it is exact except for a

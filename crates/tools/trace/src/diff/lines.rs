@@ -46,10 +46,12 @@ pub(super) fn write(compared: &Compared<'_>, out: &mut String) {
 
 fn point(compared: &Compared<'_>, at: usize, point: &AtPoint) -> Value {
     let capture = &compared.captures[at];
+    let counted_by_host = Some(capture.statistics()).filter(|counts| !counts.is_empty());
     json!({
         "file": capture.name,
         "packets": point.packets,
         "not_ip": capture.unread,
+        "capture_dropped": counted_by_host.map(|counts| counts.dropped()),
         "first_time": point.time.map(|time| time.0),
         "last_time": point.time.map(|time| time.1),
         "encapsulations": capture.kinds,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use capfile::{Block, OpenError, Reader};
+use capfile::{Block, OpenError, Reader, Statistics};
 use paths::{Align, Aligned, Best, DEPTH, Findings, HEAD, Matcher, Point, Sight, Sink, TELL_AFTER};
 use trace::FileReport;
 use wire::packet::{self, Layers, Packet};
@@ -182,6 +182,25 @@ impl Capture {
         }
         faults.is_empty()
     }
+
+    /// Prints what the capture itself lost, if the file says it.
+    fn report_loss(&self) {
+        let mut report = FileReport::of(&self.name, self.reader.faults());
+        report.statistics = self.statistics();
+        if let Some(line) = report.loss() {
+            eprintln!("headend: {line}");
+        }
+    }
+
+    /// What the capturing host counted.
+    pub(super) fn statistics(&self) -> Statistics {
+        self.reader.statistics()
+    }
+}
+
+/// Prints what the captures themselves lost. One file with both points has one capture.
+pub(super) fn report_losses(captures: &[Capture; 2], files: usize) {
+    captures.iter().take(files).for_each(Capture::report_loss);
 }
 
 fn reader(path: &Path) -> Result<(Reader<File>, u64)> {
