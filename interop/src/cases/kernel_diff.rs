@@ -62,7 +62,7 @@ const DRIFT: f64 = 50e-6;
 
 /// Bytes before the first packet of a capture, before each packet, and of Ethernet's header.
 const FILE: usize = 24;
-const RECORD: usize = 16;
+pub(super) const RECORD: usize = 16;
 const ETHERNET: usize = 14;
 
 /// A packet by what no router here rewrites: identification and sequence number.
@@ -77,7 +77,7 @@ fn word(octets: &[u8], at: usize) -> Option<u32> {
 }
 
 /// The records of a capture, as ranges of its bytes.
-fn records(capture: &[u8]) -> Vec<std::ops::Range<usize>> {
+pub(super) fn records(capture: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut records = Vec::new();
     let mut at = FILE;
     while let Some(length) = word(capture, at + 8) {
@@ -133,7 +133,11 @@ fn dropped(log: &str) -> Result<BTreeMap<&'static str, Vec<Name>>> {
     Ok(dropped)
 }
 
-fn diff(bench: &Bench<'_>, words: &[&str]) -> Result<Vec<Value>> {
+/// Runs `headend trace diff --json`, and returns its lines.
+///
+/// # Errors
+/// It fails, or prints no JSON.
+pub(super) fn diff(bench: &Bench<'_>, words: &[&str]) -> Result<Vec<Value>> {
     let output = Command::new(bench.headend)
         .args(["trace", "diff", "--json"])
         .args(words)

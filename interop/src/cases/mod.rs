@@ -33,6 +33,7 @@ mod kernel_nat;
 mod kernel_ping;
 mod kernel_queues;
 mod kernel_restore;
+mod kernel_tunnels;
 mod kernel_twin;
 mod killed;
 mod l2tpns;
@@ -154,6 +155,10 @@ pub(crate) const ALL: &[Case] = &[
     case(
         "kernel_diff_finds_the_packets_that_nftables_dropped",
         kernel_diff::finds_what_nftables_dropped,
+    ),
+    case(
+        "kernel_diff_finds_the_packets_dropped_before_every_tunnel",
+        kernel_tunnels::finds_drops_in_every_tunnel,
     ),
     case(
         "the_ebpf_program_gives_our_class_on_linux_6_1",
