@@ -142,7 +142,7 @@ pub const RULES: [Rule; CAUSES] = [
         cause: Cause::Queue,
         name: "queue",
         phrase: "was limited by a queue in the network",
-        rule: "more to send after 8 packets, an open window, and the shortest round trip of the last two rounds is longer than the shortest of all by an eighth and 3 ms",
+        rule: "more to send after 8 packets, an open window, and the shortest round trip of the last two rounds exceeds the shortest of the connection by at least an eighth of it and at least 3 ms",
         source: "RFC 8289 3; headend",
         contradicted_by: "round trips as long with little data in flight; or a queue in the sender's own host, if that is before the point of capture",
     },

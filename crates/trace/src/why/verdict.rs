@@ -282,7 +282,8 @@ impl fmt::Display for Verdict {
         let phrase = self.cause.rule().phrase;
         let percent = self.part() * 100.0;
         // A little idle time would only make the sentence longer.
-        let is_idle = self.cause != Cause::Idle && self.idle >= self.life / IDLE_SHOWN;
+        let is_idle =
+            self.cause != Cause::Idle && self.idle > 0 && self.idle >= self.life / IDLE_SHOWN;
         match is_idle {
             true => {
                 let active = span(self.active(), 1);
