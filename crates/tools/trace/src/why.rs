@@ -164,28 +164,33 @@ pub(super) fn print<W: Write>(
         Ok::<(), io::Error>(())
     })?;
     if json {
-        for file in results.source.reports() {
-            if let Some(object) = trace::json::file(&file.name, &file.statistics) {
-                paper.text().push_str(&object);
-                paper.text().push('\n');
-            }
-        }
-        let worst: Vec<u64> = summary
-            .worst
-            .iter()
-            .map(|slow| slow.report.number)
-            .collect();
-        let counts = (summary.with_data, summary.without_data);
-        let udp = summary.udp.as_ref().map(udp::Worst::numbers);
-        let udp = udp
-            .as_ref()
-            .map(|(count, worst)| (*count, worst.as_slice()));
-        let last = lines::summary(counts, &worst, udp, summary.main());
-        line(&last, paper.text());
+        end(&summary, results, paper.text());
     } else {
         page::write(&summary, paper.text());
     }
     Ok(paper.flush()?)
+}
+
+/// Appends the last lines: one for each file with counters, and the summary.
+fn end(summary: &Summary, results: &Results, out: &mut String) {
+    for file in results.source.reports() {
+        if let Some(object) = trace::json::file(&file.name, &file.statistics) {
+            out.push_str(&object);
+            out.push('\n');
+        }
+    }
+    let worst: Vec<u64> = summary
+        .worst
+        .iter()
+        .map(|slow| slow.report.number)
+        .collect();
+    let counts = (summary.with_data, summary.without_data);
+    let udp = summary.udp.as_ref().map(udp::Worst::numbers);
+    let udp = udp
+        .as_ref()
+        .map(|(count, worst)| (*count, worst.as_slice()));
+    let last = lines::summary(counts, &worst, udp, summary.main());
+    line(&last, out);
 }
 
 /// Appends an object as a line.
