@@ -1,5 +1,5 @@
-//! Ground for every other crate: time as a value, the `Machine` trait, slabs and id sets, state written as bytes, secrets
-//! that do not print, spelling suggestions, and timer stores.
+//! Ground for every other crate: time as a value, the `Machine` trait, slabs and id sets, state written as bytes, a disk
+//! as a trait, secrets that do not print, spelling suggestions, and timer stores.
 //!
 //! Nothing here reads a clock, opens a descriptor or starts a thread.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod disk;
 pub mod first_free;
 pub mod machine;
 mod nearest;
@@ -18,6 +19,7 @@ pub mod snapshot;
 pub mod time;
 pub mod timer;
 
+pub use disk::Disk;
 pub use first_free::FirstFree;
 pub use machine::{Datagram, Machine, Route};
 pub use nearest::nearest;

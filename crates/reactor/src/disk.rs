@@ -1,11 +1,12 @@
 //! Regular files that are read and written at offsets, so that tests can let each of their calls fail (see `faults`).
 //!
-//! A call blocks for as long as the disk takes; keep it off the event loop. Start with [`DiskFile::open`].
+//! A call blocks for as long as the disk takes; keep it off the event loop. Start with [`DiskFile::open`], or with
+//! [`Directory`] for a store of several files.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -119,12 +120,94 @@ pub fn replace(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)?;
     let parent = to.parent();
     let directory = parent.filter(|parent| !parent.as_os_str().is_empty());
+    sync_names(directory.unwrap_or(Path::new(".")))
+}
+
+fn sync_names(directory: &Path) -> io::Result<()> {
     enter(Call::Open)?;
-    let directory = File::open(directory.unwrap_or(Path::new(".")))?;
+    let directory = File::open(directory)?;
     again(|| {
         enter(Call::Fsync)?;
         directory.sync_all()
     })
+}
+
+/// A directory whose files only their owner may read and write. It must exist.
+#[derive(Clone, Debug)]
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// The directory at `path`.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    fn file(&self, name: &str, options: &mut OpenOptions) -> io::Result<DiskFile> {
+        let options = options.read(true).write(true).mode(0o600);
+        DiskFile::open(&self.0.join(name), options)
+    }
+}
+
+impl base::Disk for Directory {
+    type File = DiskFile;
+
+    fn names(&mut self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        enter(Call::Open)?;
+        for entry in std::fs::read_dir(&self.0)? {
+            let entry = entry?;
+            if let (true, Ok(name)) = (
+                entry.file_type()?.is_file(),
+                entry.file_name().into_string(),
+            ) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<DiskFile> {
+        self.file(name, OpenOptions::new().create(true).truncate(true))
+    }
+
+    fn open(&mut self, name: &str) -> io::Result<DiskFile> {
+        self.file(name, &mut OpenOptions::new())
+    }
+
+    fn length(&mut self, file: &DiskFile) -> io::Result<u64> {
+        Ok(file.metadata()?.len())
+    }
+
+    fn read(&mut self, file: &DiskFile, into: &mut [u8], offset: u64) -> io::Result<()> {
+        file.read_exact_at(into, offset)
+    }
+
+    fn write(&mut self, file: &DiskFile, octets: &[u8], offset: u64) -> io::Result<()> {
+        file.write_all_at(octets, offset)
+    }
+
+    fn cut(&mut self, file: &DiskFile, length: u64) -> io::Result<()> {
+        file.set_len(length)
+    }
+
+    fn sync(&mut self, file: &DiskFile) -> io::Result<()> {
+        file.sync_data()
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        enter(Call::Rename)?;
+        std::fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        enter(Call::Unlink)?;
+        std::fs::remove_file(self.0.join(name))
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        sync_names(&self.0)
+    }
 }
 
 /// Repeats a call that a signal interrupted.
@@ -141,6 +224,33 @@ fn again(mut call: impl FnMut() -> io::Result<()>) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::faults::{self, Plan};
+    use base::Disk;
+
+    #[test]
+    fn a_directory_keeps_files_for_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let id = std::process::id();
+        let path = std::env::temp_dir().join(format!("reactor-directory-{id}"));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::create_dir(path.join("below")).unwrap();
+        let mut disk = Directory::new(&path);
+        let file = disk.create("new").unwrap();
+        disk.write(&file, b"hello, world", 0).unwrap();
+        disk.cut(&file, 5).unwrap();
+        disk.sync(&file).unwrap();
+        disk.rename("new", "old").unwrap();
+        disk.sync_names().unwrap();
+        assert_eq!(disk.names().unwrap(), ["old"]);
+        let file = disk.open("old").unwrap();
+        let mut octets = [0; 5];
+        disk.read(&file, &mut octets, 0).unwrap();
+        assert_eq!((&octets, disk.length(&file).unwrap()), (b"hello", 5));
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        disk.remove("old").unwrap();
+        let error = disk.open("old").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        std::fs::remove_dir_all(&path).unwrap();
+    }
 
     #[test]
     fn bytes_survive_parts_and_interruptions_and_faults_are_reported() {

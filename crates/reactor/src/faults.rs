@@ -413,6 +413,7 @@ pub fn errors(call: Call) -> &'static [i32] {
         Call::Rename => &[
             EACCES, EBUSY, EDQUOT, EIO, ENOENT, ENOMEM, ENOSPC, EPERM, EROFS,
         ],
+        Call::Unlink => &[EACCES, EBUSY, EIO, ENOENT, ENOMEM, EPERM, EROFS],
         Call::Getsockname => &[EBADF, EFAULT, EINVAL, ENOBUFS, ENOTSOCK],
         // Its callers look at the clock, not at its result.
         Call::Nanosleep => &[],

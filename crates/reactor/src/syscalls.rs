@@ -53,6 +53,7 @@ calls! {
     Fstat "fstat",
     Flock "flock",
     Rename "rename",
+    Unlink "unlink",
 }
 
 const CALLS: usize = Call::ALL.len();
