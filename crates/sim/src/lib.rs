@@ -7,7 +7,7 @@
 //! nodes and the last datagrams; with `HEADEND_SIM_PCAP=FILE` it also writes them to a capture file.
 //!
 //! A [`Pair`] is two machines over one link; a [`Probe`] is a peer that the test plays by hand; [`seeds`] runs a
-//! scenario many times. Start with [`World`].
+//! scenario many times. A [`CrashDisk`] loses what was not synced. Start with [`World`].
 //!
 //! Left out: fragmentation and MTU, ICMP errors, corruption (a UDP checksum would
 //! turn it into loss).
@@ -40,6 +40,7 @@
 
 mod bind;
 mod capture;
+mod disk;
 mod link;
 mod log;
 mod node;
@@ -52,6 +53,7 @@ mod seeds;
 mod world;
 
 pub use bind::{Bind, BindError, addr};
+pub use disk::{Crash, CrashDisk, CrashFile};
 pub use link::{Link, LinkStats, Verdict};
 pub use log::{Fate, Record};
 pub use node::{DatagramMachine, NodeHandle, NodeId};
