@@ -122,6 +122,63 @@ fn any_flipped_bit_is_noticed() {
     }
 }
 
+/// Compaction syncs a segment before it has its name, so no later group has to say so.
+#[test]
+fn any_flipped_bit_of_a_compacted_segment_is_damage() {
+    let disk = CrashDisk::new(0);
+    let limits = Limits {
+        compact_octets: 500,
+        ..Limits::default()
+    };
+    let opened = Log::open(disk.clone(), HOST, limits, b"fields", NOW);
+    let (mut log, _) = opened.expect("a new one");
+    while log.compactions() == 0 {
+        let mut batch = Batch::default();
+        assert!(batch.put(1, 1, &[(0, &[7; 40])]));
+        log.add(&mut batch, NOW);
+        log.sync().expect("a disk that works");
+        while log.wants_step() {
+            log.step(NOW).expect("a disk that works");
+        }
+    }
+    drop(log);
+    assert_eq!(disk.octets(NAME), None, "it was removed");
+    let octets = disk.octets("000002.log").expect("it took its place");
+    for at in 0..octets.len() {
+        let disk = CrashDisk::new(0);
+        let mut changed = octets.clone();
+        changed[at] ^= 1;
+        disk.put("000002.log", &changed);
+        let damaged = open(&disk).map(|(_, opened)| opened.damaged.is_some());
+        assert!(damaged.unwrap_or(true), "octet {at}");
+    }
+}
+
+#[test]
+fn groups_of_an_earlier_process_are_not_taken_for_those_of_the_last_one() {
+    let disk = CrashDisk::new(0);
+    drop(open(&disk).expect("a new one"));
+    let begun = disk.octets(NAME).expect("it is there");
+    // A process writes a group that is lost, and the next one begins in its place.
+    let first = changed(&begun);
+    let (mut log, _) = open(&first).expect("its own");
+    let start = log.octets() as usize;
+    let mut batch = Batch::default();
+    assert!(batch.put(1, 1, &[(0, b"lost")]));
+    log.add(&mut batch, NOW);
+    log.sync().expect("a disk that works");
+    drop(log);
+    let group = first.octets(NAME).expect("it is there").split_off(start);
+
+    let second = changed(&first.octets(NAME).expect("it is there")[..start]);
+    drop(open(&second).expect("its own"));
+    let mut octets = second.octets(NAME).expect("it is there");
+    octets.extend_from_slice(&group);
+    let (_, opened) = open(&changed(&octets)).expect("its own");
+    assert!(opened.records.is_empty());
+    assert_eq!(opened.cut_octets, group.len() as u64);
+}
+
 #[test]
 fn a_segment_may_end_anywhere() {
     let sample = sample();
