@@ -90,3 +90,70 @@ impl<D: Disk> Writer<D> {
         self.log.step(now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Host, Limits};
+    use sim::CrashDisk;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Moment {
+        Moment {
+            clock: Instant::from_nanos(ms * MS),
+            wall_ns: ms * MS,
+        }
+    }
+
+    fn writer(disk: &CrashDisk) -> Writer<CrashDisk> {
+        let (host, limits) = (Host::default(), Limits::default());
+        let (log, _) = Log::open(disk.clone(), host, limits, b"", at(1)).unwrap();
+        Writer::new(log, Options::default(), at(1).clock)
+    }
+
+    fn batch() -> Batch {
+        let mut batch = Batch::default();
+        assert!(batch.put(1, 1, &[(0, b"value")]));
+        batch
+    }
+
+    #[test]
+    fn entries_are_written_at_once_and_synced_when_the_first_one_is_due() {
+        let mut writer = writer(&CrashDisk::new(0));
+        assert_eq!(writer.due(), at(10_001).clock, "a mark");
+        for (ms, synced) in [(50, 0), (149, 0), (150, 3), (151, 3)] {
+            writer.turn(&mut batch(), at(ms), false).unwrap();
+            assert_eq!(writer.log.written(), writer.log.last());
+            assert_eq!(writer.log.synced(), synced, "at {ms} ms");
+        }
+        assert_eq!(writer.due(), at(251).clock);
+        writer.turn(&mut Batch::default(), at(251), false).unwrap();
+        assert!(writer.log.is_synced());
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_tried_again_less_and_less_often() {
+        let disk = CrashDisk::new(0);
+        let mut writer = writer(&disk);
+        disk.set_room(0);
+        assert!(writer.turn(&mut batch(), at(1_000), false).is_err());
+        let mut now = 1_000;
+        for rest in [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000] {
+            assert_eq!(writer.due(), at(now + rest).clock);
+            // Entries that come meanwhile do not call the disk.
+            writer
+                .turn(&mut batch(), at(now + rest - 1), false)
+                .unwrap();
+            assert!(writer.is_failing());
+            now += rest;
+            assert!(writer.turn(&mut Batch::default(), at(now), false).is_err());
+        }
+        disk.set_room(u64::MAX);
+        writer
+            .turn(&mut Batch::default(), at(now + 1), true)
+            .unwrap();
+        assert!(!writer.is_failing() && writer.log.is_synced());
+        assert_eq!(writer.log.last(), 10);
+    }
+}

@@ -44,6 +44,17 @@ fn entries_are_written_and_synced_without_being_asked() {
 }
 
 #[test]
+fn a_flush_does_not_wait_for_the_interval() {
+    let options = Options {
+        commit_interval: Duration::from_secs(3_600),
+        ..Options::default()
+    };
+    let (journal, _) = open(&CrashDisk::new(0), options);
+    journal.put(1, 1, &[(0, b"one")]).expect("room");
+    assert!(journal.flush(PATIENCE));
+}
+
+#[test]
 fn an_idle_journal_says_that_its_process_lives() {
     let disk = CrashDisk::new(0);
     let options = Options {
