@@ -194,6 +194,9 @@ impl<F> Writing<F> {
     }
 }
 
+/// No journal has as many segments one after the other.
+const NUMBER_MAX: u64 = 1 << 62;
+
 /// The name of a segment.
 pub(crate) fn log_name(number: u64) -> String {
     format!("{number:06}.log")
@@ -207,7 +210,7 @@ pub(crate) fn new_name(number: u64) -> String {
 /// The number of a segment with this name.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
     let number: u64 = name.strip_suffix(".log")?.parse().ok()?;
-    (log_name(number) == name).then_some(number)
+    (number < NUMBER_MAX && log_name(number) == name).then_some(number)
 }
 
 /// What to add to the process's clock to get nanoseconds of the timeline.

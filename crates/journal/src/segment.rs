@@ -9,6 +9,9 @@ use crate::index::Index;
 /// Octets of possible groups that are summed behind a bad one, beyond four times the length of what is behind it.
 const SEARCH_OCTETS: usize = 1 << 20;
 
+/// The numbers that an entry may have. No process adds as many.
+const NUMBERS: Range<u64> = 1..1 << 62;
+
 /// The start of a process that wrote to the segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
@@ -115,6 +118,9 @@ impl Reading {
             return None;
         }
         let next = group.first.checked_add(u64::from(group.count))?;
+        if !NUMBERS.contains(&next) {
+            return None;
+        }
         if begins {
             let run = read_run(octets, body.clone(), &group)?;
             self.segment.processes.push(run);

@@ -120,3 +120,24 @@ fn a_compaction_keeps_the_timeline_and_the_numbers() {
     let record = opened.records.get(1, 1).expect("it is live");
     assert_eq!(record.sections, [(0, &[49; 100][..])]);
 }
+
+#[test]
+fn names_of_earlier_processes_are_found_once_each() {
+    let disk = CrashDisk::new(0);
+    let open = |names: &[u8]| {
+        let log = Log::open(disk.clone(), host(1), Limits::default(), names, at(1, 1));
+        log.map(|(_, opened)| opened.names)
+    };
+    assert_eq!(open(b"old").expect("a disk"), [[0; 0]; 0]);
+    assert_eq!(open(b"new").expect("a disk"), [b"old"]);
+    assert_eq!(open(b"new").expect("a disk"), [b"new", b"old"]);
+    assert_eq!(open(b"").expect("a disk"), [b"new", b"old"]);
+    let longest = vec![1; journal::RECORD_OCTETS_MAX];
+    assert!(open(&longest).is_ok());
+    assert_eq!(open(b"").expect("a disk")[0], longest);
+    let error = open(&[&longest[..], &[1]].concat()).expect_err("too long");
+    assert_eq!(
+        error.to_string(),
+        "the names have 65536 bytes; at most 65535 are written"
+    );
+}

@@ -9,7 +9,7 @@ use crate::file::{self, Begin, Writing, log_name, new_name};
 use crate::index::Index;
 use crate::records::Records;
 use crate::segment::{self, Outage, Refused, Segment};
-use crate::{Host, Moment};
+use crate::{Host, Moment, RECORD_OCTETS_MAX};
 
 /// A longer segment is refused, as it is read into memory.
 const SEGMENT_OCTETS_MAX: u64 = 8 << 30;
@@ -54,6 +54,9 @@ pub enum OpenError {
         /// Its length.
         octets: u64,
     },
+    /// The caller's own names are too long.
+    #[error("the names have {0} bytes; at most {RECORD_OCTETS_MAX} are written")]
+    Names(usize),
     /// Another process has the directory.
     #[error("another headend ({who}) uses {directory}")]
     InUse {
@@ -149,8 +152,8 @@ impl Start<'_> {
 }
 
 impl<D: Disk> Log<D> {
-    /// Opens the journal in a directory, or creates it. `names` are octets that later processes get as
-    /// [`Opened::names`], for example to name fields that they do not know.
+    /// Opens the journal in a directory, or creates it. `names` are at most [`RECORD_OCTETS_MAX`] octets that later
+    /// processes get as [`Opened::names`], for example to name fields that they do not know.
     ///
     /// # Errors
     /// The disk's, or what is in the directory is not for this program and machine.
@@ -161,6 +164,9 @@ impl<D: Disk> Log<D> {
         names: &[u8],
         now: Moment,
     ) -> Result<(Self, Opened), OpenError> {
+        if names.len() > RECORD_OCTETS_MAX {
+            return Err(OpenError::Names(names.len()));
+        }
         let start = Start {
             host,
             limits,
