@@ -3,13 +3,16 @@
 use crate::event::Discard;
 use crate::layer::Context;
 
-/// Counts the packets that were handled in the current second.
+/// The length of a second in milliseconds.
+const SECOND_MS: u32 = 1_000;
+
+/// Counts the packets that were handled in the current second, which starts with its first packet.
 ///
 /// Each handled packet has at most one reply of about its length, so this also limits what a link computes and sends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Budget {
-    /// The second, modulo 2^32.
-    second: u32,
+    /// When the second started, in milliseconds modulo 2^32.
+    since_ms: u32,
     spent: u16,
 }
 
@@ -20,9 +23,12 @@ impl Budget {
         if limit == 0 {
             return Ok(());
         }
-        let second = (ctx.now.as_nanos() / 1_000_000_000) as u32;
-        if second != self.second {
-            *self = Self { second, spent: 0 };
+        let now_ms = (ctx.now.as_nanos() / 1_000_000) as u32;
+        if now_ms.wrapping_sub(self.since_ms) >= SECOND_MS {
+            *self = Self {
+                since_ms: now_ms,
+                spent: 0,
+            };
         }
         if self.spent >= (limit / share).max(1) {
             return Err(Discard::Flood);
