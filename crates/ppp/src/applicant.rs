@@ -2,6 +2,7 @@
 //! (RFC 2759). By the last one the network proves itself too, that it knows our password.
 
 use base::Instant;
+use base::snapshot::{Codec, Part};
 use wire::ppp::control::Control;
 use wire::ppp::{Compression, chap, mschap, pap, protocol};
 
@@ -9,7 +10,7 @@ use crate::auth::Credentials;
 use crate::config::Authentication;
 use crate::event::Discard;
 use crate::layer::Context;
-use crate::text;
+use crate::{snapshot, text};
 
 /// The outcome of a packet for an applicant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,5 +225,40 @@ impl Applicant {
             mschap::parse_success(message)
                 .is_some_and(|(response, _)| response.eq_ignore_ascii_case(&expected[..]))
         })
+    }
+}
+
+impl Part for Applicant {
+    const NAME: &'static str = "applicant";
+
+    /// All but the credentials, which the configuration has.
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        let Self {
+            credentials: _,
+            by,
+            response,
+            expected,
+            id,
+            tries,
+            deadline,
+            accepted,
+            refusal,
+        } = self;
+        snapshot::choice(codec, 1, "by", by, snapshot::WAYS);
+        codec.number(2, "id", id);
+        codec.number(3, "tries", tries);
+        snapshot::deadline(codec, 4, "deadline", deadline);
+        codec.number(5, "accepted", accepted);
+        snapshot::octets(codec, 6, "response", response, mschap::RESPONSE);
+        if codec.field(7, "expected", expected.is_some()) {
+            let message = expected.get_or_insert_with(|| Box::new([0; mschap::SUCCESS]));
+            codec.octets(&mut message[..]);
+        }
+        let mut text = core::mem::take(refusal).into_string();
+        codec.text(8, "refusal", &mut text, text::SHOWN_MAX);
+        if C::READS && text.contains(char::is_control) {
+            codec.refuse();
+        }
+        *refusal = text.into_boxed_str();
     }
 }

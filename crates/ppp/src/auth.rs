@@ -1,6 +1,7 @@
 //! Authentication of peers ([`Authenticator`]) by PAP (RFC 1334, section 2), CHAP with MD5 (RFC 1994), MS-CHAP version 2
 //! (RFC 2759), and EAP (RFC 3748), which `eap` passes through to the owner's server. `applicant` has the client's side.
 
+use base::snapshot::Codec;
 use base::{Instant, Redacted};
 use wire::ppp::control::Control;
 use wire::ppp::{Compression, chap, eap, mschap, pap, protocol};
@@ -9,7 +10,10 @@ use crate::config::Authentication;
 use crate::eap::{Challenge, Exchange};
 use crate::event::{Claim, Discard, Proof};
 use crate::layer::{Context, retimed};
+use crate::snapshot;
 
+/// The longest message of a reply.
+const MESSAGE_MAX: usize = 255;
 /// Bytes of our challenges.
 const CHALLENGE: usize = mschap::CHALLENGE;
 
@@ -36,6 +40,16 @@ enum Stage {
     /// The owner has answered.
     Answered { accepted: bool },
 }
+
+/// The stages, and their codes in a snapshot. The first one takes no octet.
+const STAGES: &[(u8, Stage)] = &[
+    (0, Stage::Answered { accepted: true }),
+    (1, Stage::Answered { accepted: false }),
+    (2, Stage::Idle),
+    (3, Stage::Awaiting),
+    (4, Stage::Challenged),
+    (5, Stage::Claimed),
+];
 
 /// The network's side.
 #[derive(Clone, Debug)]
@@ -130,7 +144,7 @@ impl Authenticator {
 
     fn challenge(&mut self, compression: Compression, ctx: &mut Context<'_>) {
         self.tries = self.tries.saturating_sub(1);
-        if let Some(exchange) = self.exchange() {
+        if let Some(exchange) = self.eap() {
             exchange.send(compression, ctx);
             self.deadline = ctx.now + exchange.interval(ctx.config);
             return;
@@ -252,14 +266,14 @@ impl Authenticator {
         }))
     }
 
-    fn exchange(&self) -> Option<&Exchange> {
+    fn eap(&self) -> Option<&Exchange> {
         match self.extra.as_deref()? {
             Extra::Eap(exchange) => Some(exchange),
             Extra::Success(_) => None,
         }
     }
 
-    fn exchange_mut(&mut self) -> Option<&mut Exchange> {
+    fn eap_mut(&mut self) -> Option<&mut Exchange> {
         match self.extra.as_deref_mut()? {
             Extra::Eap(exchange) => Some(exchange),
             Extra::Success(_) => None,
@@ -287,7 +301,7 @@ impl Authenticator {
             Stage::Claimed => return Ok(None),
             Stage::Idle | Stage::Awaiting => return Err(Discard::Phase),
         }
-        let exchange = self.exchange_mut().ok_or(Discard::Phase)?;
+        let exchange = self.eap_mut().ok_or(Discard::Phase)?;
         let claim = exchange.claim(&packet, mru).ok_or(Discard::Malformed)?;
         self.stage = Stage::Claimed;
         self.deadline = Instant::FAR_FUTURE;
@@ -305,7 +319,7 @@ impl Authenticator {
         if self.stage != Stage::Claimed {
             return false;
         }
-        let Some(exchange) = self.exchange_mut() else {
+        let Some(exchange) = self.eap_mut() else {
             return false;
         };
         let Some(id) = exchange.go_on(challenge, mru) else {
@@ -331,7 +345,7 @@ impl Authenticator {
         }
         self.stage = Stage::Answered { accepted };
         if self.by == Authentication::MsChapV2 && accepted {
-            let message = &message[..message.len().min(255)];
+            let message = &message[..message.len().min(MESSAGE_MAX)];
             self.extra = Some(Box::new(Extra::Success(message.into())));
         }
         self.reply(accepted, message, compression, ctx);
@@ -376,7 +390,7 @@ impl Authenticator {
         compression: Compression,
         ctx: &mut Context<'_>,
     ) {
-        let message = &message[..message.len().min(255)];
+        let message = &message[..message.len().min(MESSAGE_MAX)];
         match self.by {
             Authentication::Pap => {
                 let code = match accepted {
@@ -425,5 +439,61 @@ impl Authenticator {
                     .control(compression, (protocol::EAP, code, self.id), |_| {});
             }
         }
+    }
+}
+
+impl Authenticator {
+    /// Fields of a link's snapshot.
+    pub(crate) fn fields<C: Codec>(&mut self, codec: &mut C) {
+        let Self {
+            stage,
+            by,
+            id,
+            tries,
+            challenge,
+            deadline,
+            extra,
+        } = self;
+        snapshot::choice(codec, 21, "stage", stage, STAGES);
+        snapshot::choice(codec, 22, "by", by, snapshot::WAYS);
+        codec.number(23, "id", id);
+        // The next challenge replaces both, so they count only while the peer has not answered the present one.
+        let is_asked = *stage == Stage::Challenged;
+        let (mut left, mut value) = match is_asked {
+            true => (*tries, *challenge),
+            false => Default::default(),
+        };
+        codec.number(24, "tries", &mut left);
+        codec.array(25, "challenge", &mut value);
+        if C::READS {
+            if !is_asked && (left, value) != Default::default() {
+                codec.refuse();
+            }
+            (*tries, *challenge) = (left, value);
+        }
+        snapshot::deadline(codec, 26, "deadline", deadline);
+        exchange_extra(extra, codec);
+    }
+}
+
+/// State that only some protocols have: of one protocol at most.
+fn exchange_extra<C: Codec>(extra: &mut Option<Box<Extra>>, codec: &mut C) {
+    let mut success = match extra.as_deref_mut() {
+        Some(Extra::Success(message)) => Some(core::mem::take(message)),
+        Some(Extra::Eap(_)) | None => None,
+    };
+    snapshot::maybe_octets(codec, 27, "success", &mut success, MESSAGE_MAX);
+    let mut exchange = match extra.as_deref_mut() {
+        Some(Extra::Eap(exchange)) => Some(core::mem::take(exchange)),
+        Some(Extra::Success(_)) | None => None,
+    };
+    codec.maybe_part(28, "eap", &mut exchange, Exchange::default);
+    if C::READS && success.is_some() && exchange.is_some() {
+        codec.refuse();
+    }
+    let new = (success.map(Extra::Success)).or(exchange.map(Extra::Eap));
+    match (extra.as_deref_mut(), new) {
+        (Some(place), Some(new)) => *place = new,
+        (_, new) => *extra = new.map(Box::new),
     }
 }

@@ -1,7 +1,10 @@
 //! A limit on the control packets of one peer, so that a flood costs little processing time.
 
+use base::snapshot::Codec;
+
 use crate::event::Discard;
 use crate::layer::Context;
+use crate::snapshot;
 
 /// The length of a second in milliseconds.
 const SECOND_MS: u32 = 1_000;
@@ -35,5 +38,17 @@ impl Budget {
         }
         self.spent += 1;
         Ok(())
+    }
+
+    /// Fields of a link's snapshot.
+    pub(crate) fn fields<C: Codec>(&mut self, codec: &mut C) {
+        let Self { since_ms, spent } = self;
+        codec.number(31, "spent", spent);
+        let mut since = (*spent > 0).then_some(*since_ms);
+        snapshot::low_bits(codec, 32, "since_ms", &mut since, 1);
+        if C::READS && since.is_some() != (*spent > 0) {
+            codec.refuse();
+        }
+        *since_ms = since.unwrap_or_default();
     }
 }

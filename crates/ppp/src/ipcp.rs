@@ -4,12 +4,14 @@
 
 use core::net::Ipv4Addr;
 
+use base::snapshot::{Codec, Part};
 use wire::ppp::control::{ConfigOption, Options, emit_option};
 use wire::ppp::protocol;
 
 use crate::config::{Config, Random};
 use crate::event::Ipv4Settings;
 use crate::layer::{Judgement, Negotiation};
+use crate::snapshot;
 
 const ADDRESS: u8 = 3;
 /// Primary and secondary DNS server (RFC 1877, sections 1.1 and 1.3).
@@ -36,6 +38,33 @@ impl Ipv4Offer {
         dns: [None; 2],
         ask_dns: true,
     };
+
+    /// No address and no wish, for a snapshot to be read into.
+    pub(crate) const BLANK: Self = Self {
+        ask_dns: false,
+        ..Self::ASK
+    };
+}
+
+impl Part for Ipv4Offer {
+    const NAME: &'static str = "ipv4_offer";
+
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        let Self {
+            local,
+            peer,
+            dns: [dns_1, dns_2],
+            ask_dns,
+        } = self;
+        snapshot::ipv4(codec, 1, "local", local);
+        snapshot::ipv4(codec, 2, "peer", peer);
+        for (number, name, dns) in [(3, "dns_1", dns_1), (4, "dns_2", dns_2)] {
+            let mut bits = dns.map(Ipv4Addr::to_bits);
+            codec.maybe(number, name, &mut bits);
+            *dns = bits.map(Ipv4Addr::from_bits);
+        }
+        codec.number(5, "ask_dns", ask_dns);
+    }
 }
 
 /// The state of IPCP's negotiation.
@@ -76,6 +105,18 @@ impl Ipcp {
             learns_dns: offer.ask_dns,
         }
     }
+
+    /// Without any value, for a snapshot to be read into.
+    pub(crate) const BLANK: Self = Self {
+        local: Ipv4Addr::UNSPECIFIED,
+        peer: Ipv4Addr::UNSPECIFIED,
+        dns: [Ipv4Addr::UNSPECIFIED; 2],
+        learns: false,
+        peer_chooses: false,
+        unnumbered: false,
+        asks: [false; 2],
+        learns_dns: false,
+    };
 
     /// The address that a request asks for, if it differs from the address that we would assign.
     pub(crate) fn wish(&self, request: Options<'_>) -> Option<Ipv4Addr> {
@@ -123,6 +164,7 @@ fn address(data: &[u8]) -> Option<Ipv4Addr> {
 
 impl Negotiation for Ipcp {
     const PROTOCOL: u16 = protocol::IPCP;
+    const NAME: &'static str = "ipcp";
 
     fn request(&self, out: &mut Vec<u8>) {
         if !self.unnumbered {
@@ -207,5 +249,28 @@ impl Negotiation for Ipcp {
             }
         }
         true
+    }
+
+    fn fields<C: Codec>(&mut self, codec: &mut C) {
+        let Self {
+            local,
+            peer,
+            dns: [dns_1, dns_2],
+            learns,
+            peer_chooses,
+            unnumbered,
+            asks: [asks_1, asks_2],
+            learns_dns,
+        } = self;
+        snapshot::ipv4(codec, 21, "local", local);
+        snapshot::ipv4(codec, 22, "peer", peer);
+        snapshot::ipv4(codec, 23, "dns_1", dns_1);
+        snapshot::ipv4(codec, 24, "dns_2", dns_2);
+        codec.number(25, "learns", learns);
+        codec.number(26, "peer_chooses", peer_chooses);
+        codec.number(27, "unnumbered", unnumbered);
+        codec.number(28, "asks_1", asks_1);
+        codec.number(29, "asks_2", asks_2);
+        codec.number(30, "learns_dns", learns_dns);
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! Left out: IPv6-Compression-Protocol. Requests for it are rejected.
 
+use base::snapshot::{Codec, Part};
 use wire::ppp::control::{ConfigOption, Options, emit_option};
 use wire::ppp::protocol;
 
 use crate::config::{Config, Random};
 use crate::event::Ipv6Settings;
 use crate::layer::{Judgement, Negotiation};
+use crate::snapshot;
 
 const IDENTIFIER: u8 = 1;
 
@@ -34,8 +36,23 @@ impl Ipv6Offer {
     }
 }
 
+impl Part for Ipv6Offer {
+    const NAME: &'static str = "ipv6_offer";
+
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        let Self {
+            local,
+            peer,
+            peer_must,
+        } = self;
+        snapshot::identifier(codec, 1, "local", local);
+        snapshot::identifier(codec, 2, "peer", peer);
+        codec.number(3, "peer_must", peer_must);
+    }
+}
+
 /// The state of IPv6CP's negotiation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ipv6cp {
     /// The identifier that we request for ourselves.
     local: u64,
@@ -89,6 +106,7 @@ fn identifier(data: &[u8]) -> Option<u64> {
 
 impl Negotiation for Ipv6cp {
     const PROTOCOL: u16 = protocol::IPV6CP;
+    const NAME: &'static str = "ipv6cp";
 
     fn request(&self, out: &mut Vec<u8>) {
         emit_option(out, IDENTIFIER, &self.local.to_be_bytes());
@@ -147,5 +165,16 @@ impl Negotiation for Ipv6cp {
     /// IPv6 cannot run on a link without an identifier.
     fn withdraw(&mut self, kind: u8) -> bool {
         kind != IDENTIFIER
+    }
+
+    fn fields<C: Codec>(&mut self, codec: &mut C) {
+        let Self {
+            local,
+            peer,
+            peer_must,
+        } = self;
+        snapshot::identifier(codec, 21, "local", local);
+        snapshot::identifier(codec, 22, "peer", peer);
+        codec.number(23, "peer_must", peer_must);
     }
 }

@@ -8,6 +8,7 @@
 //! - A network protocol that gives up after it acknowledged the peer's request sends a Terminate-Request.
 //! - The RFC's table never ends if two ends answer each other and never agree. Here it ends after [`rounds_max`].
 
+use base::snapshot::{Codec, Part};
 use base::{Duration, Instant};
 use wire::ppp::control::{ConfigOption, Control, HEADER, Options, code, emit_option};
 use wire::ppp::{Compression, protocol};
@@ -16,6 +17,7 @@ use crate::config::{Config, Random};
 use crate::event::Discard;
 use crate::fsm::{Actions, Event, State, step};
 use crate::outbox::Outbox;
+use crate::snapshot;
 
 /// The values that a link's owner passes to every call.
 pub struct Context<'a> {
@@ -65,6 +67,8 @@ impl Judgement {
 pub(crate) trait Negotiation {
     /// The protocol number.
     const PROTOCOL: u16;
+    /// The layer's name in a snapshot.
+    const NAME: &'static str;
 
     /// Appends the options of our Configure-Request. Equal states append equal bytes.
     fn request(&self, out: &mut Vec<u8>);
@@ -95,6 +99,9 @@ pub(crate) trait Negotiation {
 
     /// The peer rejects this option of ours. `false` if the protocol cannot work without it.
     fn withdraw(&mut self, kind: u8) -> bool;
+
+    /// Fields of the layer's snapshot. Their numbers are above 20.
+    fn fields<C: Codec>(&mut self, codec: &mut C);
 }
 
 /// Signals of a layer to the link.
@@ -529,6 +536,48 @@ impl<N: Negotiation> Layer<N> {
             out.extend_from_slice(&length.to_be_bytes());
             out.extend_from_slice(kept);
         });
+    }
+}
+
+impl<N: Negotiation> Part for Layer<N> {
+    const NAME: &'static str = N::NAME;
+
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        let Self {
+            negotiation,
+            state,
+            tries,
+            failures,
+            disputes,
+            acknowledged_id,
+            acknowledged,
+            repeats,
+            rounds,
+            last_id,
+            request_id,
+            answered,
+            refused,
+            deadline,
+        } = self;
+        snapshot::choice(codec, 1, "state", state, snapshot::STATES);
+        codec.number(2, "tries", tries);
+        codec.number(3, "failures", failures);
+        codec.number(4, "disputes", disputes);
+        // The identifier, then the digest.
+        let [a, b, c, d] = acknowledged.to_be_bytes();
+        let mut octets = [*acknowledged_id, a, b, c, d];
+        codec.array(5, "acknowledged", &mut octets);
+        let [id, digest @ ..] = octets;
+        (*acknowledged_id, *acknowledged) = (id, u32::from_be_bytes(digest));
+        // Both start at the configured number of tries.
+        snapshot::number_or(codec, 6, "repeats", repeats, *tries);
+        codec.number(7, "rounds", rounds);
+        codec.number(8, "last_id", last_id);
+        snapshot::number_or(codec, 9, "request_id", request_id, *last_id);
+        snapshot::number_or(codec, 10, "answered", answered, true);
+        codec.number(11, "refused", refused);
+        snapshot::deadline(codec, 12, "deadline", deadline);
+        negotiation.fields(codec);
     }
 }
 

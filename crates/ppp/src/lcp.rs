@@ -2,11 +2,13 @@
 //!
 //! Left out: Quality-Protocol, multilink and callback. Requests for them are rejected.
 
+use base::snapshot::Codec;
 use wire::ppp::control::{ConfigOption, Options, emit_option};
 use wire::ppp::{Compression, protocol};
 
 use crate::config::{Authentication, Config, Random};
 use crate::layer::{Judgement, Negotiation};
+use crate::snapshot;
 
 const MRU: u8 = 1;
 const ACCM: u8 = 2;
@@ -23,7 +25,7 @@ const MRU_MIN: u16 = 128;
 const LOOPS_MAX: u8 = 5;
 
 /// The state of LCP's negotiation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lcp {
     /// The largest packet that we accept (our MRU).
     pub(crate) mru: u16,
@@ -130,6 +132,7 @@ impl Lcp {
 
 impl Negotiation for Lcp {
     const PROTOCOL: u16 = protocol::LCP;
+    const NAME: &'static str = "lcp";
 
     fn request(&self, out: &mut Vec<u8>) {
         if self.mru != MRU_DEFAULT {
@@ -239,6 +242,48 @@ impl Negotiation for Lcp {
             _ => {}
         }
         true
+    }
+
+    fn fields<C: Codec>(&mut self, codec: &mut C) {
+        let Self {
+            mru,
+            magic,
+            ask,
+            offer,
+            able,
+            peer_mru,
+            peer_magic,
+            peer_asks,
+            compression,
+            unproven,
+            ether_max,
+            loops,
+        } = self;
+        codec.number(21, "ether_max", ether_max);
+        let usual = match *ether_max {
+            0 => MRU_DEFAULT,
+            max => max,
+        };
+        snapshot::number_or(codec, 22, "mru", mru, usual);
+        snapshot::number_or(codec, 23, "peer_mru", peer_mru, *mru);
+        snapshot::large(codec, 24, "magic", magic);
+        snapshot::large(codec, 25, "peer_magic", peer_magic);
+        snapshot::choice(codec, 26, "ask", ask, snapshot::REQUIRED);
+        snapshot::choice(codec, 27, "peer_asks", peer_asks, snapshot::REQUIRED);
+        let [protocol, address] = *offer;
+        let mut offered = Compression { protocol, address };
+        snapshot::choice(codec, 28, "offer", &mut offered, snapshot::COMPRESSIONS);
+        *offer = [offered.protocol, offered.address];
+        snapshot::choice(
+            codec,
+            29,
+            "compression",
+            compression,
+            snapshot::COMPRESSIONS,
+        );
+        codec.number(30, "able", able);
+        codec.number(31, "unproven", unproven);
+        codec.number(32, "loops", loops);
     }
 }
 

@@ -22,6 +22,7 @@
 //! | `link` | phases, and the layer that each frame goes to; `early` keeps requests of a peer that is not let in yet |
 //! | `proxy` | continues a negotiation that a LAC started |
 //! | `budget` | limit on control packets of one peer |
+//! | `snapshot` | a link as a value: writes it as bytes, and reads it back |
 //! | `view` | rows for `show` |
 //!
 //! Left out: multilink, compression and encryption (rejected), callback, MS-CHAP's Change-Password, EAP as a client.
@@ -45,6 +46,7 @@ mod lcp;
 mod link;
 mod outbox;
 mod proxy;
+mod snapshot;
 mod text;
 mod view;
 

@@ -2,6 +2,7 @@
 
 mod early;
 mod proofs;
+mod snapshot;
 mod start;
 
 use base::{Duration, Instant};
@@ -88,7 +89,7 @@ enum Own {
 }
 
 /// The state of a client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Client {
     /// Its authentication, if it has credentials.
     applicant: Option<Applicant>,
@@ -118,12 +119,16 @@ impl Link {
         };
         let able = client.as_ref().is_some_and(|one| one.applicant.is_some());
         let lcp = Lcp::new(config, client.is_none(), able, random);
+        Self::of(lcp, client.map(Own::Client))
+    }
+
+    fn of(lcp: Lcp, own: Option<Own>) -> Self {
         Self {
             lcp: Layer::new(lcp),
             ipcp: None,
             ipv6cp: None,
             authenticator: Authenticator::new(),
-            own: client.map(|client| Box::new(Own::Client(client))),
+            own: own.map(Box::new),
             patience: Instant::FAR_FUTURE,
             echo_at: Instant::FAR_FUTURE,
             echo_id: 0,

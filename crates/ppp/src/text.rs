@@ -3,6 +3,9 @@
 /// The longest part of a peer's text that is kept, in bytes.
 const TEXT_MAX: usize = 128;
 
+/// The longest result of [`shown`], in bytes: each byte of the text takes six at most, as `\u{1b}` does.
+pub(crate) const SHOWN_MAX: usize = 6 * TEXT_MAX + "...".len();
+
 /// A peer's text on one line: control characters, invalid UTF-8, quotes and backslashes are escaped, and the text is
 /// cut after 128 bytes.
 pub(crate) fn shown(text: &[u8]) -> Box<str> {
@@ -59,6 +62,6 @@ mod tests {
             *format!("x{}...", "\u{eb}".repeat(63))
         );
         assert!(shown(&[0xff; 60_000]).len() <= 4 * TEXT_MAX + 3);
-        assert!(shown(&[0x1b; 60_000]).len() <= 6 * TEXT_MAX + 3);
+        assert_eq!(shown(&[0x1b; 60_000]).len(), SHOWN_MAX);
     }
 }

@@ -176,6 +176,7 @@ pub(super) const TABLES: &[Inside] = &[
             "event",
             "config",
             "fsm",
+            "snapshot",
             "outbox",
             "layer",
             "lcp",

@@ -7,13 +7,14 @@
 
 use core::net::Ipv4Addr;
 
+use base::snapshot::{Codec, Part};
 use wire::ppp::control::{Control, Options, code};
 use wire::ppp::{Frame, protocol};
 
 use super::{Link, Own};
 use crate::event::Discard;
-use crate::ipcp;
 use crate::layer::Context;
+use crate::{ipcp, snapshot};
 
 /// The longest frame that is kept. Requests of IPCP and IPv6CP with all options in use are shorter.
 const FRAME_MAX: usize = 128;
@@ -21,6 +22,16 @@ const FRAME_MAX: usize = 128;
 /// The latest early request of IPCP and of IPv6CP, as it came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Early([Option<Box<[u8]>>; 2]);
+
+impl Part for Early {
+    const NAME: &'static str = "early";
+
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        let Self([ipcp, ipv6cp]) = self;
+        snapshot::maybe_octets(codec, 1, "ipcp", ipcp, FRAME_MAX);
+        snapshot::maybe_octets(codec, 2, "ipv6cp", ipv6cp, FRAME_MAX);
+    }
+}
 
 impl Link {
     /// Keeps a packet of a network protocol that is not open yet, if that is a request and the owner still decides about

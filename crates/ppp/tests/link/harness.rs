@@ -9,6 +9,8 @@ use ppp::{
 };
 use wire::ppp::{chap, control, mschap, protocol};
 
+use crate::twins::{RENEWED, Twin};
+
 pub(crate) const SECRET: &[u8] = b"sesame";
 pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
@@ -49,11 +51,22 @@ pub(crate) struct End {
     pub(crate) events: Vec<Event>,
     /// Frames that the link has sent.
     pub(crate) sent: Vec<Vec<u8>>,
+    /// The credentials of a client.
+    pub(crate) credentials: Option<Credentials>,
+    /// A copy of the link that was written and read back.
+    pub(crate) twin: Option<Twin>,
+    /// How often it is read anew, in percent of the calls. `None`: there is no twin.
+    pub(crate) renewed: Option<u64>,
+    pub(crate) chance: Seeded,
 }
 
 impl End {
     pub(crate) fn new(side: Side, config: Config, seed: u64) -> Self {
         let mut random = Seeded(seed);
+        let credentials = match &side {
+            Side::Network => None,
+            Side::Client { credentials, .. } => credentials.clone(),
+        };
         Self {
             link: Link::new(side, &config, &mut random),
             config,
@@ -61,6 +74,10 @@ impl End {
             random,
             events: Vec::new(),
             sent: Vec::new(),
+            credentials,
+            twin: None,
+            renewed: Some(RENEWED),
+            chance: Seeded(seed),
         }
     }
 
@@ -68,8 +85,9 @@ impl End {
     pub(crate) fn call<T>(
         &mut self,
         now: Instant,
-        f: impl FnOnce(&mut Link, &mut Context<'_>) -> T,
+        f: impl Fn(&mut Link, &mut Context<'_>) -> T,
     ) -> T {
+        let (twin, random) = (Twin::of(self), self.random.clone());
         let mut ctx = Context {
             now,
             config: &self.config,
@@ -77,6 +95,7 @@ impl End {
             out: &mut self.out,
         };
         let result = f(&mut self.link, &mut ctx);
+        self.twin = twin.map(|twin| twin.follow(self, random, f, now));
         self.sent.extend(self.out.frames().map(<[u8]>::to_vec));
         self.events.extend(self.out.events().iter().cloned());
         self.out.clear();
@@ -201,7 +220,7 @@ pub(crate) struct Pair {
 impl Pair {
     pub(crate) fn new(network: End, client: End, wire: Wire, seed: u64) -> Self {
         Self {
-            now: Instant::from_nanos(1),
+            now: NOW,
             ends: [network, client],
             wire,
             grant: grant(),
@@ -254,8 +273,8 @@ impl Pair {
         let (now, grant) = (self.now, self.grant);
         for (_, message) in self.answers.extract_if(.., |answer| answer.0 <= now) {
             // The claim may no longer be pending, because LCP may have restarted.
-            self.ends[0].call(now, |link, ctx| match message {
-                Some(message) => link.accept(&grant, &message, ctx),
+            self.ends[0].call(now, |link, ctx| match &message {
+                Some(message) => link.accept(&grant, message, ctx),
                 None => link.refuse(b"no", ctx),
             });
         }
@@ -327,8 +346,8 @@ impl Pair {
     }
 }
 
-/// The instant for tests in which time does not matter.
-pub(crate) const NOW: Instant = Instant::from_nanos(1_000);
+/// The instant for tests in which time does not matter: a whole millisecond, as snapshots have them.
+pub(crate) const NOW: Instant = Instant::from_nanos(1_000_000);
 
 /// A control packet in a frame.
 pub(crate) fn frame(protocol: u16, code: u8, identifier: u8, data: &[u8]) -> Vec<u8> {
