@@ -366,6 +366,15 @@ impl Authenticator {
         }
     }
 
+    /// Challenges a peer that is up again, because the answer to its latest claim was lost.
+    pub(crate) fn challenge_again(&mut self, now: Instant) {
+        let by_chap = matches!(self.by, Authentication::ChapMd5 | Authentication::MsChapV2);
+        if by_chap && self.is_claimed() {
+            self.stage = Stage::Answered { accepted: true };
+            self.deadline = now;
+        }
+    }
+
     /// Takes the owner's answer about a peer that was not asked to authenticate. The peer gets no reply.
     pub(crate) fn answer_silently(&mut self, accepted: bool) {
         self.stage = Stage::Answered { accepted };

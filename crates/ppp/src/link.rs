@@ -69,6 +69,8 @@ pub struct Link {
     echo_rtt_us: u32,
     /// Echo-Requests since the last reply.
     unanswered: u8,
+    /// The owner wants proof that the peer is there: see [`Link::probe`].
+    probing: bool,
     /// Number of claims reported to the owner.
     claims: u8,
     budget: Budget,
@@ -135,6 +137,7 @@ impl Link {
             echo_sent_us: 0,
             echo_rtt_us: 0,
             unanswered: 0,
+            probing: false,
             claims: 0,
             budget: Budget::default(),
             in_network: false,
@@ -205,7 +208,9 @@ impl Link {
         if self.lcp.state() != State::Opened || self.closing.is_some() {
             return;
         }
-        self.echo_at = retimed(self.echo_at, ctx.config.echo_interval, ctx);
+        if !self.probing {
+            self.echo_at = retimed(self.echo_at, ctx.config.echo_interval, ctx);
+        }
         let ask = self.lcp.negotiation.ask;
         if let Some(Authentication::ChapMd5 | Authentication::MsChapV2) = ask {
             self.authenticator.retime(ctx);
@@ -219,13 +224,17 @@ impl Link {
             self.end(LinkEnd::EchoTimeout, ctx);
             return;
         }
-        if ctx.config.echo_interval == Duration::ZERO {
+        let interval = match ctx.config.echo_interval {
+            Duration::ZERO if self.probing => ctx.config.restart,
+            interval => interval,
+        };
+        if interval == Duration::ZERO {
             self.echo_at = Instant::FAR_FUTURE;
             return;
         }
         self.unanswered += 1;
         self.echo_id = self.echo_id.wrapping_add(1);
-        self.echo_at = ctx.now + ctx.config.echo_interval;
+        self.echo_at = ctx.now + interval;
         self.echo_sent_us = micros(ctx.now);
         let magic = self.lcp.negotiation.magic;
         let head = (protocol::LCP, code::ECHO_REQUEST, self.echo_id);
@@ -477,6 +486,10 @@ impl Link {
             code::ECHO_REPLY => match packet.identifier == self.echo_id && self.unanswered > 0 {
                 true => {
                     self.unanswered = 0;
+                    let is_proven = core::mem::take(&mut self.probing);
+                    if is_proven && ctx.config.echo_interval == Duration::ZERO {
+                        self.echo_at = Instant::FAR_FUTURE;
+                    }
                     let rtt = micros(ctx.now).wrapping_sub(self.echo_sent_us);
                     self.echo_rtt_us = rtt.saturating_add(1);
                     Ok(())
@@ -588,6 +601,7 @@ impl Link {
         self.forget_early();
         self.patience = Instant::FAR_FUTURE;
         self.echo_at = Instant::FAR_FUTURE;
+        self.probing = false;
         self.authenticator.reset();
         if let Some(applicant) = self.applicant_mut() {
             applicant.reset();

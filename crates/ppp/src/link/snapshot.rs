@@ -1,4 +1,4 @@
-//! A link as a value: written as bytes, and read back by another process.
+//! A link as a value: written as bytes, read back by another process, and what a crash costs it.
 //!
 //! A snapshot has every field that decides what the link does next: a link that is read back sends and reports what the
 //! first one would have. It is a [`Part`], so that an owner's record can contain it. Not part of it are:
@@ -8,15 +8,17 @@
 //!
 //! The bytes are those of [`base::snapshot`]. `tests/link/snapshot_fields.txt` has the numbers of all fields.
 
+use base::Instant;
 use base::snapshot::{Codec, Part, ReadError, Reader, Writer};
 
 use super::early::Early;
 use super::{Client, Grant, Link, Own};
 use crate::applicant::Applicant;
 use crate::auth::Credentials;
+use crate::budget::Budget;
 use crate::ipcp::{Ipcp, Ipv4Offer};
 use crate::ipv6cp::{Ipv6Offer, Ipv6cp};
-use crate::layer::Layer;
+use crate::layer::{Context, Layer, retimed};
 use crate::lcp::Lcp;
 use crate::snapshot;
 
@@ -42,6 +44,8 @@ impl Link {
     /// `credentials` come from the configuration. Only a client that had credentials uses them; the network's side, and
     /// a client that had none, ignore them.
     ///
+    /// After a crash, call [`Link::resume`] next.
+    ///
     /// # Errors
     /// The bytes are not the snapshot of a link, or it is a client that needs credentials and there are none (an
     /// impossible value of field `applicant`).
@@ -52,6 +56,51 @@ impl Link {
         let mut link = Self::blank(credentials);
         reader.next_into(&mut link)?;
         Ok(link)
+    }
+
+    /// Continues a link after a crash, whose snapshot may be older than the link was. An upgrade loses nothing and needs
+    /// no call.
+    ///
+    /// The link forgets which Echo-Requests are unanswered and what it counted in this second. Its next Echo-Request is
+    /// due after a random part of the interval; [`Link::probe`] sends one at once. If the peer was challenged again and
+    /// the owner had not answered its claim, the link challenges it once more.
+    ///
+    /// The owner's answers to all other claims are lost too. A link without [`LinkView::is_authenticated`] is therefore
+    /// better not continued.
+    ///
+    /// [`LinkView::is_authenticated`]: crate::LinkView::is_authenticated
+    pub fn resume(&mut self, ctx: &mut Context<'_>) {
+        // A random one, so that a late reply to an older request is hardly ever taken for proof.
+        self.echo_id = ctx.random.number() as u8;
+        self.echo_sent_us = 0;
+        self.echo_rtt_us = 0;
+        self.unanswered = 0;
+        self.probing = false;
+        self.budget = Budget::default();
+        if self.is_up() {
+            self.echo_at = retimed(Instant::FAR_FUTURE, ctx.config.echo_interval, ctx);
+        }
+        if self.in_network {
+            self.authenticator.challenge_again(ctx.now);
+        }
+    }
+
+    /// Sends an Echo-Request now, to find out whether the peer is still there. Does nothing unless LCP is open, or if a
+    /// probe is under way.
+    ///
+    /// The request is repeated at [`crate::Config::echo_interval`], or at [`crate::Config::restart`] if that is zero. An
+    /// Echo-Reply is proof. Without one the link ends with [`crate::LinkEnd::EchoTimeout`], as after other echoes.
+    pub fn probe(&mut self, ctx: &mut Context<'_>) {
+        if self.probing || !self.is_up() {
+            return;
+        }
+        self.probing = true;
+        self.unanswered = 0;
+        self.echo(ctx);
+    }
+
+    fn is_up(&self) -> bool {
+        self.lcp.is_opened() && self.closing.is_none()
     }
 }
 
@@ -71,6 +120,7 @@ impl Part for Link {
             echo_sent_us,
             echo_rtt_us,
             unanswered,
+            probing,
             claims,
             budget,
             in_network,
@@ -95,6 +145,7 @@ impl Part for Link {
             *echo_sent_us = sent.unwrap_or_default();
         }
         codec.number(11, "echo_rtt_us", echo_rtt_us);
+        codec.number(12, "probing", probing);
         codec.number(13, "claims", claims);
         snapshot::number_or(codec, 14, "in_network", in_network, true);
         snapshot::choice(codec, 15, "closing", closing, snapshot::ENDS);

@@ -110,7 +110,9 @@ fn act(end: &mut End, now: Instant, frames: &[Vec<u8>], random: &mut Seeded) {
         0 => end.call(now, |link, ctx| link.close(ctx)),
         1 => _ = end.call(now, |link, ctx| link.accept(&grant(), b"S=1", ctx)),
         2 => _ = end.call(now, |link, ctx| link.refuse(b"E=691 no", ctx)),
+        3 => end.call(now, |link, ctx| link.probe(ctx)),
         4 => end.call(now, |link, ctx| link.retime(ctx)),
+        5 => end.call(now, |link, ctx| link.resume(ctx)),
         6 => end.call(now, |link, ctx| link.up(ctx)),
         7 => {
             let challenge = Challenge {

@@ -11,6 +11,7 @@ mod pair;
 mod phases;
 mod proofs;
 mod proxied;
+mod resumed;
 mod simulation;
 mod snapshot;
 mod timers;
