@@ -41,7 +41,8 @@ impl Link {
     }
 
     /// Answers the latest claim by EAP with a further Request of the owner's server. `false` if no claim by EAP waits for
-    /// an answer, or if it cannot be sent: it is no Request, is longer than the peer's MRU, or is the 101st.
+    /// an answer, or if it cannot be sent: it is no Request, is longer than the peer's MRU, has a state of over 4,096 bytes,
+    /// or is the 101st.
     pub fn challenge(&mut self, challenge: Challenge<'_>, ctx: &mut Context<'_>) -> bool {
         let sent_by = (self.compression(), self.peer_mru());
         self.awaits_answer() && self.authenticator.ask_on(challenge, sent_by, ctx)

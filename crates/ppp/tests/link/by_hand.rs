@@ -5,6 +5,7 @@ use ppp::{Authentication, Discard, Event, LinkEnd, State};
 use wire::ppp::protocol;
 
 use crate::harness::{NOW, Pair, SECRET, Wire, client, frame, network, opened, send};
+use crate::twins::RENEWED;
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
@@ -286,6 +287,7 @@ fn a_stale_challenge_s_response_is_ignored() {
 fn no_octets_panic() {
     let mut end = opened();
     end.config.control_max_per_s = 0;
+    end.renewed = Some(RENEWED);
     let mut random = crate::harness::Seeded(5);
     for _ in 0..200_000 {
         let numbers = [
@@ -305,6 +307,7 @@ fn no_octets_panic() {
         if matches!(end.events.last(), Some(Event::Ended(_))) {
             end = opened();
             end.config.control_max_per_s = 0;
+            end.renewed = Some(RENEWED);
         }
         end.sent.clear();
         end.events.clear();

@@ -9,7 +9,7 @@ use ppp::{
 };
 use wire::ppp::{chap, control, mschap, protocol};
 
-use crate::twins::{RENEWED, Twin};
+use crate::twins::Twin;
 
 pub(crate) const SECRET: &[u8] = b"sesame";
 pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -76,7 +76,7 @@ impl End {
             sent: Vec::new(),
             credentials,
             twin: None,
-            renewed: Some(RENEWED),
+            renewed: Some(100),
             chance: Seeded(seed),
         }
     }

@@ -301,6 +301,10 @@ fn a_peer_that_rejects_our_address_option_is_up_without() {
         .unwrap();
     let packets = exchange(&mut end, &frame(protocol::IPCP, 4, identifier, &options));
     assert_eq!((packets[0].1, packets[0].3.len()), (1, 0));
+    let wish = frame(protocol::IPCP, 1, 1, &asks_for(PEER.octets()));
+    exchange(&mut end, &wish);
+    exchange(&mut end, &frame(protocol::IPCP, 2, packets[0].2, &[]));
+    assert!(end.link.is_open(false));
 }
 
 #[test]

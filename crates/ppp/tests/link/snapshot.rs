@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 
 use base::snapshot;
 use base::{Duration, Redacted};
-use ppp::{Authentication, Credentials, Event, Link, State};
+use ppp::{Authentication, Config, Credentials, Event, Ipv4Offer, Ipv6Offer, Link, Side, State};
 use wire::ppp::protocol;
 
-use crate::harness::{End, NOW, Pair, SECRET, Seeded, Wire, client, frame, network, opened};
+use crate::harness::{
+    DNS, End, LOCAL, NOW, PEER, Pair, SECRET, Seeded, Wire, client, exchange, frame, network,
+    open_lcp, opened,
+};
 use crate::simulation::{end_of, world};
 use crate::twins::{CLOCK, OTHER_CLOCK, read, restored, written};
 
@@ -109,6 +112,76 @@ fn a_link_that_is_up_takes_few_octets() {
         let octets = written(&mut client.link, CLOCK).len();
         assert!(octets <= client_max, "{way:?}: {octets} octets of a client");
     }
+}
+
+/// LCP starts again, and the client asks for what it asked for at first.
+#[test]
+fn a_client_keeps_its_wish() {
+    let side = Side::Client {
+        credentials: None,
+        ipv4: Some(Ipv4Offer {
+            local: PEER,
+            peer: LOCAL,
+            dns: [Some(DNS), Some(LOCAL)],
+            ask_dns: false,
+        }),
+        ipv6: Some(Ipv6Offer {
+            local: 7,
+            peer: 9,
+            peer_must: true,
+        }),
+    };
+    let mut end = End::new(side, Config::default(), 1);
+    let networks = |packets: Vec<(u16, u8, u8, Vec<u8>)>| -> Vec<_> {
+        let is_network = |packet: &&(u16, u8, u8, Vec<u8>)| packet.0 != protocol::LCP;
+        let asked = packets.iter().filter(is_network);
+        asked.map(|packet| (packet.0, packet.3.clone())).collect()
+    };
+    open_lcp(&mut end, &[]);
+    let first = networks(end.packets());
+    assert_eq!(first.len(), 2);
+    let view = end.link.view();
+    for restarts in 2..4 {
+        let ours = exchange(
+            &mut end,
+            &frame(protocol::LCP, 1, restarts, &[5, 6, 1, 1, 1, restarts]),
+        );
+        let ours = ours
+            .into_iter()
+            .find(|one| (one.0, one.1) == (protocol::LCP, 1));
+        let (_, _, identifier, data) = ours.expect("a request");
+        let again = exchange(&mut end, &frame(protocol::LCP, 2, identifier, &data));
+        assert_eq!(networks(again), first);
+        let now = end.link.view();
+        assert_eq!((now.ipv4, now.ipv6), (view.ipv4, view.ipv6));
+        for (number, options) in [
+            (
+                protocol::IPCP,
+                &[3, 6, 0, 0, 0, 0, 129, 6, 0, 0, 0, 0, 131, 6, 0, 0, 0, 0][..],
+            ),
+            (protocol::IPV6CP, &[1, 10, 0, 0, 0, 0, 0, 0, 0, 5]),
+        ] {
+            let nak = exchange(&mut end, &frame(number, 1, 1, options)).remove(0);
+            let named: &[u8] = match number {
+                protocol::IPCP => &[
+                    3, 6, 192, 0, 2, 1, 129, 6, 192, 0, 2, 53, 131, 6, 192, 0, 2, 1,
+                ],
+                _ => &[1, 10, 0, 0, 0, 0, 0, 0, 0, 9],
+            };
+            assert_eq!((nak.1, &nak.3[..]), (3, named));
+        }
+    }
+}
+
+/// RFC 1877: name servers come from the side that has them.
+#[test]
+fn a_client_does_not_assign_the_name_servers_that_it_was_given() {
+    let [_, mut client] = up(Authentication::Pap);
+    let options = [129, 6, 0, 0, 0, 0];
+    client.sent.clear();
+    let replies = exchange(&mut client, &frame(protocol::IPCP, 1, 99, &options));
+    let reply = replies.iter().find(|one| one.2 == 99).expect("a reply");
+    assert_eq!((reply.1, &reply.3[..]), (4, &options[..]));
 }
 
 #[test]

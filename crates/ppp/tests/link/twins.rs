@@ -11,7 +11,7 @@ pub(crate) const CLOCK: Timeline = Timeline::new(17_280_000_000_000_000);
 /// That of one that started 2 h earlier, at another fraction of a second.
 pub(crate) const OTHER_CLOCK: Timeline = Timeline::new(17_272_799_877_000_000);
 
-/// How often a twin is read anew, in percent of the calls.
+/// How often a twin is read anew, in percent of the calls, where there are many: elsewhere it is at each.
 pub(crate) const RENEWED: u64 = 10;
 
 pub(crate) fn written(link: &mut Link, clock: Timeline) -> Vec<u8> {
