@@ -367,6 +367,12 @@ pub const TARGETS: &[Target] = &[
         is_slow: false,
     },
     Target {
+        name: "ppp_snapshot",
+        run: targets::ppp_snapshot::target,
+        len_max: 800,
+        is_slow: false,
+    },
+    Target {
         name: "pppoe_client_live",
         run: targets::pppoe_live::target_client,
         len_max: 1500,

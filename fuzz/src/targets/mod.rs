@@ -44,6 +44,7 @@ pub mod ping_load;
 pub mod ping_probe;
 pub mod ppp_frame;
 pub mod ppp_link;
+pub mod ppp_snapshot;
 pub mod pppoe_live;
 pub mod pppoe_packet;
 pub mod quic_packet;

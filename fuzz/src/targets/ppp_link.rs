@@ -78,7 +78,7 @@ pub fn target(data: &[u8]) {
 }
 
 /// Numbers that do not repeat for a long time.
-struct Counting(u64);
+pub(super) struct Counting(pub(super) u64);
 
 impl Random for Counting {
     fn fill(&mut self, octets: &mut [u8]) {
