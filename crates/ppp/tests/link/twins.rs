@@ -88,6 +88,8 @@ impl Twin {
         assert_eq!(self.out.events(), end.out.events());
         assert_eq!(random.0, end.random.0, "other random numbers");
         assert_eq!(self.link.view(), end.link.view());
+        assert_eq!(self.link.refusal(), end.link.refusal());
+        assert_eq!(self.link.echo_rtt_us(), end.link.echo_rtt_us());
         let due = [&self.link, &end.link].map(|link| CLOCK.of(link.timeout()));
         assert_eq!(due[0], due[1], "another timer");
         self.octets = written(&mut end.link, CLOCK);
