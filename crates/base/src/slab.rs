@@ -106,19 +106,50 @@ impl<T> Slab<T> {
         if self.at(key.index).is_some() {
             return Err(value);
         }
-        while self.pages.len() <= number as usize {
-            let mut page = Page::new();
-            page.next_open = self.open;
-            self.open = self.pages.len() as u32;
-            self.pages.push(page);
-        }
-        let page = &mut self.pages[number as usize];
+        let page = self.page_mut(number);
         page.claim(offset, key.generation, value);
         if page.used == PAGE_ENTRIES {
             self.close(number);
         }
         self.len += 1;
         Ok(())
+    }
+
+    /// The free places that had values, each with its next generation. Those of a page are in the order of their use.
+    pub fn vacant(&self) -> impl Iterator<Item = Key> {
+        self.pages.iter().zip(0..).flat_map(|(page, number)| {
+            let next = |offset: u32| match page.entries.get(offset as usize)?.state {
+                State::Free { next } => Some((offset, next)),
+                State::Used(_) => None,
+            };
+            let all = core::iter::successors(next(page.free), move |(_, then)| next(*then));
+            all.map(move |(offset, _)| Key {
+                index: number * PAGE_ENTRIES + offset,
+                generation: page.entries[offset as usize].generation,
+            })
+        })
+    }
+
+    /// Makes these free places the next ones of their pages, in this order and with these generations: for a slab that
+    /// is built again from what another one held and had [`vacant`](Self::vacant). Places in use stay as they are.
+    pub fn set_vacant(&mut self, keys: impl DoubleEndedIterator<Item = Key>) {
+        for key in keys.rev() {
+            if self.at(key.index).is_none() {
+                let page = self.page_mut(key.index / PAGE_ENTRIES);
+                page.free_next(key.index % PAGE_ENTRIES, key.generation);
+            }
+        }
+    }
+
+    /// A page, which is made if there are fewer.
+    fn page_mut(&mut self, number: u32) -> &mut Page<T> {
+        while self.pages.len() <= number as usize {
+            let mut page = Page::new();
+            page.next_open = self.open;
+            self.open = self.pages.len() as u32;
+            self.pages.push(page);
+        }
+        &mut self.pages[number as usize]
     }
 
     /// Takes a page that is full from the list of pages with room.
@@ -295,6 +326,26 @@ impl<T> Page<T> {
 
     /// Stores a value in a free place, which then has that generation.
     fn claim(&mut self, offset: u32, generation: u32, value: T) {
+        self.unlink(offset);
+        self.entries[offset as usize] = Entry {
+            generation,
+            state: State::Used(value),
+        };
+        self.used += 1;
+    }
+
+    /// Makes a free place the next one.
+    fn free_next(&mut self, offset: u32, generation: u32) {
+        self.unlink(offset);
+        let next = core::mem::replace(&mut self.free, offset);
+        self.entries[offset as usize] = Entry {
+            generation,
+            state: State::Free { next },
+        };
+    }
+
+    /// Takes a free place from the list of free ones, once the page reaches as far.
+    fn unlink(&mut self, offset: u32) {
         self.entries
             .reserve_exact(PAGE_ENTRIES as usize - self.entries.len());
         while self.entries.len() <= offset as usize {
@@ -323,11 +374,6 @@ impl<T> Page<T> {
                 before = *after;
             }
         }
-        self.entries[offset as usize] = Entry {
-            generation,
-            state: State::Used(value),
-        };
-        self.used += 1;
     }
 
     /// Frees an entry if it has that generation.
@@ -485,6 +531,29 @@ mod tests {
             }
             // It goes on as any other one: no key is given out twice, and none is lost.
             apply(&mut second, &mut keys, after)?;
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_slab_that_is_built_again_gives_out_the_same_keys(
+            ops in prop::collection::vec(op(), 0..200),
+            after in prop::collection::vec(op(), 0..50),
+        ) {
+            let mut first = Slab::new();
+            let mut keys = Vec::new();
+            apply(&mut first, &mut keys, ops)?;
+            let mut second = Slab::new();
+            for (key, &n) in first.iter() {
+                prop_assert_eq!(second.insert_at(key, n), Ok(()));
+            }
+            let vacant: Vec<Key> = first.vacant().collect();
+            second.set_vacant(vacant.iter().copied());
+            prop_assert!(second.vacant().eq(vacant));
+            let mut others = keys.clone();
+            apply(&mut first, &mut keys, after.clone())?;
+            apply(&mut second, &mut others, after)?;
+            prop_assert_eq!(keys, others);
         }
     }
 
