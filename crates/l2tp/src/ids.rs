@@ -8,6 +8,8 @@
 
 use std::collections::VecDeque;
 
+use base::snapshot::{Codec, Part};
+
 use crate::random::Random;
 
 const INDEX_BITS: u32 = 20;
@@ -16,11 +18,19 @@ pub(crate) const MAX_TUNNELS: u32 = 1 << INDEX_BITS;
 /// The most sessions that ids can distinguish.
 pub(crate) const MAX_SESSIONS: u32 = 1 << INDEX_BITS;
 
+/// The most released ids that wait: each one twice, if it was claimed once and then came from the order.
+const RETURNED_MAX: usize = 2 << 16;
+
 /// Makes the 32-bit id of the record at `index`.
 pub(crate) fn wide_id(index: u32, random: &mut Random) -> u32 {
     debug_assert!(index < 1 << INDEX_BITS);
     let tag = 1 + random.below((1 << (32 - INDEX_BITS)) - 1);
     (tag << INDEX_BITS) | index
+}
+
+/// Whether a 32-bit id may be that of the record at `index`.
+pub(crate) const fn is_wide(id: u32, index: u32) -> bool {
+    id >> INDEX_BITS != 0 && wide_index(id) == index
 }
 
 /// The table index in a 32-bit id; the caller compares the whole id.
@@ -51,21 +61,41 @@ impl NarrowIds {
 
     /// Assigns an id to the tunnel at `index`; `None` if all are in use.
     pub(crate) fn take(&mut self, index: u32) -> Option<u16> {
-        let id = self.begin().or_else(|| self.returned.pop_front())?;
+        let id = self.begin().or_else(|| self.next_returned())?;
         self.index[usize::from(id)] = index + 1;
         Some(id)
     }
 
-    /// The next unused id; 0 if there is none.
+    /// Assigns this id, which the tunnel at `index` had before; `false` if it is in use, or 0.
+    pub(crate) fn claim(&mut self, id: u16, index: u32) -> bool {
+        let is_free = id != 0 && self.get(id).is_none();
+        if is_free {
+            self.index[usize::from(id)] = index + 1;
+        }
+        is_free
+    }
+
+    /// The next id that was not used before; a claimed one is not among them.
     fn begin(&mut self) -> Option<u16> {
         while let Ok(place) = u16::try_from(self.begun) {
             self.begun += 1;
             let id = self.order.at(place);
-            if id != 0 {
+            if id != 0 && self.get(id).is_none() {
                 return Some(id);
             }
         }
         None
+    }
+
+    /// The id that was released first. An id that was claimed and released may come from the order too, so it may be in
+    /// use.
+    fn next_returned(&mut self) -> Option<u16> {
+        loop {
+            let id = self.returned.pop_front()?;
+            if self.get(id).is_none() {
+                return Some(id);
+            }
+        }
     }
 
     pub(crate) fn release(&mut self, id: u16) {
@@ -78,13 +108,62 @@ impl NarrowIds {
         self.index[usize::from(id)].checked_sub(1)
     }
 
+    /// Continues with the ids of another one. Ids in use stay in use.
+    pub(crate) fn follow(&mut self, other: IdSequence) {
+        (self.order, self.begun) = (other.order, other.begun);
+        self.returned = other.returned.into();
+    }
+
+    /// The order of the next ids.
+    pub(crate) fn sequence(&self) -> IdSequence {
+        IdSequence {
+            order: self.order.clone(),
+            begun: self.begun,
+            returned: self.returned.iter().copied().collect(),
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> usize {
         self.index.iter().filter(|&&index| index != 0).count()
     }
 }
 
+/// The order in which a [`NarrowIds`] assigns its next ids.
+#[derive(Clone, Default)]
+pub(crate) struct IdSequence {
+    order: Order,
+    begun: u32,
+    returned: Vec<u16>,
+}
+
+impl Part for IdSequence {
+    const NAME: &'static str = "id_sequence";
+
+    fn exchange<C: Codec>(&mut self, codec: &mut C) {
+        let mut order = [0; 24];
+        for (place, key) in order.chunks_exact_mut(4).zip(self.order.0) {
+            place.copy_from_slice(&key.to_be_bytes());
+        }
+        codec.array(1, "order", &mut order);
+        let (keys, _) = order.as_chunks();
+        for (key, octets) in self.order.0.iter_mut().zip(keys) {
+            *key = u32::from_be_bytes(*octets);
+        }
+        codec.number(2, "started", &mut self.begun);
+        let ids = self.returned.iter().flat_map(|id| id.to_be_bytes());
+        let mut returned: Vec<u8> = ids.collect();
+        codec.bytes(3, "returned", &mut returned, 2 * RETURNED_MAX);
+        let (ids, rest) = returned.as_chunks();
+        self.returned = ids.iter().map(|id| u16::from_be_bytes(*id)).collect();
+        if C::READS && (!rest.is_empty() || self.returned.contains(&0) || self.begun > 1 << 16) {
+            codec.refuse();
+        }
+    }
+}
+
 /// A random permutation of all 16-bit numbers: a Feistel network over two octets.
+#[derive(Clone, Default)]
 struct Order([u32; 6]);
 
 impl Order {
@@ -126,6 +205,53 @@ mod tests {
         assert_eq!(ids.take(2), Some(40));
         assert_eq!(ids.get(40), Some(2));
         assert_eq!(ids.take(1), None);
+    }
+
+    #[test]
+    fn claimed_ids_are_not_given_out_until_they_are_released() {
+        let mut random = Random::new([7; 32]);
+        let mut ids = NarrowIds::new(&mut random);
+        let claimed: Vec<u16> = (1..=40_000).step_by(3).collect();
+        for &id in &claimed {
+            assert!(ids.claim(id, 5));
+            assert!(!ids.claim(id, 6));
+            assert_eq!(ids.get(id), Some(5));
+        }
+        assert!(!ids.claim(0, 5));
+        // Some of them are free again before their turn in the order.
+        for &id in &claimed[..100] {
+            ids.release(id);
+        }
+        let mut seen: std::collections::HashSet<u16> = claimed[100..].iter().copied().collect();
+        while let Some(id) = ids.take(9) {
+            assert!(id != 0 && seen.insert(id), "{id} is in use");
+        }
+        assert_eq!(seen.len(), 65_535);
+        ids.release(claimed[0]);
+        assert_eq!(ids.take(1), Some(claimed[0]));
+        assert_eq!(ids.take(1), None);
+    }
+
+    #[test]
+    fn ids_that_follow_others_are_the_same() {
+        let mut random = Random::new([7; 32]);
+        let mut ids = NarrowIds::new(&mut random);
+        for index in 0..60_000 {
+            ids.take(index);
+        }
+        for id in (1..30_000).step_by(7) {
+            ids.release(id);
+        }
+        let mut others = NarrowIds::new(&mut random);
+        for id in 1..=u16::MAX {
+            if let Some(index) = ids.get(id) {
+                assert!(others.claim(id, index));
+            }
+        }
+        others.follow(ids.sequence());
+        for index in 0..7_000 {
+            assert_eq!(ids.take(index), others.take(index));
+        }
     }
 
     #[test]

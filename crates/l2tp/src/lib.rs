@@ -29,6 +29,7 @@ mod pool;
 mod random;
 mod reliable;
 mod session;
+mod snapshot;
 mod tunnel;
 
 pub use cause::PppCause;
@@ -39,12 +40,13 @@ pub use config::{
 pub use discard::{CounterName, Discard};
 pub use end::{Codes, Notice, SessionEnd, TunnelEnd};
 pub use endpoint::{
-    Counts, DataHeader, DataIds, DataWay, Endpoint, FIRMWARE_REVISION, Identity, OpenError,
-    OpenTunnel, PeerView, Received, Totals,
+    Counts, DataHeader, DataIds, DataWay, Endpoint, FIRMWARE_REVISION, Generator, Identity,
+    OpenError, OpenTunnel, PeerView, Received, Totals,
 };
 pub use event::{CallErrors, Event};
 pub use session::{
     Call, CallDetails, Cookie, Direction, EndedSession, Proxy, Role, SessionKey, SessionState,
     SessionView,
 };
+pub use snapshot::Refused;
 pub use tunnel::{EndedTunnel, TunnelKey, TunnelState, TunnelView};

@@ -7,6 +7,8 @@ use base::Instant;
 use crate::config::Retransmit;
 use crate::pool::{MessagePool, NIL, Queue};
 
+mod snapshot;
+
 /// The window of a peer that sent no Receive Window Size AVP (RFC 2661 4.4.3).
 pub(crate) const DEFAULT_WINDOW: u16 = 4;
 

@@ -122,7 +122,7 @@ pub(super) const TABLES: &[Inside] = &[
         krate: "l2tp",
         order: &[
             "cause", "end", "pool", "emitter", "random", "ids", "config", "reliable", "tunnel",
-            "session", "discard", "event", "peers", "endpoint",
+            "session", "snapshot", "discard", "event", "peers", "endpoint",
         ],
         besides: &[],
     },

@@ -3,7 +3,7 @@
 //! Each tunnel keeps the secret that was in force when the tunnel was opened. Start reading at [`Keyring`].
 
 use base::Redacted;
-use wire::l2tp::{digest, hidden};
+use wire::l2tp::{auth, digest, hidden};
 
 /// The keys of one secret.
 pub(super) struct Keys {
@@ -49,6 +49,13 @@ impl Keyring {
         self.current = self.number_of(secret);
     }
 
+    /// The number of the secret with this check value.
+    pub(super) fn find(&self, check: u32, seed: u64) -> Option<u16> {
+        let is_it = |keys: &Option<Keys>| keys.as_ref().is_some_and(|k| k.check(seed) == check);
+        let place = self.all.iter().position(is_it)?;
+        Some(place as u16)
+    }
+
     /// The number of a secret. After 65,535 different secrets, a further one takes the place of the last.
     pub(super) fn number_of(&mut self, secret: Option<&Redacted<Vec<u8>>>) -> u16 {
         let wanted = secret.map(|secret| secret.reveal());
@@ -62,7 +69,18 @@ impl Keyring {
     }
 }
 
+/// The check value of a secret: 32 bits of MD5.
+pub(super) fn check(secret: &[u8], seed: u64) -> u32 {
+    let [a, b, c, d, ..] = auth::challenge_response(0, secret, &seed.to_be_bytes());
+    u32::from_be_bytes([a, b, c, d])
+}
+
 impl Keys {
+    /// Tells whether this is the secret of a snapshot, without giving it away. `seed` belongs to the endpoint.
+    pub(super) fn check(&self, seed: u64) -> u32 {
+        check(&self.secret, seed)
+    }
+
     fn new(secret: &Redacted<Vec<u8>>) -> Self {
         let secret = secret.reveal();
         Self {

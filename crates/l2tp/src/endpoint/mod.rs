@@ -16,6 +16,7 @@
 //! | `timers` | deadlines |
 //! | `keys` | the secrets of tunnels |
 //! | `reconfigure` | a new configuration |
+//! | `snapshot`, `restore` | tunnels and sessions as values |
 //! | `tables` | look-ups and links |
 //! | `views` | rows for `show` |
 //! | `ordered` | rows in the order of SNMP |
@@ -51,7 +52,9 @@ mod ordered;
 mod read;
 mod receive;
 mod reconfigure;
+mod restore;
 mod setup;
+mod snapshot;
 mod speeds;
 mod tables;
 #[cfg(test)]
@@ -63,6 +66,7 @@ mod views;
 pub use compose::FIRMWARE_REVISION;
 pub use data::{DataHeader, DataIds, DataWay, Received};
 pub use open::{Identity, OpenError, OpenTunnel};
+pub use snapshot::Generator;
 pub use views::{Counts, PeerView, Totals};
 
 /// Refusals of requests that get no record, waiting to be sent; more are
@@ -82,6 +86,8 @@ pub struct Endpoint {
     keys: Keyring,
     random: Random,
     hasher: FixedState,
+    /// The seed of `hasher`.
+    hash_seed: u64,
     tunnels: Slab<Tunnel>,
     sessions: Slab<Session>,
     peers: Peers,
@@ -142,9 +148,11 @@ impl Endpoint {
     pub fn new(config: Config, seed: [u8; 32]) -> Self {
         config.validate().expect("the configuration was validated");
         let mut random = Random::new(seed);
+        let hash_seed = random.u64();
         Self {
             keys: Keyring::new(config.secret.as_ref()),
-            hasher: FixedState::with_seed(random.u64()),
+            hasher: FixedState::with_seed(hash_seed),
+            hash_seed,
             tunnels: Slab::new(),
             sessions: Slab::new(),
             peers: Peers::new(config.peer_lookup, random.u64()),

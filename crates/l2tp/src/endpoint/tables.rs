@@ -96,8 +96,20 @@ impl Endpoint {
         None
     }
 
+    /// Assigns an id to the tunnel at `index` that it had before. No tunnel with its peer has it.
+    pub(super) fn claim_narrow_id(&mut self, id: u16, index: u32) {
+        for ids in &mut self.narrow_ids {
+            if ids.claim(id, index) {
+                return;
+            }
+        }
+        let mut ids = NarrowIds::new(&mut self.random);
+        ids.claim(id, index);
+        self.narrow_ids.push(ids);
+    }
+
     /// Whether a tunnel with this peer has the id in another space than `space`.
-    fn has_narrow_id(&self, space: usize, id: u16, peer: IpAddr) -> bool {
+    pub(super) fn has_narrow_id(&self, space: usize, id: u16, peer: IpAddr) -> bool {
         let spaces = self.narrow_ids.iter().enumerate();
         let mut holders = spaces
             .filter(|&(i, _)| i != space)
@@ -225,6 +237,11 @@ impl Endpoint {
         let addr = self.tunnel_at(index).route.peer.ip();
         let peer_index = self.peers.find_or_add(addr);
         let config_id = self.take_config_id(peer_index, addr);
+        self.join_peer(index, peer_index, config_id);
+    }
+
+    /// Puts a tunnel first into a peer's list.
+    pub(super) fn join_peer(&mut self, index: u32, peer_index: u32, config_id: u32) {
         let peer = self.peers.at_mut(peer_index);
         let next = core::mem::replace(&mut peer.first_tunnel, index);
         peer.tunnels += 1;
@@ -250,7 +267,7 @@ impl Endpoint {
     }
 
     /// One probe of the design of 2013: looks up the peer, then walks its tunnels.
-    fn config_id_is_used(&self, addr: IpAddr, candidate: u32) -> bool {
+    pub(super) fn config_id_is_used(&self, addr: IpAddr, candidate: u32) -> bool {
         let Some(peer) = self.peers.find(addr) else {
             return false;
         };
@@ -309,6 +326,14 @@ impl Endpoint {
             Version::V2 => u32::from(narrow),
         };
         self.session_at_mut(index).local_id = id;
+        self.link_session(index);
+        Some(index)
+    }
+
+    /// Puts a session with an id of ours into the tables, and first into its tunnel's list.
+    pub(super) fn link_session(&mut self, index: u32) {
+        let session = self.session_at(index);
+        let (tunnel, version, id) = (session.tunnel, session.version, session.local_id);
         if version == Version::V2 {
             let hash = self.hasher.hash_one((tunnel, id));
             let Self {
@@ -333,7 +358,6 @@ impl Endpoint {
         if version == Version::V2 {
             self.order_session(tunnel, id);
         }
-        Some(index)
     }
 
     /// A 16-bit session id that is free in this tunnel.
@@ -430,7 +454,7 @@ impl Endpoint {
         }
         let key = self.session_at(index).key;
         let mut session = self.sessions.remove(key).expect("the session is there");
-        if let Some(timer) = session.timer.take() {
+        if let Some((timer, _)) = session.timer.take() {
             base::timer::TimerStore::cancel(&mut self.timers, timer);
         }
         session

@@ -12,6 +12,9 @@ use crate::session::fsm as call;
 use crate::tunnel::fsm::Event;
 use crate::tunnel::{Ending, TunnelState};
 
+/// A millisecond in nanoseconds.
+const MS: u64 = 1_000_000;
+
 /// Timer tokens of sessions have this bit; those of tunnels do not.
 const SESSION: u32 = 1 << 31;
 
@@ -37,11 +40,11 @@ impl Endpoint {
     /// Arms a session's timer: for its set-up timeout, or for its end after its payload ended.
     pub(super) fn arm_session(&mut self, index: u32, at: Instant) {
         let timer = self.timers.insert(at, SESSION | index);
-        self.session_at_mut(index).timer = Some(timer);
+        self.session_at_mut(index).timer = Some((timer, at));
     }
 
     pub(super) fn disarm_session(&mut self, index: u32) {
-        if let Some(timer) = self.session_at_mut(index).timer.take() {
+        if let Some((timer, _)) = self.session_at_mut(index).timer.take() {
             self.timers.cancel(timer);
         }
     }
@@ -149,7 +152,8 @@ impl Endpoint {
     /// `None` if none are sent.
     pub(super) fn hello_wait(&mut self) -> Option<Duration> {
         let interval = self.config.hello_interval.as_nanos();
-        let jitter = self.random.u64() % (interval / 8 + 1);
+        // In whole milliseconds, as a snapshot stores times.
+        let jitter = self.random.u64() % (interval / 8 / MS + 1) * MS;
         (interval > 0).then(|| Duration::from_nanos(interval - jitter))
     }
 

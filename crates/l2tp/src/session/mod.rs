@@ -45,8 +45,8 @@ pub(crate) struct Session {
     /// Whether an ICRQ or OCRQ was sent or accepted, so that the peer needs a CDN.
     pub(crate) announced: bool,
     pub(crate) version: Version,
-    /// The set-up timer.
-    pub(crate) timer: Option<TimerId>,
+    /// The timer of its set-up or of its end, and when it is due.
+    pub(crate) timer: Option<(TimerId, Instant)>,
     pub(crate) created: Instant,
     pub(crate) up: Option<Instant>,
     pub(crate) pseudowire: u16,

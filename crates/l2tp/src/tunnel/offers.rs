@@ -31,6 +31,18 @@ impl Offers {
         }
     }
 
+    /// As one octet of a snapshot.
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// From [`Offers::bits`]; `None` if a bit has no meaning.
+    pub(crate) fn from_bits(bits: u8) -> Option<Self> {
+        let all = [Pseudowire::Vlan, Pseudowire::Ethernet, Pseudowire::Ppp];
+        let known = all.into_iter().map(bit).fold(OUTGOING_CALLS, |a, b| a | b);
+        (bits & !known == 0).then_some(Self(bits))
+    }
+
     /// Whether calls of this kind may be requested: the peer "MUST have" offered them (RFC 2661 6.9, RFC 3931
     /// 5.4.4).
     pub(crate) fn takes(self, pseudowire: u16) -> bool {

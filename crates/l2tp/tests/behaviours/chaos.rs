@@ -12,7 +12,7 @@ use l2tp::{
 use sim::{Link, NodeHandle, Rng, World};
 use wire::l2tp::{DigestType, Version};
 
-use crate::common::describe;
+use crate::common::{describe, values};
 
 const ADDRESSES: [&str; 3] = ["192.0.2.1:1701", "192.0.2.2:1701", "192.0.2.3:1701"];
 
@@ -196,6 +196,15 @@ impl Chaos {
         self.world.replace(self.nodes[n], machine);
     }
 
+    /// Each end can be made again of the values of its tunnels and sessions, and then has the same values.
+    fn check_values(&mut self) {
+        for node in self.nodes {
+            self.world.with(node, |endpoint, _| {
+                values::copy(endpoint);
+            });
+        }
+    }
+
     /// A session established at one end is established at the other, with the ids swapped.
     fn check_agreement(&self) {
         for (a, &node) in self.nodes.iter().enumerate() {
@@ -303,6 +312,7 @@ fn run(seed: u64, commands: u32) {
         let pause = chaos.rng.up_to(Duration::from_secs(2));
         chaos.world.run_for(pause);
         chaos.command();
+        chaos.check_values();
     }
     // Long enough for every HELLO to detect a lost peer.
     let nodes = chaos.nodes;

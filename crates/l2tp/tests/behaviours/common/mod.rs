@@ -13,6 +13,7 @@ use wire::l2tp::Version;
 mod body;
 mod got;
 mod peer;
+pub(crate) mod values;
 
 pub(crate) use body::{Body, describe};
 pub(crate) use got::{Got, kinds, only, only_ack};
