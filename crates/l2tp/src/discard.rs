@@ -132,6 +132,8 @@ pub(crate) struct Counters {
     pub(crate) ignored_avps: u64,
     pub(crate) ignored_messages: u64,
     pub(crate) stateless_refusals: u64,
+    /// Resumed tunnels that had acknowledged messages before the crash of which nothing is known.
+    pub(crate) resumed_with_losses: u64,
     pub(crate) half_open_forgotten: u64,
     pub(crate) half_open_cut_short: u64,
     pub(crate) duplicates_unanswered: u64,
@@ -172,6 +174,7 @@ impl Counters {
             ("ignored_avps", self.ignored_avps),
             ("ignored_messages", self.ignored_messages),
             ("stateless_refusals", self.stateless_refusals),
+            ("resumed_with_losses", self.resumed_with_losses),
             ("half_open_forgotten", self.half_open_forgotten),
             ("half_open_cut_short", self.half_open_cut_short),
             ("duplicates_unanswered", self.duplicates_unanswered),

@@ -7,7 +7,10 @@ use base::Instant;
 use crate::config::Retransmit;
 use crate::pool::{MessagePool, NIL, Queue};
 
+mod probe;
 mod snapshot;
+
+use probe::Probe;
 
 /// The window of a peer that sent no Receive Window Size AVP (RFC 2661 4.4.3).
 pub(crate) const DEFAULT_WINDOW: u16 = 4;
@@ -69,6 +72,8 @@ pub(crate) struct Reliable {
     tries: u8,
     /// An acknowledgement is due.
     pub(crate) ack_owed: bool,
+    /// After a crash, until the sequence numbers are those of the peer.
+    probe: Option<Box<Probe>>,
 }
 
 impl Reliable {
@@ -88,6 +93,7 @@ impl Reliable {
             acks_in_cwnd: 0,
             tries: 0,
             ack_owed: false,
+            probe: None,
         }
     }
 
@@ -157,7 +163,12 @@ impl Reliable {
     }
 
     /// Whether `nr` acknowledges a message that was never sent.
-    pub(crate) const fn is_impossible(&self, nr: u16) -> bool {
+    pub(crate) fn is_impossible(&self, nr: u16) -> bool {
+        self.is_beyond(nr) && !self.may_jump(nr)
+    }
+
+    /// Whether `nr` acknowledges a message of which we do not know that it was sent.
+    const fn is_beyond(&self, nr: u16) -> bool {
         let acked = nr.wrapping_sub(self.una);
         acked < 0x8000 && acked > self.sent_high.wrapping_sub(self.una)
     }
@@ -173,6 +184,10 @@ impl Reliable {
     ) -> u16 {
         let acked = nr.wrapping_sub(self.una);
         if acked == 0 || acked >= 0x8000 {
+            return 0;
+        }
+        if self.is_beyond(nr) {
+            self.jump(nr, pool);
             return 0;
         }
         for _ in 0..acked {
@@ -193,6 +208,7 @@ impl Reliable {
         } else {
             Instant::FAR_FUTURE
         };
+        self.note_answer();
         acked
     }
 
@@ -292,6 +308,9 @@ impl Reliable {
     /// Opens the window for all queued messages, as far as the peer allows, so
     /// that a StopCCN does not wait behind unacknowledged messages.
     pub(crate) fn make_room(&mut self) {
+        if self.is_probing() {
+            return self.open();
+        }
         let queued = u16::try_from(self.queue.len()).unwrap_or(u16::MAX);
         self.cwnd = self.cwnd.max(queued.min(self.peer_window));
     }
@@ -319,6 +338,7 @@ impl Reliable {
     pub(crate) fn clear(&mut self, pool: &mut MessagePool) {
         self.drop_queued(pool, 0);
         pool.clear(&mut self.early);
+        self.drop_probe();
     }
 
     /// Drops the unsent messages, so that a StopCCN is sent next.

@@ -269,7 +269,7 @@ impl Session {
     fn takes(&mut self, number: u32, bits: u32) -> bool {
         let modulus = 1_u32 << bits;
         let ahead = number.wrapping_sub(self.expected_sequence) % modulus;
-        let is_new = ahead < modulus / 2;
+        let is_new = core::mem::take(&mut self.any_sequence) || ahead < modulus / 2;
         if is_new {
             self.expected_sequence = number.wrapping_add(1) % modulus;
         }

@@ -17,6 +17,7 @@
 //! | `keys` | the secrets of tunnels |
 //! | `reconfigure` | a new configuration |
 //! | `snapshot`, `restore` | tunnels and sessions as values |
+//! | `resume` | tunnels after a crash |
 //! | `tables` | look-ups and links |
 //! | `views` | rows for `show` |
 //! | `ordered` | rows in the order of SNMP |
@@ -53,6 +54,7 @@ mod read;
 mod receive;
 mod reconfigure;
 mod restore;
+mod resume;
 mod setup;
 mod snapshot;
 mod speeds;

@@ -124,9 +124,11 @@ impl Endpoint {
             true => None,
             false => Some(reliable.classify(control.ns, config.receive_window)),
         };
-        if arrival == Some(Arrival::BeyondWindow) {
+        let out_of_step = reliable.is_out_of_step();
+        if arrival == Some(Arrival::BeyondWindow) && !out_of_step {
             return Err(Discard::BeyondWindow);
         }
+        reliable.note_ns(control.ns, arrival.is_some(), now);
         tunnel.last_heard = now;
         tunnel.received = tunnel.received.wrapping_add(1);
         reliable.acknowledge(control.nr, pool, &config.retransmit, now);
@@ -136,6 +138,9 @@ impl Endpoint {
                 counters.discard(Discard::Backlog);
             }
             None => counters.zlb_received += 1,
+            Some(Arrival::Early | Arrival::BeyondWindow) if out_of_step => {
+                self.receive_out_of_step(index, control, &message, arrival, now);
+            }
             Some(Arrival::InOrder) => {
                 self.follow_port(index, datagram);
                 self.process(index, control.session, &message, control.body, now);
@@ -156,7 +161,7 @@ impl Endpoint {
     }
 
     /// Keeps a message that arrived before its predecessors, if there is room.
-    fn receive_early(&mut self, index: u32, control: &Control<'_>) {
+    pub(super) fn receive_early(&mut self, index: u32, control: &Control<'_>) {
         let Self {
             tunnels,
             pool,
@@ -261,7 +266,7 @@ impl Endpoint {
     }
 
     /// Processes the queued messages that the one just received made deliverable.
-    fn process_early(&mut self, index: u32, now: Instant) {
+    pub(super) fn process_early(&mut self, index: u32, now: Instant) {
         loop {
             let Self { tunnels, pool, .. } = self;
             let Some(tunnel) = tunnels.at_mut(index) else {
@@ -285,7 +290,7 @@ impl Endpoint {
     }
 
     /// Processes an in-order message, given with the body that it was parsed from.
-    fn process(
+    pub(super) fn process(
         &mut self,
         index: u32,
         session: u16,
@@ -295,9 +300,21 @@ impl Endpoint {
     ) {
         let tunnel = self.tunnel_at_mut(index);
         tunnel.reliable.advance();
-        if tunnel.ending == Ending::Held {
-            return;
+        if tunnel.ending != Ending::Held {
+            self.process_now(index, session, message, body, now);
         }
+    }
+
+    /// Processes a message whatever its number is.
+    pub(super) fn process_now(
+        &mut self,
+        index: u32,
+        session: u16,
+        message: &Message<'_>,
+        body: &[u8],
+        now: Instant,
+    ) {
+        let tunnel = self.tunnel_at(index);
         let (version, keys) = (tunnel.version, tunnel.keys);
         if message.has_hidden()
             && let Some(keys) = self.keys.of(keys)

@@ -65,6 +65,10 @@ impl Endpoint {
         if tunnel.ending != Ending::No || tunnel.state != TunnelState::Established {
             return;
         }
+        if tunnel.reliable.is_closed() {
+            // The probe is due at the idle deadline.
+            return;
+        }
         let next = hello.map(|wait| (tunnel.last_heard + wait).max(now));
         tunnel.idle_deadline = match next {
             None => Instant::FAR_FUTURE,

@@ -27,6 +27,7 @@ impl Endpoint {
         let tunnel = tunnels.at_mut(index).expect("the caller has the tunnel");
         let due = tunnel.reliable.deadline.min(tunnel.idle_deadline);
         let due = due.min(tunnel.empty_deadline);
+        let due = due.min(tunnel.reliable.settle_at());
         match tunnel.timer {
             Some((_, at)) if at == due => return,
             Some((timer, _)) => {
@@ -78,7 +79,7 @@ impl Endpoint {
 
     fn tunnel_due(&mut self, index: u32, now: Instant) {
         self.tunnel_at_mut(index).timer = None;
-        if self.cut_short(index, now) {
+        if self.cut_short(index, now) || self.settle(index, now) {
             return;
         }
         let Self {
@@ -126,12 +127,16 @@ impl Endpoint {
             (Ending::Held, _) => self.release_held(index),
             (Ending::StopSent, _) => tunnel.idle_deadline = Instant::FAR_FUTURE,
             (Ending::No, TunnelState::Established) => {
+                let is_probe = tunnel.reliable.is_closed();
+                if is_probe {
+                    tunnel.reliable.open();
+                }
                 let Some(hello) = hello else {
                     tunnel.idle_deadline = Instant::FAR_FUTURE;
                     return;
                 };
                 let due = tunnel.last_heard + hello;
-                if due > now {
+                if due > now && !is_probe {
                     tunnel.idle_deadline = due;
                     return;
                 }

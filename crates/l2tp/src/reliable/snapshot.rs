@@ -28,12 +28,13 @@ impl Part for Reliable {
         }
         self.deadline = due.unwrap_or(Instant::FAR_FUTURE);
         codec.number(11, "ack_owed", &mut self.ack_owed);
+        codec.maybe_part(12, "probe", &mut self.probe, Box::default);
     }
 }
 
 impl Reliable {
     /// State to read into: absent fields are 0.
-    pub(crate) const fn blank() -> Self {
+    pub(crate) fn blank() -> Self {
         Self {
             peer_window: 0,
             cwnd: 0,
@@ -51,11 +52,13 @@ impl Reliable {
     pub(crate) fn fits(&self, queue: &[Message]) -> bool {
         let sent = self.sent_high.wrapping_sub(self.una);
         let windows = 1..=WINDOW_MAX;
+        // A window is closed until its probe is due.
+        let least = u16::from(!self.is_probing());
         sent <= WINDOW_MAX
             && self.in_flight <= sent
             && usize::from(sent) <= queue.len()
             && windows.contains(&self.peer_window)
-            && (1..=self.peer_window).contains(&self.cwnd)
+            && (least..=self.peer_window).contains(&self.cwnd)
             && windows.contains(&self.ssthresh)
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Session {
     pub(crate) local_sublayer: bool,
     /// The lowest data sequence number that is not too late.
     pub(crate) expected_sequence: u32,
+    /// Whether any number of the peer's data is taken next: a crash has lost the expected one.
+    pub(crate) any_sequence: bool,
     /// The next sequence number of our data.
     pub(crate) sent_sequence: u32,
     /// Whether the peer wants sequence numbers on data.
@@ -95,6 +97,7 @@ impl Session {
             sublayer: false,
             local_sublayer: false,
             expected_sequence: 0,
+            any_sequence: false,
             sent_sequence: 0,
             sequencing: false,
             sequencing_by_peer: false,

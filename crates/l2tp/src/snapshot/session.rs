@@ -145,6 +145,7 @@ impl Part for SessionValue<'_> {
         codec.number(22, "tie_breaker", &mut session.tie_breaker);
         codec.maybe_part(23, "details", &mut session.details, Box::default);
         codec.maybe_part(24, "cause", &mut session.cause, no_cause);
+        codec.number(25, "any_sequence", &mut session.any_sequence);
     }
 }
 

@@ -24,6 +24,7 @@ mod reasons;
 mod recovery;
 mod reliable;
 mod requests;
+mod resumed;
 mod sequence;
 mod sessions;
 mod snapshots;

@@ -360,13 +360,16 @@ tunnel: 1=place 2=generation 3=version 4=state 5=ending 6=originated 7=local_id 
 12=idle_deadline 13=empty_deadline 14=last_heard 15=window 16=secret 17=auth 18=offers 19=config_id 20=request_hash \
 21=received 22=sent 23=retransmissions 24=duplicates 25=peer_host 26=setup 27=queue 28=early
 route: 1=peer 2=port 3=scope 4=flow 5=local 6=socket
-window: 1=una 2=sent 3=nr 4=peer_window 5=cwnd 6=ssthresh 7=acks_in_cwnd 8=tries 9=in_flight 10=deadline 11=ack_owed
+window: 1=una 2=sent 3=nr 4=peer_window 5=cwnd 6=ssthresh 7=acks_in_cwnd 8=tries 9=in_flight 10=deadline 11=ack_owed \
+12=probe
+probe: 1=clear_from 2=is_in_step 3=settle_at 4=lowest 5=highest
 auth: 1=local_nonce 2=told 3=remote_nonce
 setup: 1=challenge 2=tie_breaker 3=host_name 4=peer_name
 message: 1=session 2=connects 3=connects_generation 4=ns 5=body
 session: 1=place 2=generation 3=tunnel 4=tunnel_generation 5=local_id 6=remote_id 7=role 8=state 9=announced \
 10=pseudowire 11=created 12=up 13=due 14=local_cookie 15=remote_cookie 16=sublayer 17=local_sublayer \
-18=expected_sequence 19=sent_sequence 20=sequencing 21=sequencing_by_peer 22=tie_breaker 23=details 24=cause
+18=expected_sequence 19=sent_sequence 20=sequencing 21=sequencing_by_peer 22=tie_breaker 23=details 24=cause \
+25=any_sequence
 call: 1=serial 2=called_number 3=calling_number 4=sub_address 5=remote_end_id 6=tx_speed_bps 7=rx_speed_bps \
 8=physical_channel 9=private_group 10=bearer_type 11=framing_type 12=circuit_status 13=line 14=speed_updates 15=proxy
 proxy: 1=initial_received_confreq 2=last_sent_confreq 3=last_received_confreq 4=authen_type 5=authen_name \

@@ -5,8 +5,8 @@ use core::cell::Cell;
 
 use base::{Datagram, Duration, Instant, Machine, Redacted, Route};
 use l2tp::{
-    Call, CallDetails, Config, ConfigIds, Direction, Discard, Endpoint, Event, Identity,
-    OpenTunnel, OutgoingCalls, Proxy, SessionKey, TunnelKey,
+    Call, CallDetails, Config, ConfigIds, DataHeader, Direction, Discard, Endpoint, Event,
+    Identity, OpenTunnel, OutgoingCalls, Proxy, SessionKey, TunnelKey,
 };
 use sim::{Link, NodeHandle, Rng, World};
 use wire::l2tp::{DigestType, Version};
@@ -108,6 +108,8 @@ fn config(seed: u64, node: usize) -> Config {
         hello_interval: Duration::from_secs(5),
         idle_tunnel: Duration::from_secs([0, 20][rng.below(2) as usize]),
         tick: Duration::from_millis(1),
+        // Short, so that places and ids are used again within a run.
+        hold: Duration::from_secs([2, 31][rng.below(2) as usize]),
         config_ids: [ConfigIds::Off, ConfigIds::FirstFree][rng.below(2) as usize],
         outgoing_calls: calls[rng.below(2) as usize],
         cookie_len: [0, 4, 8][rng.below(3) as usize],
@@ -153,6 +155,10 @@ struct Run {
     world: World,
     nodes: [NodeHandle<Twins>; 3],
     rng: Rng,
+    /// What an end had some time ago: after a crash it continues with that.
+    stored: [Option<Values>; 3],
+    /// Of the next successor.
+    seed: u8,
 }
 
 impl Run {
@@ -179,7 +185,29 @@ impl Run {
             nodes: [node(0), node(1), node(2)],
             world,
             rng,
+            stored: [None, None, None],
+            seed: 10,
         }
+    }
+
+    /// An end crashes, and a successor continues with what was stored, which may be old.
+    fn crash(&mut self, n: usize) {
+        let Some(stored) = self.stored[n].take() else {
+            let stored = |twins: &mut Twins, _| Values::of(&mut twins.first);
+            self.stored[n] = Some(self.world.with(self.nodes[n], stored));
+            return;
+        };
+        self.seed += 1;
+        let wait = Duration::from_millis(self.rng.below(1_000));
+        let seed = [self.seed; 32];
+        self.world.with(self.nodes[n], |twins, now| {
+            let config = twins.first.config().clone();
+            twins.second = None;
+            twins.first = stored.restore_into(Endpoint::new(config, seed));
+            for tunnel in values::tunnels(&twins.first) {
+                twins.first.resume(tunnel, wait, whole_ms(now));
+            }
+        });
     }
 
     fn both<R: PartialEq + core::fmt::Debug>(
@@ -216,12 +244,13 @@ impl Run {
                 self.both(n, |one, now| one.end_payload_after(session, wait, now));
             }
             (80..90, _, Some(session)) => self.use_session(n, session),
-            (90..94, Some(tunnel), _) => {
+            (90..92, Some(tunnel), _) => {
                 self.both(n, |one, _| {
                     (one.send_hello(tunnel), one.request_speeds(tunnel))
                 });
             }
-            (94..96, ..) => self.world.cut(self.nodes[n], self.nodes[(n + 1) % 3]),
+            (92..95, ..) => self.crash(n),
+            (95, ..) => self.world.cut(self.nodes[n], self.nodes[(n + 1) % 3]),
             _ => self.world.heal(self.nodes[n], self.nodes[(n + 1) % 3]),
         }
     }
@@ -234,13 +263,30 @@ impl Run {
             message: "no more".into(),
         };
         let speed = self.rng.next_u64() >> 34;
+        let header = self.both(n, |one, _| one.data_header(session));
+        if let Some(header) = header {
+            self.carry(n, &header);
+        }
         self.both(n, |one, _| {
-            let header = one.data_header(session).map(|one| one.as_bytes().to_vec());
             let updated = one.update_speed(session, Some(speed), None);
             let linked = one.send_link_info(session, (1, 2), true);
             let caused = one.set_ppp_cause(session, cause.clone());
-            (header, updated, linked, caused)
+            (updated, linked, caused)
         });
+    }
+
+    /// A frame with that header arrives at the other end, perhaps twice.
+    fn carry(&mut self, n: usize, header: &DataHeader) {
+        let names = addresses(self.world.seed());
+        let to = header.route.peer;
+        let Some(peer) = names.iter().position(|name| sim::addr(name) == to) else {
+            return;
+        };
+        let frame = [header.as_bytes(), b"frame"].concat();
+        let route = Route::to(sim::addr(names[n]));
+        for _ in 0..1 + self.rng.below(2) {
+            let _ = self.both(peer, |one, now| one.receive_data(&route, &frame, now));
+        }
     }
 
     fn open_tunnel(&mut self, n: usize) {
@@ -257,7 +303,7 @@ impl Run {
         let identity = Identity {
             secret: (self.rng.below(5) == 0).then_some(&own),
             host_name: (self.rng.below(3) == 0).then_some("another name"),
-            peer_name: (self.rng.below(3) == 0).then_some(peer),
+            peer_name: [None, None, Some(peer), Some("no such name")][self.rng.below(4) as usize],
         };
         let open = OpenTunnel { route, version };
         self.both(n, |one, now| one.open_tunnel_as(open, identity, now))
@@ -306,6 +352,7 @@ fn a_copy_made_of_values_sends_and_reports_what_its_original_does() {
     sim::seeds(300, |seed| {
         let answers = run(seed, 60, |twins| {
             let copy = values::copy(&mut twins.first);
+            assert_eq!(values::rows(&copy), values::rows(&twins.first));
             twins.second = values::has_an_order(&twins.first).then_some(copy);
         });
         compared.set(compared.get() + answers);

@@ -52,6 +52,15 @@ pub(crate) fn sessions(endpoint: &Endpoint) -> Vec<SessionKey> {
     all.into_iter().map(|(_, key)| key).collect()
 }
 
+/// All rows for `show`.
+pub(crate) fn rows(endpoint: &Endpoint) -> Vec<String> {
+    let tunnels = tunnels(endpoint).into_iter();
+    let tunnels = tunnels.map(|key| format!("{:?}", endpoint.tunnel(key)));
+    let sessions = sessions(endpoint).into_iter();
+    let sessions = sessions.map(|key| format!("{:?}", endpoint.session(key)));
+    tunnels.chain(sessions).collect()
+}
+
 /// Whether the time of its creation tells the age of each tunnel and session, so that lists get their order again.
 pub(crate) fn has_an_order(endpoint: &Endpoint) -> bool {
     let tunnels = tunnels(endpoint).into_iter();
@@ -97,7 +106,12 @@ impl Values {
     /// An endpoint with these values.
     #[track_caller]
     pub(crate) fn restore(&self, config: Config) -> Endpoint {
-        let mut endpoint = Endpoint::new(config, [200; 32]);
+        self.restore_into(Endpoint::new(config, [200; 32]))
+    }
+
+    /// The same of an endpoint that is new.
+    #[track_caller]
+    pub(crate) fn restore_into(&self, mut endpoint: Endpoint) -> Endpoint {
         let once = endpoint.restore(&mut Reader::new(&self.once, TIMELINE));
         assert_eq!(once, Ok(()));
         for one in &self.tunnels {
