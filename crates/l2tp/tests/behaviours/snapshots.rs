@@ -295,6 +295,24 @@ fn a_full_table_takes_no_more() {
     }
 }
 
+#[test]
+fn every_part_of_a_route_is_kept() {
+    let peer = core::net::SocketAddrV6::new("fe80::7".parse().expect("an address"), 1_701, 9, 3);
+    let route = base::Route {
+        peer: peer.into(),
+        local: Some("fe80::8".parse().expect("an address")),
+        socket: 77,
+    };
+    let open = l2tp::OpenTunnel {
+        route,
+        version: Version::V2,
+    };
+    let mut lac = Endpoint::new(lac_config(), [1; 32]);
+    let key = lac.open_tunnel(open, Instant::ZERO).expect("there is room");
+    let again = Values::of(&mut lac).restore(lac_config());
+    assert_eq!(again.tunnel(key).map(|one| one.route), Some(route));
+}
+
 /// Another place, the same ids: a second tunnel would get the first one's messages.
 #[test]
 fn an_id_that_is_in_use_is_refused() {

@@ -138,12 +138,14 @@ pub(crate) fn detailed_call(direction: Direction, sequencing: bool) -> Call {
             line,
             speed_updates: true,
             proxy: Some(Box::new(Proxy {
+                initial_received_confreq: (*b"\x01\x04\x05\xdc").into(),
                 last_sent_confreq: (*b"\x01\x04\x05\xd4").into(),
+                last_received_confreq: (*b"\x05\x06abcd").into(),
+                authen_challenge: (*b"challenge").into(),
                 authen_type: Some(3),
                 authen_name: Redacted::new((*b"user").into()),
                 authen_id: Some(9),
                 authen_response: Redacted::new((*b"password").into()),
-                ..Proxy::default()
             })),
             ..CallDetails::default()
         },
