@@ -151,7 +151,7 @@ impl Session {
         }
     }
 
-    /// See [`Results::rows`].
+    /// `count` rows of the list from index `start` on, as an array in JSON.
     ///
     /// # Errors
     /// No capture has been read, or a connection is damaged.
@@ -159,7 +159,7 @@ impl Session {
         self.results()?.rows(start, count)
     }
 
-    /// See [`Results::details`].
+    /// The lines of `headend trace --json` and of `headend trace why --json` for a connection of the list, as JSON.
     ///
     /// # Errors
     /// No capture has been read, there is no such connection, or it is damaged.
