@@ -118,10 +118,11 @@ pub(crate) fn run(mut app: App, source: Source) -> Result<ExitCode> {
     // Its destructor shows the cursor, as the guard does, and panics if the terminal is gone.
     let mut screen = ManuallyDrop::new(enter().context("cannot set up the terminal")?);
     read_keys(sender);
-    // Once the terminal is gone, there is nobody to report its error to.
+    // An error is that of a terminal that is gone. Nobody would read a message; the status is that of a terminal whose end
+    // was noticed before anything was drawn.
     match turn(&mut app, &mut screen, &happenings, &requests) {
         Ok(code) => Ok(code),
-        Err(_) => Ok(ExitCode::FAILURE),
+        Err(_) => Ok(ExitCode::from(SIGNALLED)),
     }
 }
 
