@@ -226,6 +226,9 @@ impl Results {
                 .connection(&connection)
                 .map_err(|error| error.to_string())?;
         }
+        for file in self.findings.files() {
+            writer.file(&file.name, &file.statistics);
+        }
         let out = writer.finish(self.findings.summary());
         let out = out.map_err(|error| error.to_string())?;
         String::from_utf8(out).map_err(|error| error.to_string())
