@@ -244,12 +244,12 @@ impl Part for Applicant {
             accepted,
             refusal,
         } = self;
-        snapshot::choice(codec, 1, "by", by, snapshot::WAYS);
+        codec.choice(1, "by", by, snapshot::WAYS);
         codec.number(2, "id", id);
         codec.number(3, "tries", tries);
-        snapshot::deadline(codec, 4, "deadline", deadline);
+        codec.deadline(4, "deadline", deadline);
         codec.number(5, "accepted", accepted);
-        snapshot::octets(codec, 6, "response", response, mschap::RESPONSE);
+        codec.boxed(6, "response", response, mschap::RESPONSE);
         if codec.field(7, "expected", expected.is_some()) {
             let message = expected.get_or_insert_with(|| Box::new([0; mschap::SUCCESS]));
             codec.octets(&mut message[..]);

@@ -463,8 +463,8 @@ impl Authenticator {
             deadline,
             extra,
         } = self;
-        snapshot::choice(codec, 21, "stage", stage, STAGES);
-        snapshot::choice(codec, 22, "by", by, snapshot::WAYS);
+        codec.choice(21, "stage", stage, STAGES);
+        codec.choice(22, "by", by, snapshot::WAYS);
         codec.number(23, "id", id);
         // The next challenge replaces both, so they count only while the peer has not answered the present one.
         let is_asked = *stage == Stage::Challenged;
@@ -480,7 +480,7 @@ impl Authenticator {
             }
             (*tries, *challenge) = (left, value);
         }
-        snapshot::deadline(codec, 26, "deadline", deadline);
+        codec.deadline(26, "deadline", deadline);
         exchange_extra(extra, codec);
     }
 }

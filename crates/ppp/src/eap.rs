@@ -123,12 +123,12 @@ impl Part for Exchange {
             interval,
             rounds,
         } = self;
-        snapshot::octets(codec, 1, "request", request, eap::LENGTH_MAX);
+        codec.boxed(1, "request", request, eap::LENGTH_MAX);
         if C::READS && !is_request(request) {
             codec.refuse();
         }
         snapshot::maybe_octets(codec, 2, "identity", identity, IDENTITY_OCTETS_MAX);
-        snapshot::octets(codec, 3, "state", state, STATE_OCTETS_MAX);
+        codec.boxed(3, "state", state, STATE_OCTETS_MAX);
         let mut interval_ns = interval.map(Duration::as_nanos);
         codec.maybe(4, "interval_ns", &mut interval_ns);
         *interval = interval_ns.map(Duration::from_nanos);

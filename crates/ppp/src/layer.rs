@@ -559,7 +559,7 @@ impl<N: Negotiation> Part for Layer<N> {
             refused,
             deadline,
         } = self;
-        snapshot::choice(codec, 1, "state", state, snapshot::STATES);
+        codec.choice(1, "state", state, snapshot::STATES);
         codec.number(2, "tries", tries);
         codec.number(3, "failures", failures);
         codec.number(4, "disputes", disputes);
@@ -576,7 +576,7 @@ impl<N: Negotiation> Part for Layer<N> {
         snapshot::number_or(codec, 9, "request_id", request_id, *last_id);
         snapshot::number_or(codec, 10, "answered", answered, true);
         codec.number(11, "refused", refused);
-        snapshot::deadline(codec, 12, "deadline", deadline);
+        codec.deadline(12, "deadline", deadline);
         negotiation.fields(codec);
     }
 }

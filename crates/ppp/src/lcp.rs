@@ -268,19 +268,13 @@ impl Negotiation for Lcp {
         snapshot::number_or(codec, 23, "peer_mru", peer_mru, *mru);
         snapshot::large(codec, 24, "magic", magic);
         snapshot::large(codec, 25, "peer_magic", peer_magic);
-        snapshot::choice(codec, 26, "ask", ask, snapshot::REQUIRED);
-        snapshot::choice(codec, 27, "peer_asks", peer_asks, snapshot::REQUIRED);
+        codec.choice(26, "ask", ask, snapshot::REQUIRED);
+        codec.choice(27, "peer_asks", peer_asks, snapshot::REQUIRED);
         let [protocol, address] = *offer;
         let mut offered = Compression { protocol, address };
-        snapshot::choice(codec, 28, "offer", &mut offered, snapshot::COMPRESSIONS);
+        codec.choice(28, "offer", &mut offered, snapshot::COMPRESSIONS);
         *offer = [offered.protocol, offered.address];
-        snapshot::choice(
-            codec,
-            29,
-            "compression",
-            compression,
-            snapshot::COMPRESSIONS,
-        );
+        codec.choice(29, "compression", compression, snapshot::COMPRESSIONS);
         codec.number(30, "able", able);
         codec.number(31, "unproven", unproven);
         codec.number(32, "loops", loops);

@@ -73,20 +73,6 @@ pub(crate) const ENDS: &[(u8, Option<LinkEnd>)] = &[
     (13, Some(LinkEnd::NoNetwork)),
 ];
 
-/// One of several values. The first one is absent, whatever the value was before it was read.
-pub(crate) fn choice<C: Codec, T: Copy + PartialEq>(
-    codec: &mut C,
-    number: u8,
-    name: &'static str,
-    value: &mut T,
-    all: &[(u8, T)],
-) {
-    if let (true, Some((_, first))) = (C::READS, all.first()) {
-        *value = *first;
-    }
-    codec.choice(number, name, value, all);
-}
-
 /// A number that is absent if it is the usual one.
 pub(crate) fn number_or<C: Codec, N: Number>(
     codec: &mut C,
@@ -126,23 +112,6 @@ pub(crate) fn ipv4<C: Codec>(codec: &mut C, number: u8, name: &'static str, valu
     *value = octets.into();
 }
 
-/// A deadline, absent if there is none ([`Instant::FAR_FUTURE`]).
-pub(crate) fn deadline<C: Codec>(
-    codec: &mut C,
-    number: u8,
-    name: &'static str,
-    value: &mut Instant,
-) {
-    let mut at = (!C::READS && *value != Instant::FAR_FUTURE).then_some(*value);
-    codec.maybe_time(number, name, &mut at);
-    if C::READS {
-        if at == Some(Instant::FAR_FUTURE) {
-            codec.refuse();
-        }
-        *value = at.unwrap_or(Instant::FAR_FUTURE);
-    }
-}
-
 /// The low bits of a time in some unit, of which a millisecond has `per_ms`. They are moved to the timeline's start, as
 /// times are, because another process's clock starts elsewhere.
 pub(crate) fn low_bits<C: Codec>(
@@ -163,20 +132,7 @@ pub(crate) fn low_bits<C: Codec>(
     *value = moved.map(|bits| bits.wrapping_sub(shift));
 }
 
-/// Octets, `max` at most; absent if there are none.
-pub(crate) fn octets<C: Codec>(
-    codec: &mut C,
-    number: u8,
-    name: &'static str,
-    value: &mut Box<[u8]>,
-    max: usize,
-) {
-    let mut octets = core::mem::take(value).into_vec();
-    codec.bytes(number, name, &mut octets, max);
-    *value = octets.into_boxed_slice();
-}
-
-/// The same, or missing.
+/// Octets, `max` at most, that may be missing.
 pub(crate) fn maybe_octets<C: Codec>(
     codec: &mut C,
     number: u8,

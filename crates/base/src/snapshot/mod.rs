@@ -12,7 +12,7 @@
 //!           a list: its length, then its parts
 //! ```
 //!
-//! A field with its default value is absent. So a field can be added with a new number: older bytes lack it. An older
+//! A field with its default value is absent, and reading gives it that value. So a field can be added with a new number: older bytes lack it. An older
 //! program refuses the newer field; [`names`] has the fields' names for its message. A number is never used again for
 //! another field.
 
@@ -28,7 +28,7 @@ pub use write::Writer;
 
 use core::net::IpAddr;
 
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 
 /// A value made of numbered fields.
 pub trait Part {
@@ -109,6 +109,8 @@ pub trait Codec: Sized {
             if Self::READS && *value == N::default() {
                 self.refuse();
             }
+        } else if Self::READS {
+            *value = N::default();
         }
     }
 
@@ -119,6 +121,8 @@ pub trait Codec: Sized {
             let mut inner = value.unwrap_or_default();
             self.bare(&mut inner);
             *value = Some(inner);
+        } else if Self::READS {
+            *value = None;
         }
     }
 
@@ -147,6 +151,9 @@ pub trait Codec: Sized {
         let code = |value: T| all.iter().find(|(_, one)| *one == value);
         let default = all.first().map(|(_, value)| *value);
         if !self.field(number, name, Some(*value) != default) {
+            if let (true, Some(default)) = (Self::READS, default) {
+                *value = default;
+            }
             return;
         }
         let mut wide = code(*value).map_or(0, |(code, _)| u64::from(*code));
@@ -171,6 +178,8 @@ pub trait Codec: Sized {
             if Self::READS && *value == [0; N] {
                 self.refuse();
             }
+        } else if Self::READS {
+            *value = [0; N];
         }
     }
 
@@ -182,10 +191,20 @@ pub trait Codec: Sized {
             if Self::READS && value.is_empty() {
                 self.refuse();
             }
+        } else if Self::READS {
+            value.clear();
         }
     }
 
-    /// The same, or missing.
+    /// The same, of a value that does not grow.
+    #[inline]
+    fn boxed(&mut self, number: u8, name: &'static str, value: &mut Box<[u8]>, max: usize) {
+        let mut octets = core::mem::take(value).into_vec();
+        self.bytes(number, name, &mut octets, max);
+        *value = octets.into();
+    }
+
+    /// The same as [`Codec::bytes`], or missing.
     #[inline]
     fn maybe_bytes(
         &mut self,
@@ -196,6 +215,8 @@ pub trait Codec: Sized {
     ) {
         if self.field(number, name, value.is_some()) {
             self.run(value.get_or_insert_default(), max);
+        } else if Self::READS {
+            *value = None;
         }
     }
 
@@ -218,6 +239,8 @@ pub trait Codec: Sized {
             if Self::READS && *value == Instant::ZERO {
                 self.refuse();
             }
+        } else if Self::READS {
+            *value = Instant::ZERO;
         }
     }
 
@@ -228,6 +251,8 @@ pub trait Codec: Sized {
             let mut inner = value.unwrap_or(Instant::ZERO);
             self.bare_time(&mut inner);
             *value = Some(inner);
+        } else if Self::READS {
+            *value = None;
         }
     }
 
@@ -246,17 +271,15 @@ pub trait Codec: Sized {
         }
     }
 
-    /// A span of time, in microseconds; absent if it is zero.
+    /// A deadline; absent if there is none, which is [`Instant::FAR_FUTURE`].
     #[inline]
-    fn span(&mut self, number: u8, name: &'static str, value: &mut Duration) {
-        let mut micros = value.as_nanos() / 1_000;
-        self.number(number, name, &mut micros);
-        if Self::READS {
-            if micros > u64::MAX / 1_000 {
-                self.refuse();
-            }
-            *value = Duration::from_micros(micros);
+    fn deadline(&mut self, number: u8, name: &'static str, value: &mut Instant) {
+        let mut at = (*value != Instant::FAR_FUTURE).then_some(*value);
+        self.maybe_time(number, name, &mut at);
+        if Self::READS && at == Some(Instant::FAR_FUTURE) {
+            self.refuse();
         }
+        *value = at.unwrap_or(Instant::FAR_FUTURE);
     }
 
     /// An address, which may be missing: 4 or 16 octets.
@@ -281,7 +304,7 @@ pub trait Codec: Sized {
         }
     }
 
-    /// A part; absent if it has no fields.
+    /// A part; absent if it has no fields, and then what it was before.
     #[inline]
     fn part<P: Part>(&mut self, number: u8, name: &'static str, value: &mut P) {
         if self.field(number, name, true) && !self.within(value) {
@@ -303,6 +326,8 @@ pub trait Codec: Sized {
     ) {
         if self.field(number, name, value.is_some()) {
             self.within(value.get_or_insert_with(make));
+        } else if Self::READS {
+            *value = None;
         }
     }
 
@@ -316,6 +341,9 @@ pub trait Codec: Sized {
         max: usize,
     ) {
         if !self.field(number, name, !value.is_empty()) {
+            if Self::READS {
+                value.clear();
+            }
             return;
         }
         let mut count = value.len() as u64;

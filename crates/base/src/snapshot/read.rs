@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Sets a value to the next one. Fields that are absent stay as they are, so the value must be as new.
+    /// Sets a value to the next one. Parts in it that are absent stay as they are, so they must be as new.
     ///
     /// # Errors
     /// The octets are not one. The value is then unspecified, and nothing more can be read.

@@ -2,6 +2,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 
+use crate::time::Duration;
+
 use super::*;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -29,7 +31,7 @@ impl Part for Route {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Session {
     id: u32,
     up: bool,
@@ -40,10 +42,32 @@ struct Session {
     limit: Option<u16>,
     created: Instant,
     end_at: Option<Instant>,
-    idle: Duration,
+    idle_at: Instant,
+    label: Box<[u8]>,
     first: Route,
     other: Option<Route>,
     routes: Vec<Route>,
+}
+
+impl Default for Session {
+    fn default() -> Session {
+        Session {
+            id: 0,
+            up: false,
+            phase: Phase::Opening,
+            name: String::new(),
+            cookie: [0; 4],
+            proxy: None,
+            limit: None,
+            created: Instant::ZERO,
+            end_at: None,
+            idle_at: Instant::FAR_FUTURE,
+            label: Box::default(),
+            first: Route::default(),
+            other: None,
+            routes: Vec::new(),
+        }
+    }
 }
 
 impl Part for Session {
@@ -59,10 +83,11 @@ impl Part for Session {
         codec.maybe(8, "limit", &mut self.limit);
         codec.time(9, "created", &mut self.created);
         codec.maybe_time(10, "end_at", &mut self.end_at);
-        codec.span(11, "idle", &mut self.idle);
+        codec.deadline(11, "idle_at", &mut self.idle_at);
         codec.part(12, "first", &mut self.first);
         codec.maybe_part(13, "other", &mut self.other, Route::default);
         codec.list(14, "routes", &mut self.routes, 3);
+        codec.boxed(15, "label", &mut self.label, 5);
     }
 }
 
@@ -107,7 +132,8 @@ prop_compose! {
         proxy in prop::option::of(prop::collection::vec(any::<u8>(), 0..100)),
         limit in prop::option::of(any::<u16>()),
         (created, end_at) in (time(), prop::option::of(time())),
-        idle in any::<u32>(),
+        idle_at in time(),
+        label in prop::collection::vec(any::<u8>(), 0..5),
         first in route(),
         other in prop::option::of(route()),
         routes in prop::collection::vec(route(), 0..4),
@@ -115,7 +141,8 @@ prop_compose! {
         Session {
             id, up, name, cookie, proxy, limit, created, end_at, first, other, routes,
             phase: PHASES[phase].1,
-            idle: Duration::from_micros(idle.into()),
+            idle_at,
+            label: label.into(),
         }
     }
 }
@@ -145,6 +172,14 @@ proptest! {
         if let Ok(read) = read(&octets) {
             prop_assert_eq!(written(&read), octets);
         }
+    }
+
+    #[test]
+    fn nothing_of_an_earlier_value_remains(session in session(), earlier in session()) {
+        let octets = written(&session);
+        let mut value = Session { first: Route::default(), ..earlier };
+        prop_assert_eq!(Reader::new(&octets, TIMELINE).next_into(&mut value), Ok(()));
+        prop_assert_eq!(value, session);
     }
 
     #[test]
@@ -276,10 +311,7 @@ fn all_fields_have_their_names() {
         printed[..3],
         ["session.id=1", "session.up=2", "session.phase=3"]
     );
-    assert_eq!(
-        printed.last().map(String::as_str),
-        Some("session.routes=14")
-    );
+    assert_eq!(printed.last().map(String::as_str), Some("session.label=15"));
     assert_eq!(
         printed
             .iter()

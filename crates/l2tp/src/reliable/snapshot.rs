@@ -1,6 +1,5 @@
 //! Sequence numbers and windows as a value. The queues are their tunnel's fields.
 
-use base::Instant;
 use base::snapshot::{Codec, Part};
 
 use super::{Reliable, WINDOW_MAX};
@@ -21,12 +20,7 @@ impl Part for Reliable {
         codec.number(7, "acks_in_cwnd", &mut self.acks_in_cwnd);
         codec.number(8, "tries", &mut self.tries);
         codec.number(9, "in_flight", &mut self.in_flight);
-        let mut due = (self.deadline != Instant::FAR_FUTURE).then_some(self.deadline);
-        codec.maybe_time(10, "deadline", &mut due);
-        if C::READS && due == Some(Instant::FAR_FUTURE) {
-            codec.refuse();
-        }
-        self.deadline = due.unwrap_or(Instant::FAR_FUTURE);
+        codec.deadline(10, "deadline", &mut self.deadline);
         codec.number(11, "ack_owed", &mut self.ack_owed);
         codec.maybe_part(12, "probe", &mut self.probe, Box::default);
     }

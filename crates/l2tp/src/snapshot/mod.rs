@@ -8,8 +8,8 @@
 
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 
+use base::Route;
 use base::snapshot::{Codec, Fault, Part, ReadError};
-use base::{Instant, Route};
 
 mod message;
 pub(crate) mod session;
@@ -60,24 +60,6 @@ const VALUE_MAX: usize = wire::l2tp::VALUE_LEN_MAX;
 
 /// The most octets of a text: a value of an AVP in which each octet has become a replacement character.
 const TEXT_MAX: usize = 3 * VALUE_MAX;
-
-/// A deadline; [`Instant::FAR_FUTURE`] is absent.
-fn due<C: Codec>(codec: &mut C, number: u8, name: &'static str, value: &mut Instant) {
-    let mut some = (*value != Instant::FAR_FUTURE).then_some(*value);
-    codec.maybe_time(number, name, &mut some);
-    if C::READS {
-        if some == Some(Instant::FAR_FUTURE) {
-            codec.refuse();
-        }
-        *value = some.unwrap_or(Instant::FAR_FUTURE);
-    }
-}
-
-fn octets<C: Codec>(codec: &mut C, number: u8, name: &'static str, value: &mut Box<[u8]>) {
-    let mut list = core::mem::take(value).into_vec();
-    codec.bytes(number, name, &mut list, VALUE_MAX);
-    *value = list.into();
-}
 
 fn text<C: Codec>(codec: &mut C, number: u8, name: &'static str, value: &mut Box<str>) {
     let mut string = core::mem::take(value).into_string();

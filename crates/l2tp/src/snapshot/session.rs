@@ -6,7 +6,7 @@ use base::{Instant, Redacted};
 use wire::l2tp::Version;
 use wire::pppoe::LineInfo;
 
-use super::{Refused, VALUE_MAX, octets, text};
+use super::{Refused, VALUE_MAX, text};
 use crate::cause::PppCause;
 use crate::ids;
 use crate::session::{CallDetails, Cookie, Proxy, Role, Session, SessionState};
@@ -165,14 +165,14 @@ impl Part for Box<CallDetails> {
 
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.number(1, "serial", &mut self.serial);
-        octets(codec, 2, "called_number", &mut self.called_number);
-        octets(codec, 3, "calling_number", &mut self.calling_number);
-        octets(codec, 4, "sub_address", &mut self.sub_address);
-        octets(codec, 5, "remote_end_id", &mut self.remote_end_id);
+        codec.boxed(2, "called_number", &mut self.called_number, VALUE_MAX);
+        codec.boxed(3, "calling_number", &mut self.calling_number, VALUE_MAX);
+        codec.boxed(4, "sub_address", &mut self.sub_address, VALUE_MAX);
+        codec.boxed(5, "remote_end_id", &mut self.remote_end_id, VALUE_MAX);
         codec.number(6, "tx_speed_bps", &mut self.tx_speed_bps);
         codec.number(7, "rx_speed_bps", &mut self.rx_speed_bps);
         codec.maybe(8, "physical_channel", &mut self.physical_channel);
-        octets(codec, 9, "private_group", &mut self.private_group);
+        codec.boxed(9, "private_group", &mut self.private_group, VALUE_MAX);
         codec.number(10, "bearer_type", &mut self.bearer_type);
         codec.number(11, "framing_type", &mut self.framing_type);
         codec.number(12, "circuit_status", &mut self.circuit_status);
@@ -195,22 +195,27 @@ impl Part for Box<Proxy> {
     const NAME: &'static str = "proxy";
 
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
-        octets(
-            codec,
+        codec.boxed(
             1,
             "initial_received_confreq",
             &mut self.initial_received_confreq,
+            VALUE_MAX,
         );
-        octets(codec, 2, "last_sent_confreq", &mut self.last_sent_confreq);
-        octets(
-            codec,
+        codec.boxed(
+            2,
+            "last_sent_confreq",
+            &mut self.last_sent_confreq,
+            VALUE_MAX,
+        );
+        codec.boxed(
             3,
             "last_received_confreq",
             &mut self.last_received_confreq,
+            VALUE_MAX,
         );
         codec.maybe(4, "authen_type", &mut self.authen_type);
         redacted(codec, 5, "authen_name", &mut self.authen_name);
-        octets(codec, 6, "authen_challenge", &mut self.authen_challenge);
+        codec.boxed(6, "authen_challenge", &mut self.authen_challenge, VALUE_MAX);
         codec.maybe(7, "authen_id", &mut self.authen_id);
         redacted(codec, 8, "authen_response", &mut self.authen_response);
     }

@@ -6,7 +6,7 @@ use base::{Instant, Route};
 use wire::l2tp::Version;
 
 use super::message::{self, MESSAGES_MAX};
-use super::{Refused, RouteValue, due, maybe_text, octets, text};
+use super::{Refused, RouteValue, VALUE_MAX, maybe_text, text};
 use crate::ids;
 use crate::pool::{Message, MessagePool};
 use crate::reliable::Reliable;
@@ -144,8 +144,8 @@ impl Part for TunnelValue<'_> {
         codec.part(9, "route", &mut RouteValue(&mut tunnel.route));
         codec.time(10, "created", &mut tunnel.created);
         codec.maybe_time(11, "up", &mut tunnel.up);
-        due(codec, 12, "idle_deadline", &mut tunnel.idle_deadline);
-        due(codec, 13, "empty_deadline", &mut tunnel.empty_deadline);
+        codec.deadline(12, "idle_deadline", &mut tunnel.idle_deadline);
+        codec.deadline(13, "empty_deadline", &mut tunnel.empty_deadline);
         codec.time(14, "last_heard", &mut tunnel.last_heard);
         codec.part(15, "window", &mut tunnel.reliable);
         codec.maybe(16, "secret", &mut self.secret);
@@ -177,7 +177,7 @@ impl Part for Box<Auth> {
     fn exchange<C: Codec>(&mut self, codec: &mut C) {
         codec.array(1, "local_nonce", &mut self.local_nonce);
         codec.number(2, "told", &mut self.told);
-        octets(codec, 3, "remote_nonce", &mut self.remote_nonce);
+        codec.boxed(3, "remote_nonce", &mut self.remote_nonce, VALUE_MAX);
     }
 }
 

@@ -131,8 +131,8 @@ impl Part for Link {
         codec.maybe_part(2, "ipcp", ipcp, || Layer::new(Ipcp::BLANK));
         codec.maybe_part(3, "ipv6cp", ipv6cp, || Layer::new(Ipv6cp::default()));
         exchange_own(own, codec);
-        snapshot::deadline(codec, 6, "patience", patience);
-        snapshot::deadline(codec, 7, "echo_at", echo_at);
+        codec.deadline(6, "patience", patience);
+        codec.deadline(7, "echo_at", echo_at);
         codec.number(8, "echo_id", echo_id);
         codec.number(9, "unanswered", unanswered);
         // It counts only until the answer.
@@ -148,7 +148,7 @@ impl Part for Link {
         codec.number(12, "probing", probing);
         codec.number(13, "claims", claims);
         snapshot::number_or(codec, 14, "in_network", in_network, true);
-        snapshot::choice(codec, 15, "closing", closing, snapshot::ENDS);
+        codec.choice(15, "closing", closing, snapshot::ENDS);
         codec.number(16, "ended", ended);
         authenticator.fields(codec);
         budget.fields(codec);
